@@ -1,0 +1,45 @@
+# One line each for the jobs people come for; everything else is `rag-harness --help`.
+#   make bench                                   the demo, with a small language model on this machine
+#   make bench SYSTEM=naive DATASET=multihop_rag ARGS="--set dataset.sample.per_type=5"
+#   make sweep CONFIG=configs/sweeps/top_k.yaml  many cells from one config
+#   make report RUNS="demo--naive"               a report of runs that are there
+#   make test | make check | make setup | make clean
+DATASET ?= demo
+CONFIG  ?= $(or $(wildcard configs/bench/$(DATASET).yaml),configs/bench/default.yaml)
+ARGS    ?=
+RUNS    ?=
+BIN      = .venv/bin
+export PYTHON
+
+.PHONY: setup bench sweep report test check clean
+
+setup:
+	@scripts/setup bench
+
+bench: setup
+	@$(BIN)/rag-harness run --config $(CONFIG) --dataset $(DATASET) $(if $(SYSTEM),--system $(SYSTEM)) $(ARGS)
+
+sweep: CONFIG = configs/sweeps/top_k.yaml
+sweep: setup
+	@$(BIN)/rag-harness run --config $(CONFIG) $(ARGS)
+
+report: setup
+	@$(BIN)/rag-harness report $(or $(RUNS),$(error name the runs: make report RUNS="...", see `rag-harness plan`)) $(ARGS)
+
+# Everything, with the real components; the slow part runs after the quick one, so that a slip shows early.
+test:
+	@scripts/setup dev --torch
+	@$(BIN)/pytest -q -n 2 -m "not slow" $(ARGS)
+	@$(BIN)/pytest -q -m slow $(ARGS)
+
+# Before every commit; under two minutes.
+check:
+	@scripts/setup dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/pytest -q -n 2 -m "not slow"
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

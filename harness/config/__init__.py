@@ -1,0 +1,29 @@
+"""YAML and `--set` become one checked `BenchConfig`; a matrix becomes its points."""
+
+from harness.config.load import load_config
+from harness.config.matrix import expand
+from harness.config.schema import (
+    BenchConfig,
+    DatasetConfig,
+    EmbedderConfig,
+    GeneratorConfig,
+    LimitsConfig,
+    ModelsConfig,
+    RunnerConfig,
+    SampleConfig,
+    SystemOverrides,
+)
+
+__all__ = [
+    "BenchConfig",
+    "DatasetConfig",
+    "EmbedderConfig",
+    "GeneratorConfig",
+    "LimitsConfig",
+    "ModelsConfig",
+    "RunnerConfig",
+    "SampleConfig",
+    "SystemOverrides",
+    "expand",
+    "load_config",
+]

@@ -1,0 +1,125 @@
+"""From YAML and `--set` to a `BenchConfig`, or one line that names the mistake."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from harness.config.schema import BenchConfig
+from harness.errors import ConfigError, nearest
+
+Tree = dict[str, Any]
+
+
+def load_config(path: Path | None, settings: Sequence[str] = ()) -> BenchConfig:
+    """The config in `path` (None: all defaults) with `key.sub=value` settings on top, later ones winning.
+
+    Raises ConfigError: unknown key (with the nearest known one), wrong value, unreadable file.
+    """
+    tree: Tree = read_yaml(path) if path else {}
+    for setting in settings:
+        key, value = parse_setting(setting)
+        if key.startswith("matrix."):
+            # An axis is itself a dotted key: matrix.answer.top_k=[1,5].
+            axes = tree.get("matrix")
+            tree["matrix"] = {**(axes if isinstance(axes, Mapping) else {}), key.removeprefix("matrix."): value}
+        else:
+            set_value(tree, key, value)
+    return build_config(tree)
+
+
+def read_yaml(path: Path) -> Tree:
+    """The mapping in a YAML file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        tree = yaml.safe_load(text)
+    except FileNotFoundError as error:
+        here = [str(other) for other in path.parent.glob("*.yaml")]
+        raise ConfigError(
+            f"no config file {path}", nearest(str(path), here) if here else "check the path"
+        ) from error
+    except OSError as error:
+        raise ConfigError(f"cannot read {path} ({error.strerror})", "check the path") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8", "save it as UTF-8") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML ({_yaml_reason(error)})", "correct that line") from error
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path} holds no mapping of keys", "start with lines such as 'systems: [naive]'")
+    return tree
+
+
+def parse_setting(setting: str) -> tuple[str, Any]:
+    """`answer.top_k=8` -> ("answer.top_k", 8); the value is read as YAML."""
+    key, equals, text = setting.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {setting}", "write it as key=value, such as --set answer.top_k=8")
+    try:
+        return key.strip(), yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {setting}: {_yaml_reason(error)}", "quote the value") from error
+
+
+def set_value(tree: Tree, key: str, value: Any) -> None:
+    """Set a dotted key in a nested mapping, in place; a plain value on the way is replaced by a mapping."""
+    *parents, last = key.split(".")
+    for part in parents:
+        below = tree.get(part)
+        tree[part] = dict(below) if isinstance(below, Mapping) else {}
+        tree = tree[part]
+    tree[last] = value
+
+
+def build_config(tree: Tree) -> BenchConfig:
+    """Check a tree of keys against the schema."""
+    try:
+        return BenchConfig.model_validate(tree)
+    except ValidationError as error:
+        raise ConfigError(*explain(error, BenchConfig)) from error
+
+
+def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") -> tuple[str, str]:
+    """(what, fix) for the first mistake in a validation error, in words of the config file."""
+    # An unknown key explains itself best; pydantic lists union members one by one, so it may come late.
+    details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+    detail = details[0]
+    path = [str(part) for part in detail["loc"] if not _is_union_tag(str(part))]
+    key = ".".join([prefix, *path] if prefix else path)
+    if detail["type"] == "extra_forbidden":
+        return f"unknown key '{key}'", nearest(path[-1], _known_keys(model, path[:-1]))
+    if key == "dataset.sample":
+        return f"{key}: {str(detail['input'])[:80]!r} is no sample", "write full, or set per_type (and seed)"
+    problem = str(detail["msg"]).removeprefix("Value error, ")
+    # A wrong URL may hold a password, a wrong variable name be the key: neither is repeated.
+    given = "" if key.endswith(("base_url", "api_key_env")) else f", not {str(detail['input'])[:80]!r}"
+    return f"{key}: {problem[0].lower()}{problem[1:]}{given}", ""
+
+
+def _is_union_tag(part: str) -> bool:
+    return part == "SampleConfig" or part.startswith("literal[")
+
+
+def _known_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
+    for part in path:
+        field = model.model_fields.get(part)
+        if field is None:
+            # Below a free mapping such as per_system.<name>: its value type is the section.
+            continue
+        model = _section_of(field.annotation) or model
+    return list(model.model_fields)
+
+
+def _section_of(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _section_of(part))), None)
+
+
+def _yaml_reason(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "syntax"
+    return f"line {mark.line + 1}: {problem}" if mark else str(problem)

@@ -1,0 +1,46 @@
+"""The points of a sweep."""
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from harness.config.load import build_config, set_value
+from harness.config.schema import BenchConfig
+from harness.errors import ConfigError
+
+
+def expand(config: BenchConfig) -> list[BenchConfig]:
+    """One config per cell, in a stable order: each names exactly one system and has no matrix."""
+    axes: dict[str, tuple[Any, ...]] = {"system": config.systems, **config.matrix}
+    if not all(axes.values()):
+        raise ConfigError("nothing to run: an empty list of systems or matrix values", "name at least one")
+    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    _refuse_unknown_axes(config, axes)
+    kept = [point for point in points if not any(_fits(rule, point) for rule in config.exclude)]
+    if not kept:
+        raise ConfigError("nothing to run: `exclude` leaves no cell", "remove a rule")
+    return [_at(config, point) for point in kept]
+
+
+def _fits(rule: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
+    return all(key in point and point[key] == value for key, value in rule.items())
+
+
+def _refuse_unknown_axes(config: BenchConfig, axes: Mapping[str, Any]) -> None:
+    for rule in config.exclude:
+        unknown = [key for key in rule if key not in axes]
+        if unknown or not rule:
+            raise ConfigError(
+                f"exclude: '{', '.join(unknown) or 'an empty rule'}' is no axis", f"axes are: {', '.join(axes)}"
+            )
+
+
+def _at(config: BenchConfig, point: Mapping[str, Any]) -> BenchConfig:
+    tree = config.model_dump(mode="json")
+    for key, value in point.items():
+        if key == "system":
+            tree["systems"] = [value]
+        else:
+            set_value(tree, key, value)
+    tree["matrix"], tree["exclude"] = {}, ()
+    return build_config(tree)

@@ -1,0 +1,167 @@
+"""Every key a config file may hold, with its default and what it means."""
+
+import re
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+
+class Section(BaseModel):
+    """Base of every section: immutable, unknown keys refused, no NaN."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def check_url(url: str | None) -> str | None:
+    """A base_url that a client can use and that holds no secret, or ValueError."""
+    if url is None:
+        return None
+    if "@" in url or "?" in url:
+        raise ValueError("must hold no user, password or query string: put the key in the environment")
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError("must be a URL such as http://127.0.0.1:8000/v1")
+    return url
+
+
+def check_variable(name: str | None) -> str | None:
+    """The name of an environment variable, or ValueError: whoever puts the key itself there is told in time."""
+    if name is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError("must be the name of an environment variable, such as OPENAI_API_KEY, never the key")
+    return name
+
+
+class SampleConfig(Section):
+    """A stratified sample."""
+
+    per_type: int = Field(50, ge=1)
+    """Queries of each type (all of a type that has fewer)."""
+    seed: int = 42
+
+
+class DatasetConfig(Section):
+    """Which queries over which documents."""
+
+    name: str = "demo"
+    subset: str | None = None
+    """A named part of the data set, such as v2.1 of ms_marco; None: its default."""
+    sample: SampleConfig | Literal["full"] = SampleConfig()
+    corpus: Literal["full", "cited"] = "full"
+    """`full`: every document; `cited`: only those that the data set attaches to a sampled query (easier)."""
+
+
+class GeneratorConfig(Section):
+    """The model that writes answers."""
+
+    provider: str = "local"
+    """local, openai, ollama, vllm, openai-compatible (needs base_url), fake, or none (retrieval alone)."""
+    model: str | None = None
+    """A name the provider knows; None: its default."""
+    base_url: str | None = None
+    api_key_env: str | None = None
+    """The name of the environment variable that holds the key; the key itself never stands in a config."""
+    temperature: float = Field(0.0, ge=0)
+    max_tokens: int = Field(256, ge=1)
+    seed: int | None = 0
+    """Sent to the server where not None."""
+    timeout_s: float = Field(600.0, gt=0)
+    """One HTTP request."""
+    max_retries: int = Field(6, ge=0)
+    max_concurrency: int = Field(8, ge=1)
+    """Requests under way at once; halved at every 429, regained slowly."""
+    requests_per_minute: float | None = Field(None, gt=0)
+    options: dict[str, Any] = {}
+    """The provider's own: for local context_tokens, threads, path; for fake its script."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_url(cls, url: str | None) -> str | None:
+        return check_url(url)
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _name_of_a_variable(cls, name: str | None) -> str | None:
+        return check_variable(name)
+
+
+class EmbedderConfig(Section):
+    """The model that turns texts into vectors."""
+
+    provider: str = "minilm"
+    """minilm (all-MiniLM-L6-v2, on this machine), sentence-transformers, openai, ollama, vllm, fake, ..."""
+    model: str | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    batch_size: int = Field(32, ge=1)
+    timeout_s: float = Field(600.0, gt=0)
+    max_retries: int = Field(6, ge=0)
+    max_concurrency: int = Field(4, ge=1)
+    requests_per_minute: float | None = Field(None, gt=0)
+    options: dict[str, Any] = {}
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_url(cls, url: str | None) -> str | None:
+        return check_url(url)
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _name_of_a_variable(cls, name: str | None) -> str | None:
+        return check_variable(name)
+
+
+class ModelsConfig(Section):
+    """Which model plays which role."""
+
+    generator: GeneratorConfig = GeneratorConfig()
+    embedder: EmbedderConfig = EmbedderConfig()
+
+
+class LimitsConfig(Section):
+    """Limits that can change a result, and so are part of the run id."""
+
+    query_timeout_s: float = Field(600.0, gt=0)
+    concurrency: int = Field(1, ge=1)
+    """Queries answered side by side. 1 gives clean latencies on one machine."""
+
+
+class RunnerConfig(Section):
+    """How a run is watched; changes no result and no run id."""
+
+    resources_interval_s: float = Field(2.0, gt=0)
+    failure_tolerance: float = Field(0.1, ge=0, le=1)
+    """The share of failed queries beyond which the command exits with 3."""
+
+
+class SystemOverrides(Section):
+    """Parameters for one system only."""
+
+    index: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
+
+
+class BenchConfig(Section):
+    """One benchmark: the cells it spans are systems x matrix, minus exclude."""
+
+    systems: tuple[str, ...] = ("naive",)
+    dataset: DatasetConfig = DatasetConfig()
+    models: ModelsConfig = ModelsConfig()
+    index: dict[str, Any] = {}
+    """Index parameters for every selected system that has them; a key that none has is refused."""
+    answer: dict[str, Any] = {}
+    """Answer parameters, likewise."""
+    per_system: dict[str, SystemOverrides] = {}
+    limits: LimitsConfig = LimitsConfig()
+    runner: RunnerConfig = RunnerConfig()
+    seed: int = 0
+    repeats: int = Field(1, ge=1)
+    evaluators: tuple[str, ...] = ("answer",)
+    matrix: dict[str, tuple[Any, ...]] = {}
+    """Dotted key -> values; every combination is a cell (`answer.top_k: [1, 5, 10]`)."""
+    exclude: tuple[dict[str, Any], ...] = ()
+    """Combinations to leave out; each a set of dotted keys with their values."""

@@ -1,0 +1,90 @@
+"""Every way a run can go wrong, as one tree.
+
+```
+HarnessError              the user can fix it: one line (what and how), exit 2
+├── ConfigError           a key, value, name or flag that cannot be
+├── DataError             a data directory or file that is missing, truncated or not what it says
+├── StoreError            a run directory that is locked, damaged, newer, or not writable
+├── ModelUnavailable      a provider, key, server or weight file that is not there
+└── MissingDependency     an optional package that this choice needs
+RunInterrupted            Ctrl-C or SIGTERM: exit 130, the run is resumable
+```
+A failure of one query is not an exception here: it is a `RunRecord`. Anything else that escapes is a bug
+and shows its traceback, exit 1.
+"""
+
+import difflib
+import errno
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+EXIT_DONE, EXIT_BUG, EXIT_USER, EXIT_TOLERANCE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class HarnessError(Exception):
+    """Something the user can fix. `what` happened and `fix` are printed as one line, exit 2."""
+
+    def __init__(self, what: str, fix: str = "") -> None:
+        super().__init__(what, fix)
+        self.what = what
+        self.fix = fix
+
+    def __str__(self) -> str:
+        line = f"{self.what}: {self.fix}" if self.fix else self.what
+        return " ".join(line.split())
+
+
+class ConfigError(HarnessError):
+    """A key, value, name or flag that cannot be."""
+
+
+class DataError(HarnessError):
+    """A data directory or file that is missing, truncated or not what it says."""
+
+
+class StoreError(HarnessError):
+    """A run directory that is locked, damaged, newer than this version, or not writable."""
+
+
+class ModelUnavailable(HarnessError):
+    """A provider, key, server or weight file that is not there; the run stops and stays resumable."""
+
+
+class MissingDependency(HarnessError):
+    """An optional package that this choice needs."""
+
+
+class RunInterrupted(Exception):
+    """Ctrl-C or SIGTERM: nothing already paid for is lost."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint naming the known word nearest to `name`, or the list of known words."""
+    words = sorted(known)
+    close = difflib.get_close_matches(name, words, n=1, cutoff=0.5)
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(words) or 'none'}"
+
+
+@contextmanager
+def explained_io(doing: str, path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses (full disk, no permission) into one `StoreError` line."""
+    try:
+        yield
+    except OSError as error:
+        reason, fix = _OS_REASONS.get(error.errno or 0, (error.strerror or str(error), "check the path"))
+        raise StoreError(f"cannot {doing} {path}: {reason}", fix) from error
+
+
+_RESUME = "then run the same command again, it resumes"
+_OS_REASONS = {
+    errno.ENOSPC: ("no space left on the disk", f"free some space, {_RESUME}"),
+    errno.EDQUOT: ("the disk quota is used up", f"free some space, {_RESUME}"),
+    errno.EFBIG: ("the file size limit is reached", f"raise the limit (ulimit -f), {_RESUME}"),
+    errno.EACCES: ("permission denied", "make it writable or choose another folder"),
+    errno.EPERM: ("not permitted", "make it writable or choose another folder"),
+    errno.EROFS: ("the file system is read-only", "choose another folder"),
+    errno.ENOTDIR: ("a part of the path is a file", "choose another folder"),
+    errno.EEXIST: ("a file of that name is in the way", "choose another folder"),
+    errno.EIO: ("input/output error", f"check the disk, {_RESUME}"),
+}

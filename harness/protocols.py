@@ -1,0 +1,187 @@
+"""The contracts: what a system, a data set, an evaluator and a model promise each other.
+
+A stranger adds a system by one folder that exports a `SystemSpec`, registered under the entry-point group
+`rag_harness.systems`; data sets (`rag_harness.datasets`) and evaluators (`rag_harness.evaluators`) likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.records import Document, IndexStats, Prediction, Query, Reference, RunRecord, Score
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+Role = Literal["generator", "embedder"]
+
+
+class Message(NamedTuple):
+    """One turn of a chat prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class ChatModel(Protocol):
+    """A metered language model: every call is journaled, counted, limited and retried below this line."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        json_schema: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The model's reply as text; with `json_schema`, text the server constrained to that schema.
+
+        Raises `harness.errors.ModelUnavailable` where no query can succeed (server down, key refused), and
+        the client's own exception where this one call failed.
+        """
+        ...
+
+
+class Embedder(Protocol):
+    """A metered embedding model; rows are unit vectors, float32."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), d). Cached by content across runs: the same text is embedded once."""
+        ...
+
+    async def embed_query(self, text: str) -> Vectors:
+        """Shape (d,). Never taken from another run's cache, so that latency stays honest."""
+        ...
+
+
+class Runtime(Protocol):
+    """What the harness hands to a system. Everything in it is metered."""
+
+    index_dir: Path
+    """The only folder a system writes to; empty when `index` is called."""
+    seed: int
+    chat: ChatModel | None
+    """None where the run has no generator: retrieve, and answer None."""
+    embedder: Embedder
+
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Time a part of the work under `name`: `with runtime.stage("retrieve"): ...`."""
+        ...
+
+
+class System(Protocol):
+    """One RAG architecture. It never reports its own tokens, time or memory: the runner measures."""
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Build the index under `runtime.index_dir`. A killed build starts again in an empty folder: what
+        models answered is replayed from the journal, so nothing is paid twice.
+        """
+        ...
+
+    async def load(self) -> None:
+        """Open the stored index in a fresh process; called once before the first `answer`."""
+        ...
+
+    async def answer(self, query: Query) -> Prediction:
+        """Answer one query; may be called concurrently. An exception becomes that query's record."""
+        ...
+
+    def close(self) -> None:
+        """Release everything; called once."""
+        ...
+
+
+class Params(BaseModel):
+    """Base of a system's parameters: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True)
+class SystemSpec:
+    """How a system presents itself to the registry."""
+
+    name: str
+    version: str
+    """Part of the run id: raise it when the same parameters would answer differently."""
+    summary: str
+    """One line for `rag-harness list systems`."""
+    index_params: type[Params]
+    answer_params: type[Params]
+    build: Callable[[Any, Any, Runtime], System]
+    """build(index_params, answer_params, runtime), usually the class itself. Opens nothing: index() and load() do.
+    The two halves stand apart so that a change of answer_params reuses the index that index_params determine."""
+    index_kind: str = ""
+    """Two systems that name the same kind share stored indexes; empty: this system's own (name/version)."""
+    index_roles: frozenset[Role] = frozenset({"embedder"})
+    """Which models determine the index, and so its identity."""
+
+    @property
+    def stored_index_kind(self) -> str:
+        """The kind under which indexes are stored and found again."""
+        return self.index_kind or f"{self.name}/{self.version}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One query of a data set with its gold side."""
+
+    query: Query
+    reference: Reference
+    doc_ids: tuple[str, ...]
+    """Every document the data set attaches to this query: what `dataset.corpus=cited` keeps."""
+
+
+@dataclass(frozen=True)
+class RawDataset:
+    """A whole data set as its loader read it, before sampling."""
+
+    documents: tuple[Document, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    """What a reader must know, such as queries left out and why; kept in the run."""
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """How a data set presents itself to the registry."""
+
+    name: str
+    summary: str
+    load: Callable[[str], RawDataset]
+    """load(subset) -> RawDataset; raises DataError with one line that says what is missing and how to get it."""
+    subsets: tuple[str, ...] = ("default",)
+    """The first is the default."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a score measures. Its name parses, prints and sorts as itself (`nDCG@10`)."""
+
+    name: str
+    summary: str
+    failure_value: float
+    """What a failed query counts as: the worst value, so that a failure never leaves the denominator."""
+    higher_is_better: bool = True
+    binary: bool = False
+    """Values are 0 or 1: the confidence interval is Wilson's."""
+
+
+class Evaluator(Protocol):
+    """Scores saved records; never calls a system. Sees only records that have a prediction."""
+
+    name: str
+    version: str
+    measures: tuple[Measure, ...]
+
+    def evaluate(self, pairs: Sequence[tuple[Reference, RunRecord]]) -> Iterable[Score]:
+        """Scores for these pairs in any order; a (pair, measure) without one is filled in as failed."""
+        ...

@@ -1,0 +1,205 @@
+"""The nouns: what every stage reads and writes. Frozen, strict, no NaN.
+
+Units are in the names (`_s` seconds, `_bytes`, `_usd`). A quantity that was not measured is None, never 0.
+"""
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+ContextKind = Literal["passage", "triplet", "summary", "sentence"]
+RunStatus = Literal["ok", "error", "timeout"]
+ScoreStatus = Literal["scored", "imputed", "failed", "not_applicable"]
+
+
+class Record(BaseModel):
+    """Base of every noun: immutable, no unknown fields, no coercion, no NaN or infinity."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class Document(Record):
+    """One text of the corpus."""
+
+    doc_id: str
+    text: str
+    title: str = ""
+    metadata: dict[str, str] = {}
+    """Such as source, author, published_at, category, url. Never gold, never tags."""
+
+
+class Query(Record):
+    """What a system is asked. Nothing else, so that no gold can leak into a system."""
+
+    query_id: str
+    text: str
+
+
+class Evidence(Record):
+    """One gold fact and the document that states it."""
+
+    doc_id: str
+    fact: str
+
+
+class Reference(Record):
+    """The gold side of a query; only evaluators see it."""
+
+    query_id: str
+    query_type: str
+    answers: tuple[str, ...]
+    """Any of them is right. Empty: the data set gives no reference, so accuracy is not applicable."""
+    evidence: tuple[Evidence, ...] = ()
+
+
+class Span(Record):
+    """A place in a document: `document.text[start:end]`, in characters."""
+
+    doc_id: str
+    start: int
+    end: int
+
+
+class Context(Record):
+    """One piece of what the generator saw, in rank order."""
+
+    text: str
+    doc_ids: tuple[str, ...]
+    kind: ContextKind = "passage"
+    score: float | None = None
+    span: Span | None = None
+    """Where it comes from; its document's text there is part of `text` (a heading may stand before it)."""
+
+
+class Step(Record):
+    """One named intermediate step of an answer, as text."""
+
+    name: str
+    content: str
+
+
+class Prediction(Record):
+    """What a system returns for one query."""
+
+    answer: str | None
+    """None only where the run has no generator (provider `none`: retrieval alone)."""
+    contexts: tuple[Context, ...] = ()
+    evidence: tuple[Context, ...] = ()
+    """Sentences the system offers as proof, each with its span."""
+    trace: tuple[Step, ...] = ()
+
+
+class Usage(Record):
+    """What the calls to one model used, as its server counted."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    """The part of `input_tokens` that the server took from its prompt cache."""
+    unmetered_calls: int = 0
+    """Calls whose answer carried no usage: the token counts are then lower bounds."""
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Field-wise sum."""
+        mine, theirs = self.model_dump(), other.model_dump()
+        return Usage(**{name: mine[name] + theirs[name] for name in mine})
+
+
+class Cost(Record):
+    """What one query, or one index, took. Measured by the runner, never reported by a system."""
+
+    wall_s: float
+    throttled_s: float = 0.0
+    """The part of `wall_s` spent waiting for rate limits and retries; latency is wall_s - throttled_s."""
+    stages_s: dict[str, float] = {}
+    """Seconds by stage name. Stages may overlap, so they need not sum to wall_s."""
+    usage: dict[str, Usage] = {}
+    """By model role: generator, embedder, judge."""
+    cpu_s: float | None = None
+    """CPU seconds of the system's process; None where queries ran side by side."""
+    peak_rss_bytes: int | None = None
+    embedded_texts: int = 0
+    """Texts whose vectors were computed."""
+    cached_texts: int = 0
+    """Texts whose vectors came from the content cache: wall_s is then not that of a first build."""
+    replayed_calls: int = 0
+    """Calls answered from the journal of an earlier, interrupted attempt: timing is then not a latency."""
+
+    @property
+    def latency_s(self) -> float:
+        """Wall time without what throttling cost."""
+        return self.wall_s - self.throttled_s
+
+
+class Failure(Record):
+    """Why a query has no prediction."""
+
+    kind: str
+    """The exception's class name, or `crash` or `timeout`."""
+    message: str
+
+
+class RunRecord(Record):
+    """One query of one run: one line of records.jsonl."""
+
+    query_id: str
+    repeat: int
+    status: RunStatus
+    prediction: Prediction | None = None
+    failure: Failure | None = None
+    cost: Cost
+    attempt: int
+    """1 for the first answer; a retry of a failed query appends a line with the next number, which then counts."""
+    started_at: str
+    """UTC, ISO 8601."""
+
+    @model_validator(mode="after")
+    def _prediction_xor_failure(self) -> Self:
+        ok = self.status == "ok"
+        if ok != (self.prediction is not None) or ok == (self.failure is not None):
+            raise ValueError("a record has a prediction if its status is ok, otherwise a failure")
+        return self
+
+
+class IndexStats(Record):
+    """What a system says it built. None: this system has no such thing."""
+
+    documents: int
+    chunks: int | None = None
+    nodes: int | None = None
+    edges: int | None = None
+    communities: int | None = None
+    failed_chunks: int | None = None
+    notes: tuple[str, ...] = ()
+    """Anything a reader should know, such as documents that held no text."""
+
+
+class IndexRecord(Record):
+    """index.json: what the index is, what it cost, and who paid."""
+
+    index_id: str
+    stats: IndexStats
+    cost: Cost
+    bytes_on_disk: int
+    built_by: str
+    """The run that built it and paid for it."""
+    reused_from: str | None = None
+    """In a run that found the index already built: `built_by`; None in the run that built it."""
+
+
+class Score(Record):
+    """One measure of one record: a value, or why there is none."""
+
+    query_id: str
+    repeat: int
+    measure: str
+    status: ScoreStatus
+    value: float | None = None
+    explanation: str = ""
+
+    @model_validator(mode="after")
+    def _value_iff_counted(self) -> Self:
+        if (self.value is not None) != (self.status in {"scored", "imputed"}):
+            raise ValueError("a score has a value exactly if it is scored or imputed")
+        return self

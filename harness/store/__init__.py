@@ -1,0 +1,28 @@
+"""The run directory: the only room that writes in it.
+
+```
+results/<dataset>--<system>--<12 hex>/
+  manifest.json   sample.jsonl   index.json   calls.sqlite   records.jsonl   resources.csv   worker.log
+  scores/<evaluator>.jsonl   done.json
+results/indexes/<12 hex>/     an index, its own calls.sqlite and index.json; shared by every run that needs it
+results/corpora/<12 hex>.jsonl    the documents an index is built from
+```
+"""
+
+from harness.store.index_dir import IndexDir
+from harness.store.journal import CallKey, Journal, StoredCall
+from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
+from harness.store.run_dir import RunDir, find_runs
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "CallKey",
+    "Done",
+    "IndexDir",
+    "Journal",
+    "Manifest",
+    "RunDir",
+    "SampleRow",
+    "StoredCall",
+    "find_runs",
+]

@@ -1,0 +1,132 @@
+"""calls.sqlite: every answered model call, once, so that nothing is paid twice."""
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import StoreError
+from harness.records import Usage
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+  scope TEXT NOT NULL, role TEXT NOT NULL, request_digest TEXT NOT NULL, occurrence INTEGER NOT NULL,
+  model TEXT NOT NULL, request BLOB NOT NULL, response BLOB NOT NULL,
+  input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL,
+  metered INTEGER NOT NULL, wall_s REAL NOT NULL, started_at TEXT NOT NULL,
+  PRIMARY KEY (scope, role, request_digest, occurrence)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS faults (
+  at TEXT NOT NULL, scope TEXT NOT NULL, role TEXT NOT NULL, reason TEXT NOT NULL, waited_s REAL NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True)
+class CallKey:
+    """Which call: the n-th time this request was made for this role within this scope."""
+
+    scope: str
+    """`index`, or `answer/<query_id>/<repeat>/<attempt>`."""
+    role: str
+    request_digest: str
+    occurrence: int
+
+
+@dataclass(frozen=True)
+class StoredCall:
+    """An answered call: bodies as bytes, never headers, so never a key."""
+
+    model: str
+    request: bytes
+    response: bytes
+    usage: Usage
+    wall_s: float
+    started_at: str
+
+
+class Journal:
+    """Append-only; a committed call survives kill -9. Used by one process at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with _explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.executescript(_SCHEMA)
+
+    def find(self, key: CallKey) -> StoredCall | None:
+        """The call if it was answered before."""
+        with _explained(self._path):
+            row = self._db.execute(
+                "SELECT model, request, response, input_tokens, output_tokens, cached_tokens, metered, wall_s,"
+                " started_at FROM calls WHERE scope=? AND role=? AND request_digest=? AND occurrence=?",
+                (key.scope, key.role, key.request_digest, key.occurrence),
+            ).fetchone()
+            if row is None:
+                return None
+            model, request, response, tokens_in, tokens_out, cached, metered, wall_s, started_at = row
+            request, response = zlib.decompress(request), zlib.decompress(response)
+        usage = Usage(
+            calls=1,
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            cached_tokens=cached,
+            unmetered_calls=int(not metered),
+        )
+        return StoredCall(model, request, response, usage, wall_s, started_at)
+
+    def add(self, key: CallKey, call: StoredCall) -> None:
+        """Keep an answered call; the same key twice is a bug and raises."""
+        usage = call.usage
+        with _explained(self._path):
+            self._db.execute(
+                "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                (
+                    *(key.scope, key.role, key.request_digest, key.occurrence, call.model),
+                    *(zlib.compress(call.request), zlib.compress(call.response)),
+                    *(usage.input_tokens, usage.output_tokens, usage.cached_tokens),
+                    *(int(not usage.unmetered_calls), call.wall_s, call.started_at),
+                ),
+            )
+
+    def add_fault(self, at: str, scope: str, role: str, reason: str, waited_s: float) -> None:
+        """Keep what went wrong with a call and how long was waited because of it."""
+        with _explained(self._path):
+            self._db.execute("INSERT INTO faults VALUES (?,?,?,?,?)", (at, scope, role, reason, waited_s))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+def usage_by_role(path: Path) -> dict[str, Usage]:
+    """The sums over every call in a journal, by role."""
+    if not path.exists():
+        return {}
+    with _explained(path), closing(sqlite3.connect(path)) as db:
+        rows = db.execute(
+            "SELECT role, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cached_tokens), SUM(1 - metered)"
+            " FROM calls GROUP BY role"
+        ).fetchall()
+    names = ("calls", "input_tokens", "output_tokens", "cached_tokens", "unmetered_calls")
+    return {role: Usage(**dict(zip(names, sums, strict=True))) for role, *sums in rows}
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except (sqlite3.OperationalError, OSError) as error:
+        raise StoreError(
+            f"cannot use {path} ({error})",
+            "free some disk space or make it writable, then run the same command again",
+        ) from error
+    except (sqlite3.Error, zlib.error) as error:
+        raise StoreError(f"{path} is damaged ({error})", "delete it: the calls it holds are made again") from error

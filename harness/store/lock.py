@@ -1,0 +1,43 @@
+"""One writer per directory, also across processes and after kill -9."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import StoreError, explained_io
+
+
+@contextmanager
+def exclusive(path: Path, *, wait_s: float = 10.0) -> Iterator[int]:
+    """Hold the lock file `path`; yields its descriptor.
+
+    The lock belongs to the open file, so a child process that inherits the descriptor keeps it until it too
+    has gone: a killed parent's last worker and the resuming process never write at the same time. (The
+    `filelock` package closes the descriptor to children, so it cannot promise that.)
+    """
+    with explained_io("lock", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        with explained_io("lock", path):
+            _acquire(descriptor, path, wait_s)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, path: Path, wait_s: float) -> None:
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise StoreError(
+                    f"another process is working in {path.parent}", "wait for it, or stop it, then run again"
+                ) from None
+            time.sleep(0.1)
