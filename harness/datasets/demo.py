@@ -1,0 +1,36 @@
+"""Our own small corpus, in the schema of MultiHop-RAG: runs anywhere, needs no data directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.datasets import files
+from harness.datasets.multihop_rag import build
+from harness.errors import DataError
+from harness.protocols import DatasetSpec, RawDataset
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_FOLDERS = (_PACKAGE.parent / "data" / "demo", _PACKAGE / "_bundled" / "data" / "demo")
+"""In a checkout, and in an installed wheel."""
+
+
+def load(subset: str) -> RawDataset:
+    """The whole demo; there is only one subset, and RAG_HARNESS_DATA plays no part."""
+    del subset
+    corpus, queries = (files.read_json_rows(_path(name)) for name in ("corpus.json", "queries.json"))
+    return build(corpus, queries, prefix="demo")
+
+
+def _path(name: str) -> Path:
+    for folder in _FOLDERS:
+        path = files.find_in(folder, name)
+        if path:
+            return path
+    raise DataError(f"the demo's {name} is not in {_FOLDERS[0]}", "reinstall rag-harness or restore data/demo")
+
+
+SPEC = DatasetSpec(
+    name="demo",
+    summary="our own small multi-hop corpus, shipped with the harness; for smoke runs, not for conclusions",
+    load=load,
+)

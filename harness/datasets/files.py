@@ -1,0 +1,146 @@
+"""Finding and reading data files: plain or gzip, strictly UTF-8. Everything wrong is one `DataError` line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+from harness.datasets.entries import FIX, Entry, as_entries, as_entry
+from harness.errors import DataError
+
+ENV = "RAG_HARNESS_DATA"
+
+
+def data_dir() -> Path:
+    """The data directory: what RAG_HARNESS_DATA names, else `data` in the current directory.
+
+    A folder that was named but is not there is a `DataError`, so that a typing error never turns into a
+    download. The default folder need not exist.
+    """
+    named = os.environ.get(ENV, "")
+    if not named:
+        return Path("data")
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise DataError(f"{ENV} names {folder}, which {what}", f"point {ENV} at the data folder, or unset it")
+    return folder
+
+
+def find(relative: str) -> Path | None:
+    """The file `relative`, or the same name + `.gz`, in the data directory; None if neither is there."""
+    return find_in(data_dir(), relative)
+
+
+def find_in(folder: Path, relative: str) -> Path | None:
+    """The file `relative`, or the same name + `.gz`, in `folder`; the plain one first."""
+    for path in (folder / relative, folder / f"{relative}.gz"):
+        try:
+            if path.is_file():
+                return path
+        except OSError as error:
+            raise DataError(f"{path} cannot be looked up: {error.strerror}", "check its permissions") from error
+    return None
+
+
+def list_folder(relative: str) -> list[Path]:
+    """What lies in the folder `relative` of the data directory, sorted; empty if it is not there."""
+    folder = data_dir() / relative
+    try:
+        return sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise DataError(f"{folder} cannot be listed: {error.strerror}", "check its permissions") from error
+
+
+def read_text(path: Path) -> str:
+    """The whole file as text, unpacked if its name ends in `.gz`; a byte order mark is dropped."""
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data = gzip.decompress(data)
+        # utf-8-sig drops a byte order mark, which some spreadsheets write and no parser expects
+        return data.decode("utf-8-sig")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} is not intact gzip ({error})", FIX) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 (byte {error.start})", FIX) from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(f"{path} cannot be read: {reason}", "check that it is a file you may read") from error
+
+
+def read_json(path: Path) -> object:
+    """The file's one JSON value; NaN and Infinity are refused."""
+    return _parse_json(read_text(path), str(path))
+
+
+def read_json_object(path: Path) -> Entry:
+    """The JSON object that the file holds."""
+    return as_entry(str(path), read_json(path))
+
+
+def read_json_rows(path: Path) -> list[Entry]:
+    """The objects of the JSON array that the file holds."""
+    return as_entries(str(path), read_json(path))
+
+
+def iter_jsonl(path: Path) -> Iterator[Entry]:
+    """The objects of a file with one JSON object a line; blank lines are skipped."""
+    # Not splitlines(): it would also split at the U+2028 that a JSON string may hold as it is.
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            where = f"{path} line {number}"
+            yield as_entry(where, _parse_json(line, where))
+
+
+def read_csv(path: Path, delimiter: str) -> list[Entry]:
+    """The rows of a CSV file by the names in its first line; every row must have as many fields as that.
+
+    Carriage returns are dropped first: a lone one inside a field (uda_qa) would break its row in two.
+    """
+    text = read_text(path).replace("\r", "")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows: list[Entry] = []
+    try:
+        names = next(reader, None)
+        if not names:
+            raise DataError(f"{path} has no header line", FIX)
+        for cells in filter(None, reader):
+            where = f"{path} line {reader.line_num}"
+            if len(cells) != len(names):
+                raise DataError(f"{where} has {len(cells)} fields, the header has {len(names)}", FIX)
+            rows.append(Entry(where, dict(zip(names, cells, strict=True))))
+    except csv.Error as error:
+        raise DataError(f"{path} line {reader.line_num} is not CSV ({error})", FIX) from error
+    return rows
+
+
+def read_rows(path: Path) -> list[Entry]:
+    """The rows of a `.json` array, `.jsonl` or `|`-separated `.csv` file, plain or gzip."""
+    kind = Path(path.stem if path.suffix == ".gz" else path.name).suffix
+    if kind == ".csv":
+        return read_csv(path, "|")
+    return list(iter_jsonl(path)) if kind == ".jsonl" else read_json_rows(path)
+
+
+def _parse_json(text: str, where: str) -> object:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno} column {error.colno}"
+        raise DataError(f"{where} is truncated or not JSON ({error.msg} at {place})", FIX) from error
+    except RecursionError as error:
+        raise DataError(f"{where} is nested too deeply", FIX) from error
+    except ValueError as error:
+        raise DataError(f"{where} is not valid JSON ({error})", FIX) from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")

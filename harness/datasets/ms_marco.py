@@ -1,0 +1,112 @@
+"""MS MARCO QA (Bajaj et al. 2016), train split: real Bing queries, each with about ten web passages."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from harness.datasets.entries import FIX, Entry
+from harness.datasets.hub import HubTable, load_rows
+from harness.errors import DataError
+from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.records import Document, Evidence, Query, Reference
+
+_FILES = {
+    "v1.1": "ms_marco/ms_marco_v1.1_train_sample200.json",
+    "v2.1": "ms_marco/ms_marco_v2.1_train_head500.json",
+}
+_NO_ANSWER = "No Answer Present."
+_NULL_ANSWER = "Insufficient information."
+_ID_HEX = 12
+
+
+def load(subset: str) -> RawDataset:
+    """Version `v1.1` or `v2.1`: the sample in the data directory, or the whole train split of the hub."""
+    return build(load_rows(_FILES[subset], HubTable("microsoft/ms_marco", subset)), subset)
+
+
+def build(entries: Sequence[Entry], subset: str) -> RawDataset:
+    """Rows of this schema as a data set: one document per distinct passage, whichever query it came with."""
+    pool = _Pool(subset)
+    rows = tuple(_row(entry, subset, pool) for entry in entries)
+    return RawDataset(documents=tuple(pool.documents.values()), rows=rows, notes=_notes(rows))
+
+
+class _Pool:
+    """The distinct passages met so far."""
+
+    def __init__(self, subset: str) -> None:
+        self.subset = subset
+        self.documents: dict[str, Document] = {}
+        """By passage text."""
+        self._taken: set[str] = set()
+
+    def add(self, text: str, url: str) -> str:
+        """The doc_id of this passage. A passage met at two urls keeps the first."""
+        if text not in self.documents:
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            doc_id = f"{self.subset}:{digest[:_ID_HEX]}"
+            # The whole train split has millions of passages: two of them may well share 12 digits.
+            doc_id = f"{self.subset}:{digest}" if doc_id in self._taken else doc_id
+            self._taken.add(doc_id)
+            metadata = {"url": url} if url else {}
+            self.documents[text] = Document(doc_id=doc_id, text=text, metadata=metadata)
+        return self.documents[text].doc_id
+
+
+def _row(entry: Entry, subset: str, pool: _Pool) -> Row:
+    query_id = f"{subset}-{entry.identifier('query_id')}"
+    answers = _answers(entry)
+    doc_ids, evidence = _passages(entry.entry("passages"), pool)
+    reference = Reference(
+        query_id=query_id,
+        query_type=entry.text("query_type").lower(),
+        answers=answers,
+        evidence=() if answers == (_NULL_ANSWER,) else evidence,
+    )
+    query = Query(query_id=query_id, text=entry.text("query").strip())
+    return Row(query=query, reference=reference, doc_ids=doc_ids)
+
+
+def _passages(passages: Entry, pool: _Pool) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
+    texts, urls = passages.texts("passage_text"), passages.texts("url")
+    selected = passages.values("is_selected")
+    if not len(texts) == len(urls) == len(selected):
+        raise DataError(f"{passages.where}: passage_text, url and is_selected differ in length", FIX)
+    found: dict[str, Evidence | None] = {}
+    for text, url, chosen in zip(texts, urls, selected, strict=True):
+        if text.strip():
+            doc_id = pool.add(text, url)
+            found[doc_id] = Evidence(doc_id=doc_id, fact=text) if chosen == 1 else found.get(doc_id)
+    return tuple(found), tuple(item for item in found.values() if item)
+
+
+def _answers(entry: Entry) -> tuple[str, ...]:
+    """The right answers, well-formed ones last; (null answer,) where the annotators found none."""
+    given = [text.strip() for text in entry.texts("answers")]
+    # Some conversions of the hub spell "no such answer" as the text "[]".
+    rewritten = entry.fields.get("wellFormedAnswers")
+    given += [text.strip() for text in entry.texts("wellFormedAnswers")] if isinstance(rewritten, list) else []
+    answers = tuple(dict.fromkeys(text for text in given if text and text not in (_NO_ANSWER, "[]")))
+    return answers or ((_NULL_ANSWER,) if _NO_ANSWER in given else ())
+
+
+def _notes(rows: Sequence[Row]) -> tuple[str, ...]:
+    references = [row.reference for row in rows]
+    empty = sum(not reference.answers for reference in references)
+    null = sum(reference.answers == (_NULL_ANSWER,) for reference in references)
+    unselected = sum(not reference.evidence for reference in references) - null
+    counted = (
+        (empty, "have no reference answer: accuracy is not applicable to them"),
+        (null, f"are marked '{_NO_ANSWER}': the right answer is '{_NULL_ANSWER}', without evidence"),
+        (unselected, "have no selected passage: no evidence"),
+    )
+    return tuple(f"{count:,} of {len(rows):,} queries {what}" for count, what in counted if count)
+
+
+SPEC = DatasetSpec(
+    name="ms_marco",
+    summary="MS MARCO QA, train split: web queries with their passages (a sample, or all of it from the hub)",
+    load=load,
+    subsets=("v1.1", "v2.1"),
+)

@@ -1,0 +1,80 @@
+"""MultiHop-RAG (Tang and Yang 2024): 2,556 queries over 609 news articles, each with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.datasets.entries import FIX, Entry
+from harness.datasets.hub import HubTable, load_rows
+from harness.errors import DataError
+from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.records import Document, Evidence, Query, Reference
+
+_REPO = "yixuantt/MultiHopRAG"
+_METADATA = ("source", "author", "category")
+
+
+def load(subset: str) -> RawDataset:
+    """The whole benchmark; there is only one subset."""
+    del subset
+    corpus = load_rows("multihop_rag/corpus.json", HubTable(_REPO, "corpus"))
+    queries = load_rows("multihop_rag/MultiHopRAG.json", HubTable(_REPO, "MultiHopRAG"))
+    return build(corpus, queries, prefix="mh")
+
+
+def build(corpus: Sequence[Entry], queries: Sequence[Entry], *, prefix: str) -> RawDataset:
+    """Rows of this schema as a data set: a document's id is its url, a query's its number in file order.
+
+    Every query must cite documents of the corpus; a text is kept as it stands, so that a fact that is a
+    part of its article's body stays one.
+    """
+    documents: dict[str, Document] = {}
+    for entry in corpus:
+        document = _document(entry)
+        if document.doc_id in documents:
+            raise DataError(f"{entry.where}: url {document.doc_id} occurs twice", FIX)
+        documents[document.doc_id] = document
+    rows = []
+    for number, entry in enumerate(queries, start=1):
+        row = _row(entry, f"{prefix}-{number:04d}")
+        unknown = [url for url in row.doc_ids if url not in documents]
+        if unknown:
+            fix = "the corpus and the queries must come from the same release: replace both files"
+            raise DataError(f"{entry.where}: evidence {unknown[0]} is not in the corpus", fix)
+        rows.append(row)
+    return RawDataset(documents=tuple(documents.values()), rows=tuple(rows))
+
+
+def _document(entry: Entry) -> Document:
+    url = entry.text("url")
+    metadata = {name: entry.optional_text(name) for name in _METADATA}
+    metadata |= {"published_at": entry.moment("published_at"), "url": url}
+    return Document(
+        doc_id=url,
+        text=entry.text("body", blank=True),
+        title=entry.optional_text("title"),
+        metadata={name: value for name, value in metadata.items() if value},
+    )
+
+
+def _row(entry: Entry, query_id: str) -> Row:
+    cited = entry.entries("evidence_list")
+    evidence = tuple(Evidence(doc_id=item.text("url"), fact=item.text("fact")) for item in cited)
+    reference = Reference(
+        query_id=query_id,
+        query_type=entry.text("question_type").removesuffix("_query"),
+        answers=(entry.text("answer"),),
+        evidence=evidence,
+    )
+    return Row(
+        query=Query(query_id=query_id, text=entry.text("query")),
+        reference=reference,
+        doc_ids=tuple(dict.fromkeys(item.doc_id for item in evidence)),
+    )
+
+
+SPEC = DatasetSpec(
+    name="multihop_rag",
+    summary="2,556 multi-hop queries over 609 news articles (inference, comparison, temporal, null)",
+    load=load,
+)

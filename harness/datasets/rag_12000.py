@@ -1,0 +1,53 @@
+"""neural-bridge/rag-dataset-12000, train split: one question and answer for each raw web text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.datasets.entries import Entry
+from harness.datasets.hub import HubTable, load_rows
+from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.records import Document, Evidence, Query, Reference
+
+_FILE = "neural_bridge/rag_dataset_12000_train_head100.jsonl"
+_FIELDS = ("context", "question", "answer")
+
+
+def load(subset: str) -> RawDataset:
+    """The first 100 rows in the data directory, or the whole train split of the hub."""
+    del subset
+    return build(load_rows(_FILE, HubTable("neural-bridge/rag-dataset-12000")))
+
+
+def build(entries: Sequence[Entry]) -> RawDataset:
+    """Rows of this schema as a data set: one document per distinct context, named after its first row.
+
+    The data set marks no fact, so the evidence of a query is its whole context. Rows with an empty field
+    (the hub has a few) are left out, with a note.
+    """
+    documents: dict[str, Document] = {}
+    rows = []
+    for index, entry in enumerate(entries):
+        context, question, answer = (entry.nullable_text(name) for name in _FIELDS)
+        if not (context.strip() and question.strip() and answer.strip()):
+            continue
+        name = f"rag12000-{index:05d}"
+        document = documents.setdefault(context, Document(doc_id=name, text=context))
+        reference = Reference(
+            query_id=name,
+            query_type="qa",
+            answers=(answer.strip(),),
+            evidence=(Evidence(doc_id=document.doc_id, fact=context),),
+        )
+        query = Query(query_id=name, text=question.strip())
+        rows.append(Row(query=query, reference=reference, doc_ids=(document.doc_id,)))
+    left_out = len(entries) - len(rows)
+    notes = (f"{left_out:,} of {len(entries):,} rows left out: a field is empty",) if left_out else ()
+    return RawDataset(documents=tuple(documents.values()), rows=tuple(rows), notes=notes)
+
+
+SPEC = DatasetSpec(
+    name="rag_12000",
+    summary="neural-bridge RAG dataset 12000: single-document questions over raw web text",
+    load=load,
+)

@@ -1,0 +1,161 @@
+"""UDA-QA (Hui et al. 2024): Wikipedia questions on prose (nq) and on tables (feta).
+
+The corpus is what can be built without the 1.6 GB of source pages: for each page its gold passages or
+tables, and the full page where its text is in `uda_qa/docs_text/`. NQ texts stay tokenised as they are
+(spaces around punctuation, doubled back-ticks), so that every fact is a literal part of its document.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.datasets import files
+from harness.datasets.entries import Entry
+from harness.datasets.hub import HubTable, load_rows
+from harness.datasets.uda_tables import GoldTable, load_gold_tables
+from harness.errors import DataError
+from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.records import Document, Evidence, Query, Reference
+
+_NQ_FILE = "uda_qa/nq_qa.csv"
+_NQ_TABLE = HubTable("qinchuanhui/UDA-QA", "nq", "test")
+_FETA_FILE = "uda_qa/feta_qa.csv"
+_PAGES = "uda_qa/docs_text"
+
+
+def load(subset: str) -> RawDataset:
+    """The questions of `nq`, of `feta`, or of both (`all`), with a corpus of the pages they are about."""
+    parts = [make() for name, make in (("nq", _load_nq), ("feta", _load_feta)) if subset in ("all", name)]
+    return RawDataset(
+        documents=tuple(document for part in parts for document in part.documents),
+        rows=tuple(row for part in parts for row in part.rows),
+        notes=tuple(note for part in parts for note in part.notes),
+    )
+
+
+def build_nq(entries: Sequence[Entry], pages: Mapping[str, str]) -> RawDataset:
+    """NQ rows as a data set: one document per page name, since one page comes in many revisions (urls).
+
+    Its text is its distinct gold passages in file order, then the full page from `pages`.
+    """
+    passages: dict[str, dict[str, None]] = {}
+    urls: dict[str, str] = {}
+    rows = []
+    for entry in entries:
+        name, passage = entry.text("doc_name"), entry.text("long_answer")
+        passages.setdefault(name, {})[passage] = None
+        urls.setdefault(name, clean_url(entry.text("doc_url")))
+        answers = dict.fromkeys(text for text in (entry.nullable_text("short_answer"), passage) if text.strip())
+        evidence = (Evidence(doc_id=f"nq:{name}", fact=passage),)
+        rows.append(_row(entry, "nq", tuple(answers), evidence))
+    parts = {name: [*found, pages.get(name, "")] for name, found in passages.items()}
+    documents = tuple(_document("nq", name, parts[name], urls[name]) for name in parts)
+    paged = sum(name in pages for name in passages)
+    notes = (
+        f"nq: the full page is at hand for {paged:,} of {len(documents):,} documents; the others hold only "
+        "their gold passages, so retrieval is easier than over whole pages",
+        "nq: texts are tokenised Natural Questions text, as published",
+    )
+    return RawDataset(documents=documents, rows=tuple(rows), notes=notes)
+
+
+def build_feta(entries: Sequence[Entry], tables: Mapping[str, GoldTable], pages: Mapping[str, str]) -> RawDataset:
+    """Feta rows as a data set: one document per page name, its tables as lines, then the full page.
+
+    A question whose gold table is not in `tables` is left out, and the notes say how many.
+    """
+    found: dict[str, dict[tuple[tuple[str, ...], ...], GoldTable]] = {}
+    urls: dict[str, str] = {}
+    rows = []
+    for entry in entries:
+        name = entry.text("doc_name")
+        urls.setdefault(name, clean_url(entry.text("doc_url")))
+        own = found.setdefault(name, {})
+        gold = tables.get(entry.identifier("q_uid"))
+        if gold is None:
+            continue
+        known = own.setdefault(gold.table.rows, gold)
+        if gold.table.section and not known.table.section:
+            own[gold.table.rows] = gold
+        evidence = tuple(Evidence(doc_id=f"feta:{name}", fact=fact) for fact in gold.facts())
+        rows.append(_row(entry, "feta", (entry.text("answer"),), evidence))
+    parts = {name: [gold.table.text() for gold in own.values()] for name, own in found.items()}
+    parts = {name: [*texts, pages.get(name, "")] for name, texts in parts.items()}
+    documents = (_document("feta", name, parts[name], urls[name]) for name in parts)
+    left_out = len(entries) - len(rows)
+    note = (
+        f"feta: {left_out:,} of {len(entries):,} questions left out: their gold table is not in the data directory"
+    )
+    return RawDataset(
+        documents=tuple(document for document in documents if document.text),
+        rows=tuple(rows),
+        notes=(note,) if left_out else (),
+    )
+
+
+def clean_url(url: str) -> str:
+    """The url without its HTML escapes and doubled slashes."""
+    return re.sub(r"(?<!:)/{2,}", "/", html.unescape(url))
+
+
+def _load_nq() -> RawDataset:
+    return build_nq(load_rows(_NQ_FILE, _NQ_TABLE), _read_pages("nq"))
+
+
+def _load_feta() -> RawDataset:
+    # Not through the hub: its feta rows come without their tables, so nothing could be built from them.
+    path = files.find(_FETA_FILE)
+    if path is None:
+        what = f"{_FETA_FILE} is not in the data directory {files.data_dir()} (the hub has no feta tables)"
+        raise DataError(what, f"set {files.ENV} to a folder holding it, or choose the subset nq")
+    tables, absent = load_gold_tables()
+    raw = build_feta(files.read_rows(path), tables, _read_pages("feta"))
+    notes = (f"feta: without {', '.join(absent)}, which are not in the data directory",) if absent else ()
+    return RawDataset(documents=raw.documents, rows=raw.rows, notes=raw.notes + notes)
+
+
+def _read_pages(subset: str) -> dict[str, str]:
+    """The full pages at hand, by page name; none is no error."""
+    # Listed, not looked up by name: a page name from the data cannot reach outside the folder.
+    # Backwards, so that a plain file has the last word over its .gz.
+    listed = reversed(files.list_folder(f"{_PAGES}/{subset}"))
+    found = {name: path for path in listed if (name := _page_name(path))}
+    return {name: _page(found[name]) for name in sorted(found)}
+
+
+def _page_name(path: Path) -> str:
+    name = path.name.removesuffix(".gz")
+    return name.removesuffix(".txt") if name.endswith(".txt") else ""
+
+
+def _page(path: Path) -> str:
+    return files.read_text(path).replace("\f", "\n").strip()
+
+
+def _document(subset: str, name: str, parts: Sequence[str], url: str) -> Document:
+    return Document(
+        doc_id=f"{subset}:{name}",
+        text="\n\n".join(part for part in parts if part),
+        title=name,
+        metadata={"source": "Wikipedia", "url": url},
+    )
+
+
+def _row(entry: Entry, subset: str, answers: tuple[str, ...], evidence: tuple[Evidence, ...]) -> Row:
+    query_id = f"{subset}-{entry.identifier('q_uid')}"
+    return Row(
+        query=Query(query_id=query_id, text=entry.text("question").strip()),
+        reference=Reference(query_id=query_id, query_type=subset, answers=answers, evidence=evidence),
+        doc_ids=(f"{subset}:{entry.text('doc_name')}",),
+    )
+
+
+SPEC = DatasetSpec(
+    name="uda_qa",
+    summary="UDA-QA on Wikipedia: questions on prose (nq) and on tables (feta)",
+    load=load,
+    subsets=("all", "nq", "feta"),
+)

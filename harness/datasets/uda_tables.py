@@ -1,0 +1,103 @@
+"""The tables behind UDA-QA's feta questions, and how a table becomes text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.datasets import files
+from harness.datasets.entries import FIX, Entry
+from harness.errors import DataError
+
+FETAQA_FILES = ("uda_qa/fetaqa-v1_test.jsonl", "uda_qa/fetaqa-v1_dev.jsonl")
+BENCH_FILE = "uda_qa/bench_feta_qa.json"
+
+
+@dataclass(frozen=True)
+class Table:
+    """One Wikipedia table; its first row is the header."""
+
+    title: str
+    section: str
+    """Empty where the source does not say."""
+    rows: tuple[tuple[str, ...], ...]
+
+    def line(self, row: int) -> str:
+        """The row as text: `header: value; header: value`, without its empty cells."""
+        header = self.rows[0]
+        named = ((header[i] if i < len(header) else "", cell) for i, cell in enumerate(self.rows[row]))
+        return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
+
+    def text(self) -> str:
+        """Title, section and every row below the header, one a line."""
+        lines = [self.title, self.section, *(self.line(row) for row in range(1, len(self.rows)))]
+        return "\n".join(line for line in lines if line)
+
+
+@dataclass(frozen=True)
+class GoldTable:
+    """The table of one question and the rows that hold its highlighted cells, in table order."""
+
+    table: Table
+    rows: tuple[int, ...]
+
+    def facts(self) -> tuple[str, ...]:
+        """The highlighted rows as lines of the table's text. A highlighted header adds none: it is in each."""
+        lines = (self.table.line(row) for row in self.rows if row > 0)
+        return tuple(dict.fromkeys(line for line in lines if line))
+
+
+def load_gold_tables() -> tuple[dict[str, GoldTable], tuple[str, ...]]:
+    """The gold tables by q_uid from every source in the data directory, and the names of absent sources.
+
+    A question found in two sources takes FeTaQA's own row, which names the section. Raises `DataError` if
+    there is no source at all.
+    """
+    tables: dict[str, GoldTable] = {}
+    absent = []
+    for name in (*FETAQA_FILES, BENCH_FILE):
+        path = files.find(name)
+        if path is None:
+            absent.append(name)
+            continue
+        found = _bench(files.read_json_object(path)) if name == BENCH_FILE else _fetaqa(files.iter_jsonl(path))
+        for uid, gold in found:
+            tables.setdefault(uid, gold)
+    if len(absent) == len(FETAQA_FILES) + 1:
+        what = f"no table of the feta questions is in {files.data_dir()} (the hub has none)"
+        raise DataError(what, f"put {' or '.join(absent)} there, or choose the subset nq")
+    return tables, tuple(absent)
+
+
+def _fetaqa(entries: Iterable[Entry]) -> Iterable[tuple[str, GoldTable]]:
+    for entry in entries:
+        title, section = entry.text("table_page_title"), entry.nullable_text("table_section_title")
+        yield entry.identifier("feta_id"), _gold(entry, title, section)
+
+
+def _bench(pages: Entry) -> Iterable[tuple[str, GoldTable]]:
+    for doc_name in pages.fields:
+        for entry in pages.entries(doc_name):
+            yield entry.identifier("q_uid"), _gold(entry.entry("evidence"), doc_name, "")
+
+
+def _gold(entry: Entry, title: str, section: str) -> GoldTable:
+    rows = []
+    for cells in entry.values("table_array"):
+        if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
+            raise DataError(f"{entry.where}: field 'table_array' must be a list of lists of texts", FIX)
+        # a line break in a cell would break its row's line in two
+        rows.append(tuple(" ".join(cell.split()) for cell in cells))
+    if not rows:
+        raise DataError(f"{entry.where}: field 'table_array' is empty", FIX)
+    return GoldTable(Table(title, section, tuple(rows)), _highlighted(entry, len(rows)))
+
+
+def _highlighted(entry: Entry, rows: int) -> tuple[int, ...]:
+    numbers = set()
+    for cell in entry.values("highlighted_cell_ids"):
+        row = cell[0] if isinstance(cell, list) and cell else None
+        if not isinstance(row, int) or not 0 <= row < rows:
+            raise DataError(f"{entry.where}: field 'highlighted_cell_ids' points outside the table", FIX)
+        numbers.add(row)
+    return tuple(sorted(numbers))

@@ -1,0 +1,219 @@
+import json
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from harness.datasets import files, hub, ms_marco, multihop_rag, rag_12000, uda_qa
+from harness.datasets.hub import HubTable
+from harness.errors import DataError, MissingDependency
+from harness.protocols import DatasetSpec, RawDataset
+
+TABLE = HubTable("someone/something", "part")
+Rows = Iterable[Mapping[str, object]]
+LoadReal = Callable[[DatasetSpec, str], RawDataset]
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, tables: dict[HubTable, Rows]) -> list[HubTable]:
+    """Let the hub hold these tables; returns the list of what is asked for."""
+    asked: list[HubTable] = []
+
+    def fetch(table: HubTable) -> Rows:
+        asked.append(table)
+        return tables[table]
+
+    monkeypatch.setattr(hub, "fetch", fetch)
+    return asked
+
+
+def test_a_file_in_the_data_directory_comes_before_the_hub(own_data: Path) -> None:
+    (own_data / "r.json").write_text('[{"a": 1}]')
+    assert [row.fields for row in hub.load_rows("r.json", TABLE)] == [{"a": 1}]
+
+
+def test_a_file_in_the_default_folder_is_found_too(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "r.jsonl").write_text('{"a": 1}\n')
+    assert len(hub.load_rows("r.jsonl", TABLE)) == 1
+
+
+def test_without_the_file_the_rows_come_from_the_hub(monkeypatch: pytest.MonkeyPatch, own_data: Path) -> None:
+    asked = serve(monkeypatch, {TABLE: [{"a": "x"}, {"a": "y"}]})
+    rows = hub.load_rows("r.json", TABLE)
+    assert asked == [TABLE]
+    assert [row.text("a") for row in rows] == ["x", "y"]
+    assert rows[1].where == "hub someone/something part/train row 2"
+
+
+def test_a_data_directory_that_does_not_exist_never_falls_back_to_the_hub(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(files.ENV, str(tmp_path / "nowhere"))
+    asked = serve(monkeypatch, {TABLE: [{"a": "x"}]})
+    with pytest.raises(DataError, match="does not exist"):
+        hub.load_rows("r.json", TABLE)
+    assert asked == []
+
+
+def test_a_hub_that_cannot_be_reached_is_one_line_with_both_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(table: HubTable) -> Rows:
+        raise ConnectionError("no route\nto host " + "x" * 1000)
+
+    monkeypatch.setattr(hub, "fetch", fetch)
+    with pytest.raises(DataError) as caught:
+        hub.load_rows("ms_marco/r.json", TABLE)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert len(line) < 500
+    for words in ("set RAG_HARNESS_DATA to a folder holding ms_marco/r.json", "connect to the network"):
+        assert words in line
+    assert "ConnectionError: no route to host" in line
+    assert "someone/something" in line
+
+
+def test_a_connection_lost_between_two_rows_is_a_data_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows() -> Rows:
+        yield {"a": "x"}
+        raise TimeoutError("read timed out")
+
+    serve(monkeypatch, {TABLE: rows()})
+    with pytest.raises(DataError, match="read timed out"):
+        hub.load_rows("r.json", TABLE)
+
+
+def test_without_the_datasets_package_the_line_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.delenv(files.ENV, raising=False)
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingDependency) as caught:
+        hub.load_rows("no/such/file.json", TABLE)
+    line = str(caught.value)
+    assert "pip install 'rag-harness[hub]'" in line
+    assert "RAG_HARNESS_DATA" in line
+    assert "\n" not in line
+
+
+def test_a_table_without_rows_is_a_data_error(monkeypatch: pytest.MonkeyPatch, own_data: Path) -> None:
+    serve(monkeypatch, {TABLE: []})
+    with pytest.raises(DataError, match="holds no rows"):
+        hub.load_rows("r.json", TABLE)
+    (own_data / "r.json").write_text("[]")
+    with pytest.raises(DataError, match=r"r\.json holds no rows"):
+        hub.load_rows("r.json", TABLE)
+
+
+def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    calls: list[tuple[str, str | None, str]] = []
+
+    def load_dataset(path: str, name: str | None = None, *, split: str) -> list[dict[str, object]]:
+        calls.append((path, name, split))
+        return [{"a": 1}]
+
+    library = types.ModuleType("datasets")
+    library.load_dataset = load_dataset  # type: ignore[attr-defined]
+    library.disable_progress_bars = lambda: None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "datasets", library)
+    assert list(hub.fetch(HubTable("r", "c", "test"))) == [{"a": 1}]
+    assert list(hub.fetch(HubTable("r"))) == [{"a": 1}]
+    assert calls == [("r", "c", "test"), ("r", None, "train")]
+
+
+@pytest.mark.parametrize(
+    ("spec", "subset", "tables"),
+    [
+        (
+            multihop_rag.SPEC,
+            "default",
+            [HubTable("yixuantt/MultiHopRAG", "corpus"), HubTable("yixuantt/MultiHopRAG", "MultiHopRAG")],
+        ),
+        (ms_marco.SPEC, "v1.1", [HubTable("microsoft/ms_marco", "v1.1")]),
+        (ms_marco.SPEC, "v2.1", [HubTable("microsoft/ms_marco", "v2.1")]),
+        (rag_12000.SPEC, "default", [HubTable("neural-bridge/rag-dataset-12000", None)]),
+        (uda_qa.SPEC, "nq", [HubTable("qinchuanhui/UDA-QA", "nq", "test")]),
+    ],
+)
+def test_each_data_set_asks_the_hub_for_its_own_tables(
+    monkeypatch: pytest.MonkeyPatch, spec: DatasetSpec, subset: str, tables: list[HubTable]
+) -> None:
+    asked = serve(monkeypatch, {table: [{"url": "u", "body": "b"}] for table in tables})
+    with pytest.raises(DataError, match="row 1"):  # these rows are not what any of them needs
+        spec.load(subset)
+    assert asked == tables
+
+
+def test_feta_never_asks_the_hub_because_it_has_no_tables_there() -> None:
+    with pytest.raises(DataError) as caught:
+        uda_qa.SPEC.load("feta")
+    assert "uda_qa/feta_qa.csv" in str(caught.value)
+    assert "the hub has no feta tables" in str(caught.value)
+
+
+def real_rows(folder: Path, relative: str) -> list[dict[str, object]]:
+    path = files.find_in(folder, relative)
+    assert path, relative
+    return [dict(row.fields) for row in files.read_rows(path)]
+
+
+def test_multihop_rag_is_the_same_from_the_hub_where_times_are_datetimes(
+    monkeypatch: pytest.MonkeyPatch, data_folder: Path, load_real: LoadReal
+) -> None:
+    corpus = real_rows(data_folder, "multihop_rag/corpus.json")
+    for row in corpus:
+        row["published_at"] = datetime.fromisoformat(str(row["published_at"])).replace(tzinfo=None)
+    queries = real_rows(data_folder, "multihop_rag/MultiHopRAG.json")
+    repo = "yixuantt/MultiHopRAG"
+    serve(monkeypatch, {HubTable(repo, "corpus"): corpus, HubTable(repo, "MultiHopRAG"): queries})
+    assert multihop_rag.SPEC.load("default") == load_real(multihop_rag.SPEC, "default")
+
+
+def test_uda_nq_is_the_same_from_the_hub_where_short_answers_may_be_null(
+    monkeypatch: pytest.MonkeyPatch, data_folder: Path, load_real: LoadReal
+) -> None:
+    rows = real_rows(data_folder, "uda_qa/nq_qa.csv")
+    for row in rows:
+        row |= {"short_answer": row["short_answer"] or None, "q_uid": int(str(row["q_uid"]))}
+    serve(monkeypatch, {HubTable("qinchuanhui/UDA-QA", "nq", "test"): rows})
+    assert uda_qa.SPEC.load("nq").rows == load_real(uda_qa.SPEC, "nq").rows
+
+
+def test_ms_marco_is_the_same_from_the_hub(
+    monkeypatch: pytest.MonkeyPatch, data_folder: Path, load_real: LoadReal
+) -> None:
+    rows = real_rows(data_folder, "ms_marco/ms_marco_v1.1_train_sample200.json")
+    serve(monkeypatch, {HubTable("microsoft/ms_marco", "v1.1"): rows})
+    assert ms_marco.SPEC.load("v1.1") == load_real(ms_marco.SPEC, "v1.1")
+
+
+def test_rag_12000_is_the_same_from_the_hub(
+    monkeypatch: pytest.MonkeyPatch, data_folder: Path, load_real: LoadReal
+) -> None:
+    rows = real_rows(data_folder, "neural_bridge/rag_dataset_12000_train_head100.jsonl")
+    serve(monkeypatch, {HubTable("neural-bridge/rag-dataset-12000"): rows})
+    assert rag_12000.SPEC.load("default") == load_real(rag_12000.SPEC, "default")
+
+
+@pytest.mark.slow
+def test_the_real_library_gives_rows_that_can_be_read(tmp_path: Path) -> None:
+    pytest.importorskip("datasets")
+    corpus = [{"title": "t", "author": None, "url": "u", "body": "b", "published_at": "2023-11-27T08:45:59+00:00"}]
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "rows.json").write_text(json.dumps(corpus))
+    script = (
+        "from harness.datasets import hub, multihop_rag\n"
+        f"rows = hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'table')!r}))\n"
+        "print(multihop_rag.build(rows, [], prefix='x').documents[0].metadata['published_at'])\n"
+        "hub.load_rows('r.json', hub.HubTable('nobody/nothing'))\n"
+    )
+    root = Path(hub.__file__).resolve().parents[2]
+    env = os.environ | {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.stdout.split() == ["2023-11-27T08:45:59+00:00"]
+    assert "harness.errors.DataError" in done.stderr.splitlines()[-1]

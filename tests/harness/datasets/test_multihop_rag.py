@@ -1,0 +1,185 @@
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.datasets import files
+from harness.datasets.multihop_rag import SPEC
+from harness.errors import DataError
+from harness.protocols import DatasetSpec, RawDataset
+
+
+@pytest.fixture
+def real(load_real: Callable[[DatasetSpec, str], RawDataset]) -> RawDataset:
+    return load_real(SPEC, "default")
+
+
+def test_the_benchmark_is_complete(real: RawDataset) -> None:
+    assert len(real.documents) == 609
+    assert len(real.rows) == 2556
+    assert Counter(row.reference.query_type for row in real.rows) == {
+        "comparison": 856,
+        "inference": 816,
+        "temporal": 583,
+        "null": 301,
+    }
+    assert real.notes == ()
+
+
+def test_all_ids_are_unique_and_in_file_order(real: RawDataset) -> None:
+    assert len({document.doc_id for document in real.documents}) == 609
+    assert [row.query.query_id for row in real.rows] == [f"mh-{n:04d}" for n in range(1, 2557)]
+    assert all(row.reference.query_id == row.query.query_id for row in real.rows)
+    assert len({row.query.text for row in real.rows}) == 2556
+
+
+def test_all_6084_facts_are_literal_parts_of_their_articles(real: RawDataset) -> None:
+    texts = {document.doc_id: document.text for document in real.documents}
+    facts = [item for row in real.rows for item in row.reference.evidence]
+    assert len(facts) == 6084
+    assert all(item.fact in texts[item.doc_id] for item in facts)
+    assert {item.doc_id for item in facts} == set(texts)
+
+
+def test_bodies_are_kept_to_the_letter(real: RawDataset, data_folder: Path) -> None:
+    path = files.find_in(data_folder, "multihop_rag/corpus.json")
+    assert path
+    bodies = [article["body"] for article in json.loads(files.read_text(path))]
+    assert [document.text for document in real.documents] == bodies
+    assert sum(map(len, bodies)) == 6_297_171
+
+
+def test_a_query_that_cites_one_article_twice_attaches_it_once(real: RawDataset) -> None:
+    assert Counter(len(row.doc_ids) for row in real.rows) == {2: 1169, 3: 774, 4: 312, 0: 301}
+    assert any(len(row.reference.evidence) > len(row.doc_ids) for row in real.rows)
+    for row in real.rows:
+        assert list(row.doc_ids) == list(dict.fromkeys(item.doc_id for item in row.reference.evidence))
+
+
+def test_null_queries_have_their_answer_and_no_evidence(real: RawDataset) -> None:
+    null = [row for row in real.rows if row.reference.query_type == "null"]
+    assert {row.reference.answers for row in null} == {("Insufficient information.",)}
+    assert all(row.reference.evidence == () == row.doc_ids for row in null)
+    assert sum(bool(row.reference.evidence) for row in real.rows) == 2556 - 301 == 2556 - len(null)
+
+
+def test_answers_keep_the_case_that_the_data_set_mixes(real: RawDataset) -> None:
+    answers = Counter(row.reference.answers[0] for row in real.rows)
+    assert answers["Yes"] > 0
+    assert answers["no"] > 0
+    assert sum(answers[word] for word in answers if word.lower() == "yes") == 782
+
+
+def test_metadata_holds_what_is_known_and_no_gold(real: RawDataset) -> None:
+    # the author is null in 64 articles and empty in 4
+    assert Counter(frozenset(document.metadata) for document in real.documents) == {
+        frozenset({"source", "author", "category", "published_at", "url"}): 541,
+        frozenset({"source", "category", "published_at", "url"}): 68,
+    }
+    first = real.documents[0]
+    assert first.metadata["published_at"] == "2023-11-27T08:45:59+00:00"
+    assert first.metadata["source"] == "Mashable"
+    assert first.metadata["url"] == first.doc_id
+    assert len({document.title for document in real.documents}) == 609
+
+
+def test_plain_files_give_the_same_as_the_gzip_ones(real: RawDataset, data_folder: Path, own_data: Path) -> None:
+    (own_data / "multihop_rag").mkdir()
+    for name in ("corpus.json", "MultiHopRAG.json"):
+        path = files.find_in(data_folder / "multihop_rag", name)
+        assert path
+        (own_data / "multihop_rag" / name).write_text(files.read_text(path), encoding="utf-8")
+    assert SPEC.load("default") == real
+
+
+def test_a_real_file_cut_short_is_one_line(data_folder: Path, own_data: Path) -> None:
+    (own_data / "multihop_rag").mkdir()
+    path = files.find_in(data_folder, "multihop_rag/corpus.json")
+    assert path
+    text = files.read_text(path).encode()
+    packed = own_data / "multihop_rag" / "corpus.json.gz"
+    packed.write_bytes(gzip.compress(text, 1)[:100_000])
+    with pytest.raises(DataError, match="not intact gzip"):
+        SPEC.load("default")
+    packed.unlink()
+    (own_data / "multihop_rag" / "corpus.json").write_bytes(text[:1_000_000])
+    with pytest.raises(DataError, match="truncated or not JSON"):
+        SPEC.load("default")
+
+
+ARTICLE: dict[str, object] = {
+    "title": "T",
+    "author": None,
+    "source": "S",
+    "published_at": "2024-01-01T00:00:00+00:00",
+    "category": "c",
+    "url": "u1",
+    "body": "Some fact.",
+}
+QUERY: dict[str, object] = {
+    "query": "What?",
+    "answer": "That",
+    "question_type": "inference_query",
+    "evidence_list": [{"url": "u1", "fact": "fact"}],
+}
+
+
+def load_own(folder: Path, corpus: object, queries: object) -> RawDataset:
+    (folder / "multihop_rag").mkdir()
+    (folder / "multihop_rag" / "corpus.json").write_text(json.dumps(corpus))
+    (folder / "multihop_rag" / "MultiHopRAG.json").write_text(json.dumps(queries))
+    return SPEC.load("default")
+
+
+def test_a_small_file_of_this_schema_loads(own_data: Path) -> None:
+    raw = load_own(own_data, [ARTICLE], [QUERY])
+    assert raw.documents[0].metadata == {
+        "source": "S",
+        "category": "c",
+        "published_at": "2024-01-01T00:00:00+00:00",
+        "url": "u1",
+    }
+    assert raw.rows[0].reference.query_type == "inference"
+
+
+@pytest.mark.parametrize("field", ["query", "answer", "question_type", "evidence_list"])
+def test_a_query_without_a_field_is_one_line_that_names_file_row_and_field(own_data: Path, field: str) -> None:
+    broken = {name: value for name, value in QUERY.items() if name != field}
+    with pytest.raises(DataError) as caught:
+        load_own(own_data, [ARTICLE], [QUERY, broken])
+    for word in ("MultiHopRAG.json row 2", f"'{field}'"):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["url", "body"])
+def test_an_article_without_a_field_is_one_line_that_names_file_row_and_field(own_data: Path, field: str) -> None:
+    broken = {name: value for name, value in ARTICLE.items() if name != field}
+    with pytest.raises(DataError) as caught:
+        load_own(own_data, [broken], [QUERY])
+    for word in ("corpus.json row 1", f"'{field}'"):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "queries", "word"),
+    [
+        ([ARTICLE, ARTICLE], [QUERY], "url u1 occurs twice"),
+        ([ARTICLE | {"url": "u2"}], [QUERY], "evidence u1 is not in the corpus"),
+        ([ARTICLE], [QUERY | {"evidence_list": "u1"}], "must be a list"),
+        ([ARTICLE], [QUERY | {"evidence_list": [{"url": "u1"}]}], "evidence_list row 1: field 'fact' is missing"),
+        ([ARTICLE], [QUERY | {"query": ["What?"]}], "field 'query' must be text, not an array"),
+        ([ARTICLE], [QUERY | {"query": "\ud800"}], "surrogate"),
+        ({"articles": []}, [QUERY], "expected an array"),
+        ([], [QUERY], "holds no rows"),
+    ],
+)
+def test_files_that_contradict_the_schema_are_one_line(
+    own_data: Path, corpus: object, queries: object, word: str
+) -> None:
+    with pytest.raises(DataError) as caught:
+        load_own(own_data, corpus, queries)
+    assert word in str(caught.value)
+    assert "\n" not in str(caught.value)

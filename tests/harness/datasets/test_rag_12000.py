@@ -1,0 +1,57 @@
+from collections.abc import Callable
+
+import pytest
+
+from harness.datasets.entries import Entry
+from harness.datasets.rag_12000 import SPEC, build
+from harness.errors import DataError
+from harness.protocols import DatasetSpec, RawDataset
+
+
+def rows(*triples: tuple[str | None, str | None, str | None]) -> list[Entry]:
+    names = ("context", "question", "answer")
+    return [Entry(f"f row {n}", dict(zip(names, triple, strict=True))) for n, triple in enumerate(triples, 1)]
+
+
+def test_the_head_of_the_data_set_has_100_questions_over_100_contexts(
+    load_real: Callable[[DatasetSpec, str], RawDataset],
+) -> None:
+    raw = load_real(SPEC, "default")
+    assert (len(raw.rows), len(raw.documents)) == (100, 100)
+    assert raw.notes == ()
+    texts = {document.doc_id: document.text for document in raw.documents}
+    assert round(sum(map(len, texts.values())) / 100) == 3721
+    for number, row in enumerate(raw.rows):
+        assert row.query.query_id == f"rag12000-{number:05d}"
+        assert row.reference.query_type == "qa"
+        (evidence,) = row.reference.evidence
+        assert texts[evidence.doc_id] == evidence.fact
+        assert row.doc_ids == (evidence.doc_id,)
+        assert len(row.reference.answers) == 1
+
+
+def test_a_context_with_two_questions_is_one_document_named_after_the_first() -> None:
+    raw = build(rows(("c", "q1", "a1"), ("d", "q2", "a2"), ("c", " q3 ", " a3 ")))
+    assert [document.doc_id for document in raw.documents] == ["rag12000-00000", "rag12000-00001"]
+    assert raw.rows[2].doc_ids == ("rag12000-00000",)
+    assert raw.rows[2].query.query_id == "rag12000-00002"
+    assert raw.rows[2].query.text == "q3"
+    assert raw.rows[2].reference.answers == ("a3",)
+
+
+@pytest.mark.parametrize("empty", [(None, "q", "a"), ("c", None, "a"), ("c", "q", None), ("c", " ", "a")])
+def test_a_row_with_an_empty_field_is_left_out_with_a_note(
+    empty: tuple[str | None, str | None, str | None],
+) -> None:
+    raw = build(rows(empty, ("c2", "q2", "a2")))
+    assert [row.query.query_id for row in raw.rows] == ["rag12000-00001"]
+    assert [document.text for document in raw.documents] == ["c2"]
+    assert raw.notes == ("1 of 2 rows left out: a field is empty",)
+
+
+@pytest.mark.parametrize("field", ["context", "question", "answer"])
+def test_a_row_without_a_field_is_one_line(field: str) -> None:
+    (entry,) = rows(("c", "q", "a"))
+    broken = Entry(entry.where, {name: value for name, value in entry.fields.items() if name != field})
+    with pytest.raises(DataError, match=f"f row 1: field '{field}' is missing"):
+        build([broken])

@@ -1,0 +1,350 @@
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.datasets import files
+from harness.datasets.entries import Entry
+from harness.datasets.uda_qa import SPEC, build_feta, build_nq, clean_url
+from harness.datasets.uda_tables import BENCH_FILE, FETAQA_FILES, GoldTable, Table, load_gold_tables
+from harness.errors import DataError
+from harness.protocols import DatasetSpec, RawDataset, Row
+
+LoadReal = Callable[[DatasetSpec, str], RawDataset]
+
+
+@pytest.fixture
+def nq(load_real: LoadReal) -> RawDataset:
+    return load_real(SPEC, "nq")
+
+
+@pytest.fixture
+def feta(load_real: LoadReal) -> RawDataset:
+    return load_real(SPEC, "feta")
+
+
+def row_of(raw: RawDataset, query_id: str) -> Row:
+    return next(row for row in raw.rows if row.query.query_id == query_id)
+
+
+def texts_of(raw: RawDataset) -> dict[str, str]:
+    return {document.doc_id: document.text for document in raw.documents}
+
+
+def copy_files(data_folder: Path, own_data: Path, *names: str) -> None:
+    for name in names:
+        source = files.find_in(data_folder, name)
+        assert source, name
+        target = own_data / source.relative_to(data_folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+
+
+def test_nq_has_its_2477_questions_over_645_pages(nq: RawDataset) -> None:
+    assert len(nq.rows) == 2477
+    assert len(nq.documents) == 645
+    assert {row.reference.query_type for row in nq.rows} == {"nq"}
+    assert len({row.query.query_id for row in nq.rows}) == 2477
+
+
+def test_a_page_of_many_revisions_is_one_document(nq: RawDataset, data_folder: Path) -> None:
+    path = files.find_in(data_folder, "uda_qa/nq_qa.csv")
+    assert path
+    rows = files.read_csv(path, "|")
+    assert len({row.text("doc_url") for row in rows}) == 1743
+    assert len(nq.documents) == len({row.text("doc_name") for row in rows}) == 645
+
+
+def test_every_nq_fact_is_a_literal_part_of_its_document(nq: RawDataset) -> None:
+    texts = texts_of(nq)
+    for row in nq.rows:
+        (evidence,) = row.reference.evidence
+        assert evidence.fact in texts[evidence.doc_id]
+        assert row.doc_ids == (evidence.doc_id,)
+    assert len({row.reference.evidence for row in nq.rows}) == 1651
+
+
+def test_an_empty_short_answer_falls_back_to_the_long_one(nq: RawDataset) -> None:
+    alone = [row for row in nq.rows if len(row.reference.answers) == 1]
+    both = [row for row in nq.rows if len(row.reference.answers) == 2]
+    # 783 rows have no short answer; in 2 the short one is the long one
+    assert (len(alone), len(both)) == (785, 1692)
+    assert all(row.reference.answers[-1] == row.reference.evidence[0].fact for row in nq.rows)
+    assert all(row.reference.answers[0] in row.reference.answers[1] for row in both)
+    assert all(answer.strip() for row in nq.rows for answer in row.reference.answers)
+
+
+def test_ids_are_signed_64_bit_numbers_read_as_text(nq: RawDataset) -> None:
+    row = row_of(nq, "nq--8377155967940203923")
+    assert row.query.text == "who determines the size of the supreme court"
+    assert row.doc_ids == ("nq:Supreme Court of the United States",)
+
+
+def test_escaped_urls_with_double_slashes_are_cleaned(nq: RawDataset) -> None:
+    first = nq.documents[0].metadata["url"]
+    assert first == (
+        "https://en.wikipedia.org/w/index.php?title=Supreme_Court_of_the_United_States&oldid=815925358"
+    )
+    for document in nq.documents:
+        url = document.metadata["url"]
+        assert "&amp;" not in url
+        assert "//" not in url.removeprefix("https://")
+    assert clean_url("http://a.org/b") == "http://a.org/b"
+
+
+def test_nq_text_stays_tokenised_and_the_notes_say_so(nq: RawDataset) -> None:
+    assert "`` judges ''" in nq.documents[0].text
+    assert any("tokenised" in note for note in nq.notes)
+    assert any("3 of 645 documents" in note for note in nq.notes)
+
+
+def test_a_full_page_follows_the_gold_passages_without_form_feeds(nq: RawDataset, data_folder: Path) -> None:
+    page = (data_folder / "uda_qa/docs_text/nq/Oklahoma.txt").read_text(encoding="utf-8")
+    assert page.count("\f") == 36
+    text = texts_of(nq)["nq:Oklahoma"]
+    assert text.endswith("\n\n" + page.replace("\f", "\n").strip())
+    facts = [row.reference.evidence[0].fact for row in nq.rows if row.doc_ids == ("nq:Oklahoma",)]
+    assert len(facts) == 7
+    assert text.startswith("\n\n".join(dict.fromkeys(facts)))
+    assert all("\f" not in document.text for document in nq.documents)
+
+
+def test_feta_keeps_the_516_of_1023_questions_whose_table_is_at_hand(feta: RawDataset) -> None:
+    assert len(feta.rows) == 516
+    assert {row.reference.query_type for row in feta.rows} == {"feta"}
+    assert any("507 of 1,023 questions left out" in note for note in feta.notes)
+    assert all(len(row.reference.answers) == 1 for row in feta.rows)
+
+
+def test_feta_has_a_document_for_each_page_with_a_table_or_a_text(feta: RawDataset) -> None:
+    assert len(feta.documents) == 460
+    asked = {doc_id for row in feta.rows for doc_id in row.doc_ids}
+    assert len(asked) == 458
+    pages_alone = {document.doc_id for document in feta.documents} - asked
+    assert pages_alone == {"feta:Ben Platt (actor)", "feta:List of French monarchs"}
+
+
+def test_every_feta_fact_is_a_line_of_its_document(feta: RawDataset) -> None:
+    lines = {document.doc_id: set(document.text.split("\n")) for document in feta.documents}
+    for row in feta.rows:
+        assert row.reference.evidence
+        assert all(item.fact in lines[item.doc_id] for item in row.reference.evidence)
+
+
+def test_a_table_reads_as_title_section_and_one_line_a_row(feta: RawDataset) -> None:
+    text = texts_of(feta)["feta:Smallville"]
+    assert text.startswith("Smallville\n")
+    facts = [item.fact for item in row_of(feta, "feta-12844").reference.evidence]
+    assert [fact.split(" (")[0] for fact in facts] == ["Season: 2", "Season: 10"]
+    assert "; Network: The WB; Premiered: " in facts[0]
+    assert text.startswith("Smallville\nSeason: Season; ")  # this table's second row repeats its header
+
+
+def test_a_full_page_follows_the_tables(feta: RawDataset, data_folder: Path) -> None:
+    page = (data_folder / "uda_qa/docs_text/feta/Smallville.txt").read_text(encoding="utf-8")
+    assert texts_of(feta)["feta:Smallville"].endswith("\n\n" + page.replace("\f", "\n").strip())
+
+
+def test_the_stray_carriage_return_in_question_8114_breaks_nothing(feta: RawDataset, data_folder: Path) -> None:
+    path = files.find_in(data_folder, "uda_qa/feta_qa.csv")
+    assert path
+    assert path.read_bytes().count(b"\r") == 1
+    assert len(files.read_csv(path, "|")) == 1023
+    row = row_of(feta, "feta-8114")
+    assert row.query.text == "Which roles and what film titles did Rashida Jones star in the year 2000?"
+    assert row.reference.answers[0].endswith("Louisa Fenn in Boston Public.")
+
+
+def test_doubled_quotes_in_feta_are_unquoted(data_folder: Path) -> None:
+    path = files.find_in(data_folder, "uda_qa/feta_qa.csv")
+    assert path
+    quoted = [row for row in files.read_csv(path, "|") if '"' in row.text("answer")]
+    assert len(quoted) > 100
+    assert not any('""' in row.text("answer") for row in quoted)
+
+
+def test_bare_quotes_inside_an_nq_field_stay(own_data: Path) -> None:
+    # as data/README.md of the files warns; the release on disk spells them `` and ''
+    (own_data / "nq.csv").write_text('doc_name|question\nA|what is a 5" pipe and a "b"\n')
+    (row,) = files.read_csv(own_data / "nq.csv", "|")
+    assert row.text("question") == 'what is a 5" pipe and a "b"'
+
+
+def test_bench_rows_are_questions_of_the_csv_and_repeat_none(data_folder: Path, feta: RawDataset) -> None:
+    for subset, questions, pages in (("nq", 379, 150), ("feta", 350, 300)):
+        bench = json.loads((data_folder / f"uda_qa/bench_{subset}_qa.json").read_text(encoding="utf-8"))
+        uids = [item["q_uid"] for items in bench.values() for item in items]
+        assert all(isinstance(uid, int) for uid in uids)
+        rows = files.read_csv(data_folder / f"uda_qa/{subset}_qa.csv", "|")
+        assert set(map(str, uids)) <= {row.text("q_uid") for row in rows}
+        assert (len(uids), len(set(uids)), len(bench)) == (questions, questions, pages)
+
+
+def test_a_table_that_two_sources_hold_appears_once_with_its_section(
+    data_folder: Path, monkeypatch: pytest.MonkeyPatch, feta: RawDataset
+) -> None:
+    monkeypatch.setenv(files.ENV, str(data_folder))
+    tables, absent = load_gold_tables()
+    assert absent == ()
+    kept = {row.query.query_id.removeprefix("feta-"): row.doc_ids[0] for row in feta.rows}
+    named: dict[tuple[str, object], set[str]] = {}
+    for uid, doc_id in kept.items():
+        named.setdefault((doc_id, tables[uid].table.rows), set()).add(tables[uid].table.section)
+    twice = {key: sections for key, sections in named.items() if len(sections) > 1}
+    assert len(twice) == 4
+    texts = texts_of(feta)
+    for (doc_id, rows), sections in twice.items():
+        assert isinstance(rows, tuple)
+        line = Table("", "", rows).line(1)
+        assert texts[doc_id].split("\n").count(line) == 1
+        assert f"\n{max(sections)}\n" in texts[doc_id]
+
+
+def test_all_is_nq_and_feta_without_a_clash_of_ids(load_real: LoadReal, nq: RawDataset, feta: RawDataset) -> None:
+    both = load_real(SPEC, "all")
+    assert both.documents == nq.documents + feta.documents
+    assert both.rows == nq.rows + feta.rows
+    assert both.notes == nq.notes + feta.notes
+    assert len({document.doc_id for document in both.documents}) == 645 + 460
+    assert len({row.query.query_id for row in both.rows}) == 2993
+    assert Counter(row.reference.query_type for row in both.rows) == {"nq": 2477, "feta": 516}
+    assert SPEC.subsets[0] == "all"
+
+
+def test_questions_lose_the_spaces_at_their_ends(feta: RawDataset, nq: RawDataset) -> None:
+    assert all(row.query.text == row.query.text.strip() != "" for row in feta.rows + nq.rows)
+
+
+def test_with_only_the_bench_tables_feta_still_loads_with_a_note(data_folder: Path, own_data: Path) -> None:
+    copy_files(data_folder, own_data, "uda_qa/feta_qa.csv", BENCH_FILE)
+    raw = SPEC.load("feta")
+    assert len(raw.rows) == 350
+    assert any("673 of 1,023" in note for note in raw.notes)
+    assert any(FETAQA_FILES[0] in note and FETAQA_FILES[1] in note for note in raw.notes)
+
+
+def test_with_only_fetaqa_tables_feta_still_loads_with_a_note(data_folder: Path, own_data: Path) -> None:
+    copy_files(data_folder, own_data, "uda_qa/feta_qa.csv", *FETAQA_FILES)
+    raw = SPEC.load("feta")
+    assert len(raw.rows) == 259
+    assert any(BENCH_FILE in note for note in raw.notes)
+
+
+@pytest.mark.parametrize("subset", ["feta", "all"])
+def test_without_any_table_feta_is_one_line_that_names_the_files(
+    data_folder: Path, own_data: Path, subset: str
+) -> None:
+    copy_files(data_folder, own_data, "uda_qa/feta_qa.csv", "uda_qa/nq_qa.csv")
+    with pytest.raises(DataError) as caught:
+        SPEC.load(subset)
+    for name in (BENCH_FILE, *FETAQA_FILES):
+        assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_any_page_nq_still_loads_with_a_note(data_folder: Path, own_data: Path, nq: RawDataset) -> None:
+    copy_files(data_folder, own_data, "uda_qa/nq_qa.csv")
+    raw = SPEC.load("nq")
+    assert raw.rows == nq.rows
+    assert any("0 of 645 documents" in note for note in raw.notes)
+
+
+NQ_ROW = {
+    "doc_name": "P",
+    "q_uid": "1",
+    "question": "q?",
+    "short_answer": "",
+    "long_answer": "a b",
+    "doc_url": "http://x//y?a=1&amp;b=2",
+}
+
+
+def entries(*rows: dict[str, object]) -> list[Entry]:
+    return [Entry(f"f row {number}", row) for number, row in enumerate(rows, start=1)]
+
+
+def test_a_page_name_cannot_reach_outside_the_folder_of_pages(own_data: Path) -> None:
+    (own_data / "uda_qa/docs_text/nq").mkdir(parents=True)
+    (own_data / "secret.txt").write_text("secret")
+    row = NQ_ROW | {"doc_name": "../../../secret"}
+    (own_data / "uda_qa/nq_qa.csv").write_text("|".join(row) + "\n" + "|".join(row.values()) + "\n")
+    (document,) = SPEC.load("nq").documents
+    assert document.text == "a b"
+
+
+def test_a_plain_page_comes_before_its_gzip_and_other_files_are_ignored(own_data: Path) -> None:
+    pages = own_data / "uda_qa/docs_text/nq"
+    pages.mkdir(parents=True)
+    (pages / "P.txt").write_text("one\ftwo\n")
+    (pages / "P.txt.gz").write_bytes(b"never read, or its bytes are refused")
+    (pages / "notes.md").write_text("x")
+    (own_data / "uda_qa/nq_qa.csv").write_text("|".join(NQ_ROW) + "\n" + "|".join(NQ_ROW.values()) + "\n")
+    (document,) = SPEC.load("nq").documents
+    assert document.text == "a b\n\none\ntwo"
+    assert document.metadata["url"] == "http://x/y?a=1&b=2"
+
+
+@pytest.mark.parametrize("field", ["doc_name", "q_uid", "question", "short_answer", "long_answer", "doc_url"])
+def test_an_nq_row_without_a_field_is_one_line(field: str) -> None:
+    broken: dict[str, object] = {name: value for name, value in NQ_ROW.items() if name != field}
+    with pytest.raises(DataError, match=f"f row 1: field '{field}' is missing"):
+        build_nq(entries(broken), {})
+
+
+FETA_ROW: dict[str, object] = {
+    "doc_name": "P",
+    "q_uid": "7",
+    "question": "q? ",
+    "answer": "a",
+    "doc_url": "http://x/y",
+}
+TABLE = Table("P", "S", (("k", "", "v"), ("1", "2", ""), ("3", "", "4", "5"), ("", "", "")))
+
+
+def test_lines_of_a_ragged_table_skip_what_is_empty() -> None:
+    assert TABLE.text() == "P\nS\nk: 1; 2\nk: 3; v: 4; 5"
+    assert GoldTable(TABLE, (0, 1, 3)).facts() == ("k: 1; 2",)
+
+
+def test_one_page_with_two_questions_on_one_table_holds_it_once() -> None:
+    bare = Table("P", "", TABLE.rows)
+    tables = {"7": GoldTable(bare, (1,)), "8": GoldTable(TABLE, (2,))}
+    raw = build_feta(entries(FETA_ROW, FETA_ROW | {"q_uid": 8}, FETA_ROW | {"q_uid": 9}), tables, {"P": "page"})
+    assert [document.text for document in raw.documents] == [TABLE.text() + "\n\npage"]
+    assert [row.query.query_id for row in raw.rows] == ["feta-7", "feta-8"]
+    assert raw.rows[0].query.text == "q?"
+    assert raw.notes == ("feta: 1 of 3 questions left out: their gold table is not in the data directory",)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "word"),
+    [
+        ({"table_array": [["a"], [1]], "highlighted_cell_ids": []}, "list of lists of texts"),
+        ({"table_array": ["a"], "highlighted_cell_ids": []}, "list of lists of texts"),
+        ({"table_array": [], "highlighted_cell_ids": []}, "is empty"),
+        ({"table_array": [["a"]], "highlighted_cell_ids": [[1, 0]]}, "outside the table"),
+        ({"table_array": [["a"]], "highlighted_cell_ids": [[-1, 0]]}, "outside the table"),
+        ({"table_array": [["a"]], "highlighted_cell_ids": [0]}, "outside the table"),
+        ({"table_array": [["a"]]}, "'highlighted_cell_ids' is missing"),
+        ([], "expected an object"),
+    ],
+)
+def test_a_table_that_is_none_is_one_line(own_data: Path, evidence: object, word: str) -> None:
+    (own_data / "uda_qa").mkdir()
+    bench = {"P": [{"q_uid": 7, "evidence": evidence}]}
+    (own_data / BENCH_FILE).write_text(json.dumps(bench))
+    with pytest.raises(DataError) as caught:
+        load_gold_tables()
+    assert word in str(caught.value)
+    assert "bench_feta_qa.json, P row 1" in str(caught.value)
+
+
+def test_a_line_break_in_a_cell_does_not_break_its_line(own_data: Path) -> None:
+    (own_data / "uda_qa").mkdir()
+    evidence = {"table_array": [["h"], ["a\nb"]], "highlighted_cell_ids": [[1, 0]]}
+    (own_data / BENCH_FILE).write_text(json.dumps({"P": [{"q_uid": 7, "evidence": evidence}]}))
+    tables, _ = load_gold_tables()
+    assert tables["7"].facts() == ("h: a b",)
