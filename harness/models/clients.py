@@ -1,0 +1,136 @@
+"""The metered clients a system gets: a chat model and an embedder."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import numpy as np
+
+from harness.config import EmbedderConfig, GeneratorConfig
+from harness.errors import MissingDependency
+from harness.models.fake import FakeScript, FakeTransport
+from harness.models.limiter import AdaptiveLimiter
+from harness.models.providers import HTTP_PROVIDERS, ModelConfig, api_key
+from harness.models.transport import Endpoint, MeteredTransport, Seam
+from harness.protocols import ChatModel, Message
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from harness.protocols import Vectors
+
+FAKE_URL = "http://fake.invalid/v1"
+_LOCAL_FIX = "run the same command again: it starts the model server and resumes"
+
+
+def build_chat(config: GeneratorConfig, seam: Seam, base_url: str | None = None) -> ChatModel | None:
+    """The generator of a resolved config; None for provider `none`. `base_url`: the local server's."""
+    if config.provider == "none":
+        return None
+    return OpenAIChat(config, open_client("generator", config, seam, base_url))
+
+
+def open_client(role: str, config: ModelConfig, seam: Seam, base_url: str | None = None) -> "AsyncOpenAI":
+    """An openai client whose every request passes the seam; its own retries are off."""
+    try:
+        from openai import AsyncOpenAI
+    except ImportError as error:
+        raise MissingDependency("the openai package is not installed", "pip install 'rag-harness[rag]'") from error
+    url = base_url or config.base_url or FAKE_URL
+    known = HTTP_PROVIDERS.get(config.provider)
+    endpoint = Endpoint(
+        role=role,
+        base_url=url,
+        max_retries=config.max_retries,
+        limiter=AdaptiveLimiter(config.max_concurrency, config.requests_per_minute),
+        fix=known.fix if known else _LOCAL_FIX,
+    )
+    transport = MeteredTransport(seam, endpoint, _inner_transport(config))
+    return AsyncOpenAI(
+        api_key=api_key(config),
+        base_url=url,
+        max_retries=0,
+        timeout=config.timeout_s,
+        http_client=httpx2.AsyncClient(transport=transport, timeout=config.timeout_s),
+    )
+
+
+def _inner_transport(config: ModelConfig) -> httpx2.AsyncBaseTransport:
+    if config.provider == "fake":
+        return FakeTransport(FakeScript.model_validate(config.options))
+    return httpx2.AsyncHTTPTransport()
+
+
+class OpenAIChat:
+    """A `ChatModel` over any OpenAI-compatible server."""
+
+    def __init__(self, config: GeneratorConfig, client: "AsyncOpenAI") -> None:
+        self._config = config
+        self._client = client
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        json_schema: Mapping[str, Any] | None = None,
+    ) -> str:
+        """See `harness.protocols.ChatModel`. Raises ValueError where the reply has no text."""
+        request: dict[str, Any] = {
+            "model": self._config.model,
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            "temperature": self._config.temperature,
+            "max_tokens": max_tokens or self._config.max_tokens,
+        }
+        if self._config.seed is not None:
+            request["seed"] = self._config.seed
+        if json_schema is not None:
+            schema = {"name": "reply", "schema": dict(json_schema), "strict": True}
+            request["response_format"] = {"type": "json_schema", "json_schema": schema}
+        with_cause = await _unwrapped(self._client.chat.completions.create(**request))
+        choices = getattr(with_cause, "choices", None)
+        if not choices or choices[0].message.content is None:
+            raise ValueError("the model's reply holds no text")
+        return str(choices[0].message.content)
+
+
+class OpenAIEmbedding:
+    """Embeds by any OpenAI-compatible /embeddings; rows are normalised to unit length."""
+
+    def __init__(self, config: EmbedderConfig, client: "AsyncOpenAI") -> None:
+        self._config = config
+        self._client = client
+
+    async def embed(self, texts: Sequence[str]) -> "Vectors":
+        """Shape (len(texts), d), float32, unit rows."""
+        # Some servers do not know base64, the client's default.
+        reply = await _unwrapped(
+            self._client.embeddings.create(
+                model=str(self._config.model), input=list(texts), encoding_format="float"
+            )
+        )
+        rows = sorted(reply.data, key=lambda item: item.index)
+        if len(rows) != len(texts):
+            raise ValueError(f"{len(texts)} texts were sent and {len(rows)} embeddings came back")
+        return unit_rows(np.asarray([row.embedding for row in rows], dtype=np.float32))
+
+
+def unit_rows(vectors: "Vectors") -> "Vectors":
+    """The same rows at length 1; a row of zeros or of NaN raises ValueError."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or (lengths == 0).any():
+        raise ValueError("the embedder returned a vector of zeros, NaN or infinity")
+    unit: Vectors = (vectors / lengths).astype(np.float32)
+    return unit
+
+
+async def _unwrapped(call: Any) -> Any:
+    """Await a client call; what the seam raised comes out as itself, not as the client's APIConnectionError."""
+    from openai import APIConnectionError
+
+    try:
+        return await call
+    except APIConnectionError as error:
+        if error.__cause__ is None or isinstance(error.__cause__, httpx2.TransportError):
+            raise
+        raise error.__cause__ from None

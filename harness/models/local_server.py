@@ -1,0 +1,208 @@
+"""llama.cpp's own OpenAI-compatible server in a process of its own, so that its CPU and RAM are counted apart.
+
+`python -m harness.models.local_server` reads one JSON line (a `ServerSpec`) from standard input, serves until
+standard input closes, and so never outlives the run that started it, however that run ends.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness.config import EmbedderConfig, GeneratorConfig
+from harness.errors import ConfigError, MissingDependency, ModelUnavailable
+from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER, WeightFile
+from harness.models.weights import fetch, sha256_of
+
+_READY_TIMEOUT_S = 300.0
+
+
+class LocalOptions(BaseModel):
+    """`models.generator.options` of the local provider."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path | None = None
+    """A GGUF file of your own instead of a model by name."""
+    context_tokens: int = Field(8192, ge=256)
+    """Prompt and answer together, for each of the `parallel` slots."""
+    parallel: int = Field(1, ge=1)
+    threads: int | None = Field(None, ge=1)
+    """None: every core this process may use."""
+    port: int = Field(0, ge=0, le=65535)
+    """0 picks a free one."""
+
+
+class ServerSpec(BaseModel):
+    """What the server process is told."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: str
+    alias: str
+    port: int
+    context_tokens: int
+    parallel: int
+    threads: int
+
+
+class LocalServer:
+    """A running server."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int) -> None:
+        self.pid = process.pid
+        self.base_url = f"http://127.0.0.1:{port}/v1"
+        self._process = process
+
+    def is_alive(self) -> bool:
+        """Whether its process still runs."""
+        return self._process.poll() is None
+
+
+def local_options(config: GeneratorConfig) -> LocalOptions:
+    """The checked options of a local generator."""
+    try:
+        return LocalOptions.model_validate(config.options)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        key = ".".join(map(str, detail["loc"]))
+        raise ConfigError(
+            f"models.generator.options.{key}: {detail['msg']}",
+            f"options are: {', '.join(LocalOptions.model_fields)}",
+        ) from error
+
+
+def weights_digest(config: GeneratorConfig) -> str:
+    """The SHA-256 of the weights a local generator runs: part of the run's identity."""
+    options = local_options(config)
+    if options.path is None:
+        return QWEN_CODER[str(config.model)].sha256
+    return sha256_of(_own_weights(options.path))
+
+
+def weights_needed(generator: GeneratorConfig, embedder: EmbedderConfig) -> list[WeightFile]:
+    """The weight files by name that these models load; they can be fetched beforehand."""
+    needed = []
+    if generator.provider == "local" and local_options(generator).path is None:
+        needed.append(QWEN_CODER[str(generator.model)])
+    if embedder.provider == "minilm":
+        needed += [MINILM_ONNX, MINILM_TOKENIZER]
+    return needed
+
+
+@contextmanager
+def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
+    """Start the server, wait until it answers; it is stopped on the way out."""
+    options = local_options(config)
+    path = _own_weights(options.path) if options.path else fetch(QWEN_CODER[str(config.model)])
+    port = _claim_port(options.port)
+    spec = ServerSpec(
+        path=str(path),
+        alias=str(config.model),
+        port=port,
+        context_tokens=options.context_tokens,
+        parallel=options.parallel,
+        threads=options.threads or len(os.sched_getaffinity(0)),
+    )
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "harness.models.local_server"],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    assert process.stdin is not None  # noqa: S101 - a pipe was asked for
+    try:
+        process.stdin.write(spec.model_dump_json().encode() + b"\n")
+        process.stdin.flush()
+        server = LocalServer(process, port)
+        _wait_until_ready(server, log)
+        yield server
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+
+
+def _own_weights(path: Path) -> Path:
+    if not path.is_file():
+        raise ModelUnavailable(f"no weights at {path}", "correct models.generator.options.path")
+    return path
+
+
+def _claim_port(port: int) -> int:
+    with socket.socket() as probe:
+        # As the server itself does: connections of an earlier server that still linger are no reason to refuse.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ModelUnavailable(
+                f"port {port} is taken", "set models.generator.options.port to another, or to 0 for any free one"
+            ) from error
+        claimed: int = probe.getsockname()[1]
+    return claimed
+
+
+def _wait_until_ready(server: LocalServer, log: Path) -> None:
+    deadline = time.monotonic() + _READY_TIMEOUT_S
+    health = server.base_url.removesuffix("/v1") + "/health"
+    while time.monotonic() < deadline:
+        if not server.is_alive():
+            raise ModelUnavailable(f"the local model server stopped ({_last_line(log)})", f"its log is {log}")
+        try:
+            # 503 while the weights load; a literal http URL on the loopback.
+            with urllib.request.urlopen(health, timeout=5) as reply:  # noqa: S310
+                if reply.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            pass
+        time.sleep(0.1)
+    raise ModelUnavailable(
+        f"the local model server did not answer in {_READY_TIMEOUT_S:.0f} s", f"its log is {log}"
+    )
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1][:200] if lines else "it said nothing"
+
+
+def _main() -> None:
+    spec = ServerSpec.model_validate(json.loads(sys.stdin.readline()))
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise MissingDependency("xllamacpp is not installed", "pip install 'rag-harness[local]'") from error
+    params = xllamacpp.CommonParams()
+    params.model.path = spec.path
+    params.model_alias = {spec.alias}
+    params.hostnames = ["127.0.0.1"]
+    params.port = spec.port
+    # llama.cpp divides the context among its slots.
+    params.n_ctx = spec.context_tokens * spec.parallel
+    params.n_parallel = spec.parallel
+    params.cpuparams.n_threads = spec.threads
+    params.cpuparams_batch.n_threads = spec.threads
+    # Its own cache of old prompts would grow to gigabytes of RAM that no architecture asked for; the slot's
+    # cache of the common prefix stays on.
+    params.cache_ram_mib = 0
+    server = xllamacpp.Server(params)
+    # Standard input closes when whoever started us is gone, however it went.
+    sys.stdin.read()
+    del server
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _main()

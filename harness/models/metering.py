@@ -1,0 +1,89 @@
+"""Whose call is it? A context variable says which query (or the index) is being paid for."""
+
+import heapq
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from harness.records import Usage
+
+
+class Meter:
+    """Collects what the calls within one scope used. Child tasks inherit it with the context."""
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        """`index`, or `answer/<query_id>/<repeat>/<attempt>`: the journal's scope."""
+        self.usage: dict[str, Usage] = {}
+        self.replayed_calls = 0
+        self.embedded_texts = 0
+        self.cached_texts = 0
+        self.stages_s: defaultdict[str, float] = defaultdict(float)
+        self._occurrences: Counter[tuple[str, str]] = Counter()
+        self._given_back: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        self._throttled: list[tuple[float, float]] = []
+
+    def next_occurrence(self, role: str, request_digest: str) -> int:
+        """0 for the first call with this request in this scope, then 1, 2, ...: a re-ask is a new call."""
+        key = (role, request_digest)
+        if self._given_back[key]:
+            return heapq.heappop(self._given_back[key])
+        self._occurrences[key] += 1
+        return self._occurrences[key] - 1
+
+    def give_back_occurrence(self, role: str, request_digest: str, occurrence: int) -> None:
+        """The call failed: the next one with this request takes its place, as it will find it on resume."""
+        heapq.heappush(self._given_back[(role, request_digest)], occurrence)
+
+    def add_call(self, role: str, usage: Usage, *, replayed: bool) -> None:
+        """Count one answered call. A replayed one counts too: the query needed it, whoever paid."""
+        self.usage[role] = self.usage.get(role, Usage()) + usage
+        self.replayed_calls += replayed
+
+    def add_throttled(self, start_s: float, end_s: float) -> None:
+        """Note that a call waited for a limit or a retry from start_s to end_s (time.monotonic)."""
+        if end_s > start_s:
+            self._throttled.append((start_s, end_s))
+
+    @property
+    def throttled_s(self) -> float:
+        """Seconds in which at least one call waited: side-by-side waits count once, so it fits in wall time."""
+        total, reached = 0.0, float("-inf")
+        for start, end in sorted(self._throttled):
+            total += max(0.0, end - max(start, reached))
+            reached = max(reached, end)
+        return total
+
+
+_current: ContextVar[Meter | None] = ContextVar("meter", default=None)
+
+
+def current_meter() -> Meter:
+    """The meter of the running query or index. A call outside any scope is a bug and raises."""
+    meter = _current.get()
+    if meter is None:
+        raise RuntimeError("a model was called outside `metered(...)`: nobody would be charged for it")
+    return meter
+
+
+@contextmanager
+def metered(meter: Meter) -> Iterator[Meter]:
+    """Charge every call made inside, in this task and the tasks and threads it starts, to `meter`."""
+    token = _current.set(meter)
+    try:
+        yield meter
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Time the enclosed work as a stage of the current query or index."""
+    meter = current_meter()
+    start = time.monotonic()
+    try:
+        yield
+    finally:
+        meter.stages_s[name] += time.monotonic() - start
