@@ -1,0 +1,1 @@
+"""Naive RAG: see README.md in this folder."""

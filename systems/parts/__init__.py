@@ -1,0 +1,1 @@
+"""What several systems share: chunking, prompts, the vector index. Parts know no system."""

@@ -1,0 +1,112 @@
+"""Passages in a persistent Chroma collection, by cosine."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.records import Context, Span
+from systems.parts.chunking import Chunk
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+_COLLECTION = "passages"
+_ADD_BATCH = 2000
+# Chroma's default graph search misses a tenth of the true ten nearest among 6,600 random vectors; with these it
+# misses none and a query still takes 5 ms. A benchmark must not blame an architecture for its vector store.
+_HNSW = {"space": "cosine", "ef_construction": 400, "ef_search": 1000, "max_neighbors": 32}
+_Row = tuple[float, str, str, dict[str, Any]]
+"""Distance, id, text, metadata."""
+
+
+class PassageIndex:
+    """Build once with `create`, open in another process with `open`, ask with `search`."""
+
+    def __init__(self, client: Any, collection: Any) -> None:
+        self._client = client
+        self._collection = collection
+
+    @classmethod
+    def create(cls, folder: Path, chunks: Sequence[Chunk], vectors: "Vectors") -> "PassageIndex":
+        """Store vectors[i] (unit rows) for chunks[i] under `folder`."""
+        client = _client(folder)
+        collection = client.create_collection(
+            _COLLECTION, embedding_function=None, configuration={"hnsw": dict(_HNSW)}
+        )
+        for start in range(0, len(chunks), _ADD_BATCH):
+            batch = chunks[start : start + _ADD_BATCH]
+            collection.add(
+                ids=[chunk.chunk_id for chunk in batch],
+                embeddings=vectors[start : start + _ADD_BATCH],
+                documents=[chunk.text for chunk in batch],
+                metadatas=[_metadata(chunk) for chunk in batch],
+            )
+        return cls(client, collection)
+
+    @classmethod
+    def open(cls, folder: Path) -> "PassageIndex":
+        """The stored index, read into memory."""
+        client = _client(folder)
+        collection = client.get_collection(_COLLECTION, embedding_function=None)
+        # Chroma reads its graph at the first search: a second for 6,600 passages, which is no query's latency.
+        stored = collection.get(limit=1, include=["embeddings"])["embeddings"]
+        if len(stored):
+            collection.query(query_embeddings=stored, n_results=1, include=[])
+        return cls(client, collection)
+
+    async def search(self, vector: "Vectors", k: int) -> list[Context]:
+        """The k nearest passages, best first; equal scores in corpus order. Fewer where there are fewer."""
+        return await asyncio.to_thread(self._search, vector, k)
+
+    def _search(self, vector: "Vectors", k: int) -> list[Context]:
+        wanted = k + 1
+        rows = self._nearest(vector, wanted)
+        # Of equal scores at the cut Chroma keeps any: ask on, until the ones that come first are among them.
+        while len(rows) == wanted and rows[-1][0] == rows[k - 1][0]:
+            wanted *= 2
+            rows = self._nearest(vector, wanted)
+        return [_context(text, metadata, 1.0 - distance) for distance, _, text, metadata in rows[:k]]
+
+    def _nearest(self, vector: "Vectors", n: int) -> list[_Row]:
+        found = self._collection.query(
+            query_embeddings=[vector], n_results=n, include=["documents", "metadatas", "distances"]
+        )
+        columns = (found[name][0] for name in ("distances", "ids", "documents", "metadatas"))
+        return sorted(zip(*columns, strict=True), key=lambda row: (row[0], row[1]))
+
+    def close(self) -> None:
+        """Release the files."""
+        self._client.close()
+
+
+def _client(folder: Path) -> Any:
+    import chromadb
+    from chromadb.config import Settings
+
+    return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+
+
+def _metadata(chunk: Chunk) -> dict[str, str | int]:
+    return {
+        "doc_id": chunk.span.doc_id,
+        "start": chunk.span.start,
+        "end": chunk.span.end,
+        "heading": heading(chunk),
+    }
+
+
+def heading(chunk: Chunk) -> str:
+    """Title, source and date of a chunk's document on one line, as far as the corpus has them."""
+    document = chunk.document
+    parts = [document.title, document.metadata.get("source", ""), document.metadata.get("published_at", "")[:10]]
+    return " | ".join(" ".join(part.split()) for part in parts if part)
+
+
+def _context(text: str, metadata: dict[str, Any], score: float) -> Context:
+    doc_id = str(metadata["doc_id"])
+    span = Span(doc_id=doc_id, start=int(metadata["start"]), end=int(metadata["end"]))
+    head = str(metadata["heading"])
+    return Context(
+        text=f"{head}\n{text}" if head else text, doc_ids=(doc_id,), kind="passage", score=score, span=span
+    )
