@@ -91,7 +91,7 @@ class OpenAIChat:
         choices = getattr(with_cause, "choices", None)
         if not choices or choices[0].message.content is None:
             raise ValueError("the model's reply holds no text")
-        return str(choices[0].message.content)
+        return _well_formed(str(choices[0].message.content))
 
 
 class OpenAIEmbedding:
@@ -122,6 +122,11 @@ def unit_rows(vectors: "Vectors") -> "Vectors":
         raise ValueError("the embedder returned a vector of zeros, NaN or infinity")
     unit: Vectors = (vectors / lengths).astype(np.float32)
     return unit
+
+
+def _well_formed(text: str) -> str:
+    """The text with U+FFFD for half a surrogate pair (an emoji cut by max_tokens), which no file could hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 async def _unwrapped(call: Any) -> Any:

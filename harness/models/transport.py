@@ -184,7 +184,7 @@ def read_usage(content: bytes) -> Usage:
             output_tokens=int(usage.get("completion_tokens") or 0),
             cached_tokens=int(details.get("cached_tokens") or 0),
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return Usage(calls=1, unmetered_calls=1)
 
 

@@ -1,0 +1,179 @@
+"""`rag-harness`: the commands, in workflow order. Heavy imports wait until a command runs."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
+
+app = typer.Typer(
+    help="Compare RAG architectures on your data: accuracy, retrieval, cost, latency, CPU and RAM.",
+    epilog="First: `rag-harness run --config configs/bench/demo.yaml`. What is missing: `rag-harness doctor`.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Kind(StrEnum):
+    """What `list` can list."""
+
+    systems = "systems"
+    datasets = "datasets"
+    evaluators = "evaluators"
+    measures = "measures"
+
+
+ConfigOption = Annotated[Path | None, typer.Option("--config", "-c", help="A YAML file; see configs/bench.")]
+SystemOption = Annotated[
+    list[str] | None, typer.Option("--system", "-s", help="A system's name; repeat it to compare several.")
+]
+DatasetOption = Annotated[str | None, typer.Option("--dataset", "-d", help="A data set's name.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides one key, e.g. answer.top_k=8.")
+]
+ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value for scripts.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+RunsArgument = Annotated[
+    list[str], typer.Argument(help="Run ids, unique parts of them, or paths.", metavar="RUN...")
+]
+
+
+@app.command("list")
+def list_command(kind: Annotated[Kind, typer.Argument()], as_json: JsonOption = False) -> None:
+    """List the systems, datasets, evaluators or measures that are installed.
+
+    Example: rag-harness list measures
+    """
+    from harness.cli.listing import print_list
+
+    print_list(kind.value, as_json=as_json)
+
+
+@app.command()
+def plan(
+    config: ConfigOption = None,
+    system: SystemOption = None,
+    dataset: DatasetOption = None,
+    settings: SetOption = None,
+    results: ResultsOption = Path("results"),
+    as_json: JsonOption = False,
+) -> None:
+    """Print the cells of a config with their run ids, and what is done, partial or missing. Costs nothing.
+
+    Example: rag-harness plan --config configs/sweeps/top_k.yaml
+    """
+    from harness.cli.running import build_config, print_plan
+
+    print_plan(build_config(config, system, dataset, settings), results, as_json=as_json)
+
+
+@app.command()
+def run(
+    config: ConfigOption = None,
+    system: SystemOption = None,
+    dataset: DatasetOption = None,
+    settings: SetOption = None,
+    results: ResultsOption = Path("results"),
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Answer failed queries again.")] = False,
+    records_only: Annotated[bool, typer.Option("--records-only", help="Neither evaluate nor report.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of the report.")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run every cell of a config, evaluate it and write a report. Stopped anywhere, the same command resumes.
+
+    Examples:
+
+      rag-harness run --system naive --dataset demo
+
+      rag-harness run -c configs/bench/default.yaml -d multihop_rag --set dataset.sample.per_type=5
+
+      rag-harness run --set models.generator.provider=none    (retrieval alone)
+    """
+    from harness.cli.running import RunOptions, build_config, run_all
+
+    options = RunOptions(results, retry_failed, records_only, out, as_json, quiet)
+    raise typer.Exit(run_all(build_config(config, system, dataset, settings), options))
+
+
+@app.command()
+def evaluate(
+    runs: RunsArgument,
+    evaluators: Annotated[str | None, typer.Option("--evaluators", "-e", help="Names, a comma between.")] = None,
+    results: ResultsOption = Path("results"),
+) -> None:
+    """Score the saved records of runs (again); no system is called.
+
+    Example: rag-harness evaluate demo--naive --evaluators answer
+    """
+    from harness.cli.reporting import evaluate_runs
+
+    evaluate_runs(runs, evaluators, results)
+
+
+@app.command()
+def report(
+    runs: RunsArgument,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the report.")] = None,
+    results: ResultsOption = Path("results"),
+) -> None:
+    """Write summary.csv, summary.md and figures for runs, and print the table.
+
+    Example: rag-harness report demo--naive --out my-report
+    """
+    from harness.cli.reporting import report_runs
+
+    report_runs(runs, out, results)
+
+
+@app.command()
+def show(
+    run: Annotated[str, typer.Argument(help="A run id, a unique part of one, or a path.", metavar="RUN")],
+    query_id: Annotated[str | None, typer.Argument(help="One query; without it, the whole run.")] = None,
+    results: ResultsOption = Path("results"),
+) -> None:
+    """Show a run, or one query of it: answer, gold, contexts, timing.
+
+    Example: rag-harness show demo--naive demo-0003
+    """
+    from harness.cli.showing import show_run
+
+    show_run(run, query_id, results)
+
+
+@app.command()
+def doctor(results: ResultsOption = Path("results")) -> None:
+    """Check what is installed, reachable and missing, and how to fix it."""
+    from harness.cli.doctoring import print_checkup
+
+    raise typer.Exit(print_checkup(results))
+
+
+def main() -> None:
+    """The console script: one line and exit 2 for what the user can fix, 130 when interrupted."""
+    try:
+        app()
+    except HarnessError as error:
+        _complain(f"error: {error}")
+        sys.exit(EXIT_USER)
+    except RunInterrupted as interrupted:
+        _complain(str(interrupted))
+        sys.exit(EXIT_INTERRUPTED)
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _complain(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()

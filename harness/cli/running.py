@@ -1,0 +1,146 @@
+"""`rag-harness plan` and `rag-harness run`."""
+
+import json
+import shlex
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.analysis import load_prices
+from harness.analysis.prices import usage_usd
+from harness.cli.reporting import evaluate_run_dirs, print_report
+from harness.config import BenchConfig, load_config
+from harness.errors import EXIT_DONE, EXIT_TOLERANCE, RunInterrupted, explained_io
+from harness.runner.execute import CellResult, run_cell
+from harness.runner.plan import Cell, plan_cells
+from harness.runner.progress import Reporter
+from harness.store import IndexDir, RunDir
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line says beyond the config; changes no run id."""
+
+    results: Path
+    retry_failed: bool
+    records_only: bool
+    out: Path | None
+    as_json: bool
+    quiet: bool
+
+
+def build_config(
+    path: Path | None, systems: Sequence[str] | None, dataset: str | None, settings: Sequence[str] | None
+) -> BenchConfig:
+    """The config file with --system, --dataset and --set on top."""
+    chosen = [f"systems={json.dumps(list(systems))}"] if systems else []
+    chosen += [f"dataset.name={json.dumps(dataset)}"] if dataset else []
+    return load_config(path, [*chosen, *(settings or ())])
+
+
+def print_plan(config: BenchConfig, results: Path, *, as_json: bool) -> None:
+    """Print each cell: run id, status, and whether its index is there."""
+    rows = [_plan_row(cell, results) for cell in plan_cells(config)]
+    console = Console()
+    if as_json:
+        console.print(json.dumps({"cells": rows}, indent=2), markup=False, highlight=False, soft_wrap=True)
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("run id", no_wrap=True)
+    for column in ("status", "queries", "documents", "index", "answer parameters"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        answer = ", ".join(f"{key}={value}" for key, value in row["answer"].items())  # type: ignore[attr-defined]
+        done = f"{row['n_recorded']}/{row['n_expected']}"
+        table.add_row(
+            *(str(row["run_id"]), str(row["status"]), done, str(row["n_documents"]), str(row["index"]), answer)
+        )
+    console.print(table)
+
+
+def _plan_row(cell: Cell, results: Path) -> dict[str, object]:
+    run = RunDir(results / cell.run_id)
+    n_recorded = len(run.records())
+    status = "done" if run.done() else "partial" if n_recorded else "missing"
+    return {
+        "run_id": cell.run_id,
+        "system": cell.spec.name,
+        "dataset": cell.dataset.name,
+        "status": status,
+        "n_recorded": n_recorded,
+        "n_expected": len(cell.dataset.queries) * cell.config.repeats,
+        "n_documents": len(cell.dataset.documents),
+        "index": "built" if IndexDir(results, cell.index_id).record() else "missing",
+        "answer": cell.answer_params.model_dump(mode="json"),
+        "notes": list(cell.dataset.notes),
+    }
+
+
+def run_all(config: BenchConfig, options: RunOptions) -> int:
+    """Run every cell, evaluate, report; returns the exit code."""
+    reporter = Reporter(quiet=options.quiet)
+    cells = plan_cells(config)
+    with explained_io("write to", options.results):
+        options.results.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        results = [_run_one(cell, number, len(cells), options, reporter) for number, cell in enumerate(cells, 1)]
+    except KeyboardInterrupt:
+        raise RunInterrupted(f"interrupted; nothing answered is lost. To resume: {_same_command()}") from None
+    for result in results:
+        if result.status == "failed":
+            reporter.say(f"{result.run.run_id} failed: {result.reason}")
+    if not options.records_only:
+        runs = [result.run for result in results]
+        evaluate_run_dirs(runs, config.evaluators)
+        print_report(runs, options.out, options.results, Console(stderr=options.as_json, quiet=options.quiet))
+    if options.as_json:
+        sys.stdout.write(json.dumps({"runs": [_as_json(result) for result in results]}) + "\n")
+    beyond = any(_is_beyond(result, config.runner.failure_tolerance) for result in results)
+    return EXIT_TOLERANCE if beyond else EXIT_DONE
+
+
+def _run_one(cell: Cell, number: int, total: int, options: RunOptions, reporter: Reporter) -> CellResult:
+    prices = load_prices()
+    reporter.say(
+        f"[{number}/{total}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
+        f"{len(cell.dataset.documents):,} documents, generator {cell.generator.model or 'none'}"
+    )
+    for note in cell.dataset.notes:
+        reporter.say(f"  note: {note}")
+    return run_cell(
+        cell,
+        options.results.resolve(),
+        reporter,
+        lambda usage: usage_usd(prices, cell.identity["models"], usage),
+        retry_failed=options.retry_failed,
+    )
+
+
+def _is_beyond(result: CellResult, tolerance: float) -> bool:
+    total = result.n_ok + result.n_error
+    return result.status == "failed" or (total > 0 and result.n_error / total > tolerance)
+
+
+def _as_json(result: CellResult) -> dict[str, object]:
+    return {
+        "run_id": result.run.run_id,
+        "path": str(result.run.path),
+        "status": result.status,
+        "n_ok": result.n_ok,
+        "n_error": result.n_error,
+    }
+
+
+def _same_command() -> str:
+    return shlex.join(["rag-harness", *sys.argv[1:]])
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

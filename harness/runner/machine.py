@@ -1,0 +1,51 @@
+"""Where a run happened: hardware, package versions, commit. Recorded, not part of the run id."""
+
+import os
+import platform
+import subprocess
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+
+def describe_machine() -> dict[str, Any]:
+    """Processor, cores this process may use, RAM and system; no host or user name."""
+    return {
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "ram_bytes": psutil.virtual_memory().total,
+    }
+
+
+def package_versions() -> dict[str, str]:
+    """Every installed distribution: what it takes to install the same again."""
+    return dict(sorted((found.metadata["Name"], found.version) for found in distributions()))
+
+
+def git_commit() -> str:
+    """The commit of the checkout, `-dirty` where it has changes; empty outside a checkout."""
+    here = Path(__file__).resolve().parent
+    try:
+        commit = _git(here, "rev-parse", "HEAD")
+        return f"{commit}-dirty" if _git(here, "status", "--porcelain", "--untracked-files=no") else commit
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10
+    )
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()

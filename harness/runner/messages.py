@@ -1,0 +1,65 @@
+"""What the runner tells a worker, and what a worker tells the runner: one JSON line each."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.config import EmbedderConfig, GeneratorConfig, LimitsConfig
+from harness.records import Cost, IndexStats, RunStatus, Usage
+
+Phase = Literal["index", "answer"]
+
+
+class Message(BaseModel):
+    """Base of both directions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Todo(Message):
+    """One query to answer."""
+
+    query_id: str
+    repeat: int
+    attempt: int
+
+
+class Job(Message):
+    """The worker's whole task, its first line of standard input."""
+
+    phase: Phase
+    results: str
+    run_id: str
+    index_id: str
+    corpus_digest: str
+    system: str
+    generator: GeneratorConfig
+    embedder: EmbedderConfig
+    local_url: str | None
+    """Base URL of the local model server, where one runs."""
+    index_params: dict[str, object]
+    answer_params: dict[str, object]
+    seed: int
+    limits: LimitsConfig
+    todo: tuple[Todo, ...] = ()
+
+
+class Event(Message):
+    """Something that happened in a worker."""
+
+    kind: Literal["progress", "started", "finished", "indexed", "completed", "refused", "broken"]
+    todo: Todo | None = None
+    """started, finished."""
+    status: RunStatus | None = None
+    """finished."""
+    usage: dict[str, Usage] = {}
+    """finished."""
+    done: int = 0
+    total: int = 0
+    """progress: texts embedded, of all."""
+    stats: IndexStats | None = None
+    cost: Cost | None = None
+    """indexed."""
+    what: str = ""
+    fix: str = ""
+    """refused (the user can fix it), broken (a bug of the system)."""

@@ -1,0 +1,155 @@
+"""From a config to cells: everything resolved, hashed and checked before anything is paid for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness.config import BenchConfig, DatasetConfig, EmbedderConfig, GeneratorConfig, SampleConfig, expand
+from harness.config.load import explain
+from harness.datasets import Dataset, Sample, load_dataset
+from harness.errors import ConfigError, nearest
+from harness.identity import digest, short_digest
+from harness.models.local_server import local_options, weights_digest
+from harness.models.providers import resolve_embedder, resolve_generator
+from harness.protocols import Params, SystemSpec
+from harness.registry import load_dataset_spec, load_evaluator, load_system
+
+IDENTITY_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a benchmark, resolved: what to run, and the ids it will have."""
+
+    config: BenchConfig
+    spec: SystemSpec
+    index_params: Params
+    answer_params: Params
+    generator: GeneratorConfig
+    embedder: EmbedderConfig
+    dataset: Dataset
+    corpus_digest: str
+    identity: dict[str, Any]
+    run_id: str
+    index_id: str
+
+
+def plan_cells(config: BenchConfig) -> list[Cell]:
+    """Every cell of the config, in order; any mistake in any of them raises before the first one runs."""
+    for name in config.evaluators:
+        load_evaluator(name)
+    points = expand(config)
+    _refuse_unknown_params(config)
+    return [_resolve(point) for point in points]
+
+
+def _refuse_unknown_params(config: BenchConfig) -> None:
+    """A shared key that none of the selected systems knows is a typo, not a wish."""
+    specs = [load_system(name) for name in config.systems]
+    for name in config.per_system:
+        load_system(name)
+    for half in ("index", "answer"):
+        known = {key for spec in specs for key in _params_type(spec, half).model_fields}
+        swept = [key.removeprefix(f"{half}.") for key in config.matrix if key.startswith(f"{half}.")]
+        for key in [*getattr(config, half), *swept]:
+            if key not in known:
+                raise ConfigError(f"unknown key '{half}.{key}'", nearest(key, known))
+
+
+def _resolve(config: BenchConfig) -> Cell:
+    spec = load_system(config.systems[0])
+    index_params = _params(spec, "index", config)
+    answer_params = _params(spec, "answer", config)
+    generator = resolve_generator(config.models.generator)
+    embedder = resolve_embedder(config.models.embedder)
+    dataset, corpus_digest = load_selected(config.dataset)
+    models = {"generator": _generator_identity(generator), "embedder": _embedder_identity(embedder)}
+    identity: dict[str, Any] = {
+        "schema": IDENTITY_SCHEMA,
+        "dataset": {"name": dataset.name, "subset": dataset.subset, "digest": dataset.digest},
+        "system": {
+            "name": spec.name,
+            "version": spec.version,
+            "index": index_params.model_dump(mode="json"),
+            "answer": answer_params.model_dump(mode="json"),
+        },
+        "models": models,
+        "seed": config.seed,
+        "repeats": config.repeats,
+        "limits": config.limits.model_dump(mode="json"),
+    }
+    index_identity = {
+        "kind": spec.stored_index_kind,
+        "corpus": corpus_digest,
+        "params": identity["system"]["index"],
+        "models": {role: models[role] for role in sorted(spec.index_roles)},
+        "seed": config.seed,
+    }
+    return Cell(
+        config=config,
+        spec=spec,
+        index_params=index_params,
+        answer_params=answer_params,
+        generator=generator,
+        embedder=embedder,
+        dataset=dataset,
+        corpus_digest=corpus_digest,
+        identity=identity,
+        run_id=f"{dataset.name}--{spec.name}--{short_digest(identity)}",
+        index_id=short_digest(index_identity),
+    )
+
+
+@lru_cache(maxsize=2)
+def load_selected(config: DatasetConfig) -> tuple[Dataset, str]:
+    """The sampled data set and the digest of its documents alone; cells of a sweep share it."""
+    sample = config.sample
+    dataset = load_dataset(
+        load_dataset_spec(config.name),
+        subset=config.subset,
+        sample=Sample(sample.per_type, sample.seed) if isinstance(sample, SampleConfig) else None,
+        corpus=config.corpus,
+    )
+    return dataset, digest([document.model_dump() for document in dataset.documents])
+
+
+def _params(spec: SystemSpec, half: str, config: BenchConfig) -> Params:
+    kind = _params_type(spec, half)
+    shared = {key: value for key, value in getattr(config, half).items() if key in kind.model_fields}
+    own = config.per_system.get(spec.name)
+    try:
+        return kind.model_validate({**shared, **(getattr(own, half) if own else {})})
+    except ValidationError as error:
+        raise ConfigError(*explain(error, kind, prefix=half)) from error
+
+
+def _params_type(spec: SystemSpec, half: str) -> type[Params]:
+    return spec.index_params if half == "index" else spec.answer_params
+
+
+def _generator_identity(config: GeneratorConfig) -> dict[str, Any]:
+    if config.provider == "none":
+        return {"provider": "none"}
+    decoding = {"temperature": config.temperature, "max_tokens": config.max_tokens, "seed": config.seed}
+    identity = {"provider": config.provider, "model": config.model, **decoding}
+    if config.provider == "local":
+        # What the weights are, not where they lie; the context size decides which prompts fit.
+        options = {"context_tokens": local_options(config).context_tokens}
+        return {**identity, "weights_sha256": weights_digest(config), **options}
+    return {**identity, **_server_identity(config.base_url, config.options)}
+
+
+def _embedder_identity(config: EmbedderConfig) -> dict[str, Any]:
+    identity = {"provider": config.provider, "model": config.model}
+    if config.provider == "minilm":
+        return identity
+    return {**identity, **_server_identity(config.base_url, config.options)}
+
+
+def _server_identity(base_url: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    # Two servers may serve different weights under one name, so the URL tells them apart.
+    given = {"base_url": base_url, "options": dict(options)}
+    return {key: value for key, value in given.items() if value}

@@ -1,0 +1,86 @@
+"""What a person sees while a run goes on: a bar with ETA and cost, or now and then a plain line."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+_PLAIN_INTERVAL_S = 15.0
+
+
+class Bar(Protocol):
+    """One piece of long work."""
+
+    def update(self, done: int, total: int, note: str = "") -> None:
+        """So much is done; `note` is such as the cost so far."""
+        ...
+
+
+class Reporter:
+    """Where progress goes: standard error, so that standard output stays for results."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._quiet = quiet
+
+    def say(self, line: str) -> None:
+        """One plain line; nothing in it is read as markup."""
+        self.console.print(line, markup=False, soft_wrap=True)
+
+    @contextmanager
+    def bar(self, label: str) -> Iterator[Bar]:
+        """A progress bar for the enclosed work."""
+        if self._quiet or not self.console.is_terminal:
+            yield _PlainBar(label, self)
+            return
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[count]}", markup=False),
+            TimeElapsedColumn(),
+            TextColumn("ETA"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}", markup=False),
+        )
+        with Progress(*columns, console=self.console, transient=True) as progress:
+            yield _RichBar(progress, progress.add_task(label, total=None, note="", count=""))
+
+
+class _RichBar:
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def update(self, done: int, total: int, note: str = "") -> None:
+        self._progress.update(
+            self._task, completed=done, total=total, note=note, count=f"{_count(done)}/{_count(total)}"
+        )
+
+
+class _PlainBar:
+    """For logs and pipes: one line every quarter of a minute."""
+
+    def __init__(self, label: str, reporter: Reporter) -> None:
+        self._label = label
+        self._reporter = reporter
+        self._start = self._said_at = time.monotonic()
+        self._first: int | None = None
+
+    def update(self, done: int, total: int, note: str = "") -> None:
+        now = time.monotonic()
+        self._first = done if self._first is None else self._first
+        if now - self._said_at < _PLAIN_INTERVAL_S:
+            return
+        self._said_at = now
+        eta = ""
+        if done > self._first:
+            eta = f", about {(now - self._start) * (total - done) / (done - self._first):.0f} s to go"
+        self._reporter.say(f"{self._label}: {_count(done)}/{_count(total)}{eta}{f', {note}' if note else ''}")
+
+
+def _count(number: int) -> str:
+    """Counts as they are, bytes in megabytes."""
+    return f"{number / 1e6:.0f} MB" if number >= 10_000_000 else f"{number:,}"

@@ -1,0 +1,245 @@
+"""The process in which a system runs: `python -m harness.runner.worker`, one phase, then gone.
+
+It reads its `Job` from standard input and ends when that closes, so it never outlives the runner. Events go to
+the descriptor named by RAG_HARNESS_EVENTS; whatever a library prints goes to the run's worker.log.
+"""
+
+import asyncio
+import os
+import resource
+import shutil
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from harness.errors import HarnessError, StoreError
+from harness.models.clients import build_chat
+from harness.models.embedders import build_embedder
+from harness.models.embedding_cache import EmbeddingCache
+from harness.models.metering import Meter, metered, stage
+from harness.models.transport import Seam
+from harness.models.weights import cache_dir
+from harness.protocols import ChatModel, Embedder, System
+from harness.records import Cost, Failure, Prediction, Query, RunRecord, RunStatus
+from harness.registry import load_system
+from harness.runner.messages import Event, Job, Todo
+from harness.store import IndexDir, Journal, RunDir
+from harness.store.index_dir import Corpora
+
+EVENTS_ENV = "RAG_HARNESS_EVENTS"
+_PROGRESS_INTERVAL_S = 0.2
+_FULL_DISK_BYTES = 1 << 19
+
+
+@dataclass
+class WorkerRuntime:
+    """See `harness.protocols.Runtime`."""
+
+    index_dir: Path
+    seed: int
+    chat: ChatModel | None
+    embedder: Embedder
+
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Time a part of the work under `name`."""
+        return stage(name)
+
+
+class Worker:
+    """One phase of one run."""
+
+    def __init__(self, job: Job, events: BinaryIO) -> None:
+        self._job = job
+        self._events = events
+        self._run = RunDir(Path(job.results) / job.run_id)
+        self._index_dir = IndexDir(Path(job.results), job.index_id)
+        self._told_at = 0.0
+
+    async def work(self) -> None:
+        """Do the phase; every outcome is an event."""
+        if self._job.phase == "index":
+            await self._index()
+        else:
+            await self._answer_all()
+        self._tell(Event(kind="completed"))
+
+    async def _index(self) -> None:
+        corpus = list(Corpora(Path(self._job.results)).iter_documents(self._job.corpus_digest))
+        self._index_dir.begin()
+        with self._system(self._index_dir.journal_path) as (system, seam), metered(Meter("index")) as meter:
+            start, cpu = time.monotonic(), time.process_time()
+            try:
+                stats = await system.index(corpus)
+            except Exception:
+                if seam.fatal:
+                    raise seam.fatal from None
+                raise
+            cost = _cost(meter, time.monotonic() - start, time.process_time() - cpu)
+        if seam.fatal:
+            raise seam.fatal
+        self._tell(Event(kind="indexed", stats=stats, cost=cost))
+
+    async def _answer_all(self) -> None:
+        queries = {row.query.query_id: row.query for row in self._run.sample()}
+        with self._system(self._run.journal_path) as (system, seam):
+            with metered(Meter("load")):
+                await system.load()
+            waiting = iter(self._job.todo)
+
+            async def answer_some() -> None:
+                for todo in waiting:
+                    await self._answer_one(system, seam, queries[todo.query_id], todo)
+
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._job.limits.concurrency):
+                    group.create_task(answer_some())
+
+    async def _answer_one(self, system: System, seam: Seam, query: Query, todo: Todo) -> None:
+        self._tell(Event(kind="started", todo=todo))
+        meter = Meter(f"answer/{todo.query_id}/{todo.repeat}/{todo.attempt}")
+        started_at, start, cpu = datetime.now(UTC).isoformat(), time.monotonic(), time.process_time()
+        prediction, failure, status = await self._predict(system, query, meter)
+        if seam.fatal:
+            # Nothing that follows could succeed: the run stops here and this query is answered on resume.
+            raise seam.fatal
+        alone = self._job.limits.concurrency == 1
+        record = RunRecord(
+            query_id=todo.query_id,
+            repeat=todo.repeat,
+            status=status,
+            prediction=prediction,
+            failure=failure,
+            cost=_cost(meter, time.monotonic() - start, time.process_time() - cpu if alone else None),
+            attempt=todo.attempt,
+            started_at=started_at,
+        )
+        self._run.append_record(record)
+        self._tell(Event(kind="finished", todo=todo, status=status, usage=record.cost.usage))
+
+    async def _predict(
+        self, system: System, query: Query, meter: Meter
+    ) -> tuple[Prediction | None, Failure | None, RunStatus]:
+        limit_s = self._job.limits.query_timeout_s
+        with metered(meter):
+            try:
+                async with asyncio.timeout(limit_s) as deadline:
+                    prediction = await system.answer(query)
+                if not isinstance(prediction, Prediction):
+                    raise TypeError(f"the system returned {type(prediction).__name__}, not a Prediction")
+                return prediction, None, "ok"
+            except HarnessError:
+                raise
+            except (Exception, SystemExit) as error:
+                if isinstance(error, TimeoutError) and deadline.expired():
+                    return None, Failure(kind="timeout", message=f"no answer within {limit_s:g} s"), "timeout"
+                traceback.print_exc()
+                return None, Failure(kind=type(error).__name__, message=self._safe(error)), "error"
+
+    def _safe(self, error: BaseException) -> str:
+        """The error's message in bounds and without any key the process knows."""
+        message = " ".join(str(error).split())[:2000]
+        for config in (self._job.generator, self._job.embedder):
+            key = os.environ.get(config.api_key_env or "", "")
+            message = message.replace(key, "***") if key else message
+        return message
+
+    @contextmanager
+    def _system(self, journal_path: Path) -> Iterator[tuple[System, Seam]]:
+        job, spec = self._job, load_system(self._job.system)
+        journal = Journal(journal_path)
+        seam = Seam(journal)
+        cache_key = f"{job.embedder.provider}/{job.embedder.model}/{job.embedder.base_url or ''}"
+        cache = EmbeddingCache(cache_dir() / "embeddings.sqlite", cache_key)
+        system = spec.build(
+            spec.index_params.model_validate(job.index_params),
+            spec.answer_params.model_validate(job.answer_params),
+            WorkerRuntime(
+                index_dir=self._index_dir.store,
+                seed=job.seed,
+                chat=build_chat(job.generator, seam, job.local_url),
+                embedder=build_embedder(job.embedder, seam, cache, self._embedded),
+            ),
+        )
+        try:
+            yield system, seam
+        finally:
+            system.close()
+            cache.close()
+            journal.close()
+
+    def _embedded(self, done: int, total: int) -> None:
+        if time.monotonic() - self._told_at > _PROGRESS_INTERVAL_S or done == total:
+            self._told_at = time.monotonic()
+            self._tell(Event(kind="progress", done=done, total=total))
+
+    def _tell(self, event: Event) -> None:
+        self._events.write(event.model_dump_json().encode() + b"\n")
+        self._events.flush()
+
+
+def _cost(meter: Meter, wall_s: float, cpu_s: float | None) -> Cost:
+    # ru_maxrss is in kilobytes on Linux, in bytes on macOS.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Cost(
+        wall_s=wall_s,
+        throttled_s=min(meter.throttled_s, wall_s),
+        stages_s=dict(meter.stages_s),
+        usage=meter.usage,
+        cpu_s=cpu_s,
+        peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+        embedded_texts=meter.embedded_texts,
+        cached_texts=meter.cached_texts,
+        replayed_calls=meter.replayed_calls,
+    )
+
+
+def _die_with_parent() -> None:
+    """End as soon as standard input closes: the runner is gone, or wants us gone."""
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+def _first_harness_error(error: BaseException) -> HarnessError | None:
+    if isinstance(error, BaseExceptionGroup):
+        return next((found for inner in error.exceptions if (found := _first_harness_error(inner))), None)
+    return error if isinstance(error, HarnessError) else None
+
+
+def _full_disk(results: Path) -> HarnessError | None:
+    """A library's own words for a full disk differ; the disk itself tells."""
+    if shutil.disk_usage(results).free > _FULL_DISK_BYTES:
+        return None
+    return StoreError(f"no space left on the disk of {results}", "free some, then run the same command again")
+
+
+def main() -> None:
+    """Read the job, do it, say how it went."""
+    job = Job.model_validate_json(sys.stdin.buffer.readline())
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    with os.fdopen(int(os.environ[EVENTS_ENV]), "wb") as events:
+        try:
+            asyncio.run(Worker(job, events).work())
+        except Exception as error:
+            known = _first_harness_error(error) or _full_disk(Path(job.results))
+            if known:
+                event = Event(kind="refused", what=known.what, fix=known.fix)
+            else:
+                traceback.print_exc()
+                inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
+                event = Event(kind="broken", what=f"{type(inner).__name__}: {str(inner)[:500]}")
+            events.write(event.model_dump_json().encode() + b"\n")
+    # Libraries leave threads behind; everything worth keeping is on the disk.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

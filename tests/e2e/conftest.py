@@ -1,0 +1,35 @@
+"""Whole runs through the command line, in real processes, with the scripted model."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine
+
+from harness.models.fake import FakeScript
+from harness.models.fake_server import FakeServer
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    """The command line in an empty folder with caches of its own."""
+    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    """serve(script, key=None) -> a running FakeServer; all are stopped afterwards."""
+    running: list[FakeServer] = []
+
+    def start(script: FakeScript | None = None, key: str | None = None) -> FakeServer:
+        server = FakeServer(script or FakeScript(), key=key)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        running.append(server)
+        return server
+
+    yield start
+    for server in running:
+        server.shutdown()
+        server.server_close()

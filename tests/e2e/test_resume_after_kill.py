@@ -1,0 +1,166 @@
+"""kill -9 anywhere, then the same command: nothing is lost, nothing is paid twice, the result is the same."""
+
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from command_line import SMOKE, CommandLine, over_http
+
+from harness.models.fake import FakeScript
+from harness.records import RunRecord
+from harness.store import RunDir
+
+pytestmark = pytest.mark.slow
+
+KILLS = 20
+SAMPLE = ("--set", "dataset.sample.per_type=5", "--set", "limits.concurrency=2")
+
+
+def what_was_answered(run: RunDir) -> dict[str, Any]:
+    """Everything of the records that is no measurement of time or memory."""
+    return {
+        record.query_id: (record.status, record.prediction, record.cost.usage.get("generator"))
+        for record in run.iter_records()
+    }
+
+
+def journaled(path: Path) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute("SELECT scope, role, request_digest, occurrence FROM calls").fetchall()
+
+
+def kill_somewhere(cli: CommandLine, words: list[str], after_s: float, draw: random.Random) -> None:
+    """Start a run and SIGKILL its parent or one of its processes after a while, then wait until all are gone."""
+    process = subprocess.Popen(
+        cli.command(*words),
+        cwd=cli.folder,
+        env=cli.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    parent = psutil.Process(process.pid)
+    deadline = time.monotonic() + after_s
+    while time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.02)
+    family = [parent]
+    with suppress(psutil.Error):
+        family += parent.children(recursive=True)
+    victim = draw.choice(family)
+    with suppress(psutil.Error):
+        victim.send_signal(signal.SIGKILL)
+    if victim != parent and process.poll() is None:
+        # The runner goes on after its worker's death; then it too is killed.
+        time.sleep(draw.uniform(0.0, 1.0))
+        process.kill()
+    process.communicate()
+    psutil.wait_procs(family, timeout=20)
+
+
+@pytest.mark.timeout(900)
+def test_twenty_kills_at_random_moments_change_nothing(cli: CommandLine, tmp_path: Path, serve: Any) -> None:
+    def words(base: Any) -> list[str]:
+        embedder = over_http("embedder", base, batch_size=2)
+        generator = over_http("generator", base)
+        return [
+            *("run", "--config", str(SMOKE)),
+            *("--json", "--records-only", "--quiet", *SAMPLE, *embedder, *generator),
+        ]
+
+    server = serve(FakeScript(latency_s=0.15))
+    whole = CommandLine(tmp_path / "whole", {"RAG_HARNESS_CACHE": str(tmp_path / "whole-cache")})
+    whole.folder.mkdir()
+    done = whole.call(*words(server))
+    assert done.returncode == 0, done.stderr
+    calls_of_one_run = server.model.served["calls"]
+
+    draw = random.Random(20261121)
+    for _ in range(KILLS):
+        kill_somewhere(cli, words(server), draw.uniform(0.3, 9.0), draw)
+    finished = cli.call(*words(server))
+    assert finished.returncode == 0, finished.stderr
+
+    (expected_path,) = whole.results.glob("demo--*")
+    (resumed_path,) = cli.results.glob("demo--*")
+    expected, resumed = RunDir(expected_path), RunDir(resumed_path)
+    assert resumed.run_id == expected.run_id
+    lines: list[RunRecord] = list(resumed.iter_records())
+    assert len(lines) == len({record.query_id for record in lines}) == 20
+    assert what_was_answered(resumed) == what_was_answered(expected)
+    assert resumed.done() is not None
+    for name in ("calls.sqlite", f"../indexes/{resumed.manifest().index_id}/calls.sqlite"):
+        calls = journaled(resumed.path / name)
+        assert len(calls) == len(set(calls))
+    # Only what was under way at a kill can have been asked twice: at most 2 queries at once, 20 times.
+    paid_again = server.model.served["calls"] - 2 * calls_of_one_run
+    assert paid_again <= 2 * KILLS
+
+
+def test_a_finished_run_is_not_run_again(cli: CommandLine, serve: Any) -> None:
+    server = serve()
+    words = over_http("generator", server)
+    first = cli.run(*words)
+    served = dict(server.model.served)
+    again = cli.run(*words)
+    assert (again["run_id"], again["status"], again["n_ok"]) == (first["run_id"], "done", 8)
+    assert server.model.served == served
+
+
+def test_a_torn_last_record_is_cut_and_answered_from_the_journal(cli: CommandLine, serve: Any) -> None:
+    server = serve()
+    words = over_http("generator", server)
+    run = RunDir(Path(cli.run(*words)["path"]))
+    before = what_was_answered(run)
+    served = dict(server.model.served)
+    records = run.path / "records.jsonl"
+    records.write_bytes(records.read_bytes()[:-40])
+    (run.path / "done.json").unlink()
+    again = cli.run(*words)
+    assert "torn" in again["stderr"]
+    assert what_was_answered(run) == before
+    assert server.model.served == served
+    replayed = [record.cost.replayed_calls for record in run.iter_records()]
+    # One call for the query vector, one for the answer.
+    assert replayed == [0] * 7 + [2]
+
+
+def test_damage_in_the_middle_of_the_records_is_named_by_its_line(cli: CommandLine) -> None:
+    run = RunDir(Path(cli.run()["path"]))
+    records = run.path / "records.jsonl"
+    lines = records.read_bytes().splitlines(keepends=True)
+    lines[2] = b'{"query_id": "demo-\n'
+    records.write_bytes(b"".join(lines))
+    line = cli.refused("report", run.run_id)
+    assert "records.jsonl line 3" in line
+
+
+def test_ctrl_c_says_how_to_resume_and_the_same_command_does(cli: CommandLine, serve: Any) -> None:
+    server = serve(FakeScript(latency_s=0.5))
+    words = ["run", "--config", str(SMOKE), "--json", "--records-only", *over_http("generator", server)]
+    process = subprocess.Popen(
+        cli.command(*words),
+        cwd=cli.folder,
+        env=cli.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while server.model.served["calls"] < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "To resume: rag-harness run" in complaint.splitlines()[-1]
+    assert psutil.wait_procs(children, timeout=10)[1] == []
+    assert "partial" in cli.call("plan", *words[1:3], *words[5:]).stdout
+    finished = cli.call(*words)
+    assert finished.returncode == 0
+    assert '"n_ok": 8' in finished.stdout

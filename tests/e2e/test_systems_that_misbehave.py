@@ -1,0 +1,131 @@
+"""A third-party system that crashes, blocks, exits or raises costs one record, never the run."""
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine
+
+from harness.records import RunRecord
+from harness.store import RunDir
+
+pytestmark = pytest.mark.slow
+
+NASTY = """
+import asyncio, os, time
+from harness.protocols import Params, SystemSpec
+from harness.records import IndexStats, Prediction
+
+class Answer(Params):
+    deed: str = "none"
+    victim: str = "demo-0005"
+
+class Nasty:
+    def __init__(self, index, answer, runtime):
+        self.deed, self.victim, self.runtime = answer.deed, answer.victim, runtime
+    async def index(self, corpus):
+        if self.deed == "break_index":
+            raise RuntimeError("no index today")
+        (self.runtime.index_dir / "n").write_text(str(len(corpus)))
+        return IndexStats(documents=len(corpus))
+    async def load(self):
+        if self.deed == "die_in_load":
+            os._exit(9)
+    async def answer(self, query):
+        if query.query_id == self.victim:
+            print("about to", self.deed, flush=True)
+            if self.deed == "crash": os.abort()
+            if self.deed == "exit": raise SystemExit(4)
+            if self.deed == "raise": raise ValueError("a bug\\nin two lines")
+            if self.deed == "sleep": await asyncio.sleep(3600)
+            if self.deed == "block": time.sleep(3600)
+            if self.deed == "not_a_prediction": return "an answer"
+            if self.deed == "crash_once" and not os.path.exists("crashed"):
+                open("crashed", "w").close()
+                os.abort()
+        return Prediction(answer="fine")
+    def close(self):
+        pass
+
+SPEC = SystemSpec("nasty", "1", "misbehaves", Params, Answer, Nasty, index_roles=frozenset())
+"""
+
+
+@pytest.fixture
+def nasty(cli: CommandLine) -> CommandLine:
+    """The command line with the nasty system installed, as its distribution's entry point says."""
+    site = cli.folder / "site"
+    metadata = site / "nasty-1.dist-info"
+    metadata.mkdir(parents=True)
+    (site / "nasty.py").write_text(textwrap.dedent(NASTY))
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: nasty\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[rag_harness.systems]\nnasty = nasty:SPEC\n")
+    cli.env["PYTHONPATH"] = str(site)
+    return cli
+
+
+def run_nasty(cli: CommandLine, deed: str, *words: str) -> dict[str, Any]:
+    return cli.run("--system", "nasty", "--set", f"answer.deed={deed}", *words)
+
+
+def failures(made: dict[str, Any]) -> list[RunRecord]:
+    return [record for record in RunDir(Path(made["path"])).iter_records() if record.status != "ok"]
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize(
+    ("deed", "kind", "words_of_the_message"),
+    [
+        ("crash", "crash", "SIGABRT"),
+        ("exit", "SystemExit", "4"),
+        ("raise", "ValueError", "a bug in two lines"),
+        ("not_a_prediction", "TypeError", "returned str, not a Prediction"),
+    ],
+)
+def test_a_query_that_brings_the_system_down_is_one_record(
+    nasty: CommandLine, deed: str, kind: str, words_of_the_message: str, concurrency: int
+) -> None:
+    made = run_nasty(nasty, deed, "--set", f"limits.concurrency={concurrency}")
+    (failed,) = failures(made)
+    assert (made["status"], made["n_ok"], made["n_error"]) == ("done", 7, 1)
+    assert failed.failure is not None
+    assert (failed.query_id, failed.status, failed.failure.kind) == ("demo-0005", "error", kind)
+    assert words_of_the_message in failed.failure.message
+
+
+def test_a_death_that_does_not_repeat_is_forgiven(nasty: CommandLine) -> None:
+    made = run_nasty(nasty, "crash_once")
+    assert (made["n_ok"], made["n_error"]) == (8, 0)
+
+
+def test_a_query_past_its_time_limit_is_a_timeout(nasty: CommandLine) -> None:
+    made = run_nasty(nasty, "sleep", "--set", "limits.query_timeout_s=0.5")
+    (failed,) = failures(made)
+    assert (failed.query_id, failed.status) == ("demo-0005", "timeout")
+    assert made["n_ok"] == 7
+
+
+def test_a_query_that_blocks_its_process_is_killed_and_is_a_timeout(nasty: CommandLine) -> None:
+    made = run_nasty(nasty, "block", "--set", "limits.query_timeout_s=0.5")
+    (failed,) = failures(made)
+    assert (failed.query_id, failed.status) == ("demo-0005", "timeout")
+    assert made["n_ok"] == 7
+
+
+@pytest.mark.parametrize(
+    ("deed", "reason"), [("break_index", "RuntimeError: no index today"), ("die_in_load", "exit code 9")]
+)
+def test_a_system_that_fails_outside_of_any_query_is_a_failed_run(
+    nasty: CommandLine, deed: str, reason: str
+) -> None:
+    made = run_nasty(nasty, deed)
+    assert (made["status"], made["n_ok"], made["rc"]) == ("failed", 0, 3)
+    assert reason in made["stderr"]
+
+
+def test_what_a_system_prints_goes_to_the_worker_log(nasty: CommandLine) -> None:
+    made = run_nasty(nasty, "raise")
+    log = (Path(made["path"]) / "worker.log").read_text()
+    assert "about to raise" in log
+    assert "Traceback" in log

@@ -1,0 +1,83 @@
+"""The commands that only look: list, plan, show, doctor, --help."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import SMOKE, CommandLine
+
+from harness.registry import dataset_names, evaluator_names, system_names
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+
+
+def test_help_imports_no_heavy_library() -> None:
+    heavy = {
+        "numpy",
+        "pandas",
+        "openai",
+        "chromadb",
+        "matplotlib",
+        "datasets",
+        "torch",
+        "scipy",
+        "httpx2",
+        "psutil",
+    }
+    probe = (
+        "import sys\nfrom harness.cli.main import app\nfrom typer.testing import CliRunner\n"
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0\nprint(' '.join(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert heavy & set(done.stdout.split()) == set()
+
+
+@pytest.mark.parametrize("command", ["list", "plan", "run", "evaluate", "report", "show", "doctor"])
+def test_every_command_explains_itself(cli: CommandLine, command: str) -> None:
+    done = cli.call(command, "--help")
+    assert done.returncode == 0
+    assert "Usage: " in done.stdout
+    if command != "doctor":
+        assert "rag-harness" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"), [("systems", system_names), ("datasets", dataset_names), ("evaluators", evaluator_names)]
+)
+def test_list_names_what_is_registered(cli: CommandLine, kind: str, names: object) -> None:
+    rows = json.loads(cli.call("list", kind, "--json").stdout)
+    assert [row["name"] for row in rows] == names()  # type: ignore[operator]
+    assert all(name in cli.call("list", kind).stdout for name in names())  # type: ignore[operator]
+
+
+def test_list_measures_says_what_a_failure_counts_as(cli: CommandLine) -> None:
+    rows = {row["name"]: row for row in json.loads(cli.call("list", "measures", "--json").stdout)}
+    assert rows["accuracy"]["a failure counts as"] == 0.0
+    assert rows["hallucination_rate"]["better"] == "lower"
+
+
+def test_plan_prints_each_cell_with_its_status(cli: CommandLine) -> None:
+    words = ("plan", "-c", str(SMOKE), "--set", "matrix.answer.top_k=[1, 2]")
+    rows = json.loads(cli.call(*words, "--json").stdout)["cells"]
+    assert [(row["status"], row["n_expected"], row["index"]) for row in rows] == [("missing", 8, "missing")] * 2
+    table = cli.call(*words).stdout
+    assert all(row["run_id"] in table for row in rows)
+
+
+def test_doctor_says_what_is_missing_and_the_fix(cli: CommandLine) -> None:
+    done = cli.call("doctor", RAG_HARNESS_DATA=str(cli.folder / "nowhere"))
+    assert done.returncode == 2
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("missing")]
+    assert line.endswith("nowhere -> correct RAG_HARNESS_DATA")
+    fine = cli.call("doctor")
+    assert fine.returncode == 0, fine.stdout
+    assert "missing" not in fine.stdout
+
+
+def test_show_names_the_nearest_run(cli: CommandLine) -> None:
+    assert "no run 'demo--naive' under results" in cli.refused("show", "demo--naive")

@@ -1,0 +1,115 @@
+"""Cells are resolved, checked and named before anything is paid for."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from harness.config import load_config
+from harness.errors import ConfigError
+from harness.runner.plan import Cell, plan_cells
+
+FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=2")
+
+
+def cells(*settings: str) -> list[Cell]:
+    return plan_cells(load_config(None, [*FAKE, *settings]))
+
+
+def cell(*settings: str) -> Cell:
+    (only,) = cells(*settings)
+    return only
+
+
+def test_the_same_config_has_the_same_run_id() -> None:
+    assert cell().run_id == cell().run_id
+    assert cell().run_id.startswith("demo--naive--")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "answer.top_k=3",
+        "index.chunk_size=600",
+        "dataset.sample.seed=1",
+        "dataset.sample.per_type=3",
+        "dataset.corpus=cited",
+        "models.generator.temperature=0.5",
+        "models.generator.max_tokens=9",
+        "models.generator.options.reply=Paris",
+        "models.embedder.model=other",
+        "limits.query_timeout_s=5",
+        "limits.concurrency=2",
+        "seed=7",
+        "repeats=2",
+    ],
+)
+def test_what_determines_the_result_changes_the_run_id(setting: str) -> None:
+    assert cell(setting).run_id != cell().run_id
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "runner.resources_interval_s=9",
+        "runner.failure_tolerance=0.5",
+        "models.generator.timeout_s=5",
+        "models.generator.max_retries=1",
+        "models.generator.requests_per_minute=60",
+        "models.embedder.batch_size=3",
+        "evaluators=[]",
+    ],
+)
+def test_what_does_not_determine_the_result_leaves_the_run_id(setting: str) -> None:
+    assert cell(setting).run_id == cell().run_id
+
+
+def test_an_answer_parameter_reuses_the_index_and_an_index_parameter_does_not() -> None:
+    assert cell("answer.top_k=3").index_id == cell().index_id
+    assert cell("models.generator.max_tokens=9").index_id == cell().index_id
+    assert cell("index.chunk_size=600").index_id != cell().index_id
+    assert cell("models.embedder.model=other").index_id != cell().index_id
+
+
+def test_where_a_local_model_lies_and_its_port_are_not_its_identity() -> None:
+    local = ("models.generator.provider=local",)
+    assert cell(*local, "models.generator.options.port=4711").run_id == cell(*local).run_id
+    assert cell(*local, "models.generator.options.context_tokens=4096").run_id != cell(*local).run_id
+    assert len(cell(*local).identity["models"]["generator"]["weights_sha256"]) == 64
+
+
+def test_a_key_in_the_environment_never_changes_the_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-something")
+    (found,) = plan_cells(load_config(None, []))
+    assert found.generator.provider == "local"
+    assert found.embedder.provider == "minilm"
+
+
+def test_a_matrix_spans_cells_that_share_one_index() -> None:
+    found = cells("matrix.answer.top_k=[1, 3, 5]")
+    assert [one.answer_params.model_dump()["top_k"] for one in found] == [1, 3, 5]
+    assert len({one.run_id for one in found}) == 3
+    assert len({one.index_id for one in found}) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "hint"),
+    [
+        (["answer.topk=3"], "did you mean 'top_k'?"),
+        (["matrix.answer.topk=[1]"], "did you mean 'top_k'?"),
+        (["per_system.naive.answer.topk=3"], "did you mean 'top_k'?"),
+        (["per_system.nave.answer.top_k=3"], "did you mean 'naive'?"),
+        (["index.chunk_size=0"], "index.chunk_size"),
+        (["index.chunk_overlap=1200"], "chunk_overlap must be smaller"),
+        (["systems=[]"], "nothing to run"),
+        (["evaluators=[anser]"], "did you mean 'answer'?"),
+    ],
+)
+def test_a_mistake_in_any_cell_is_refused_with_a_hint(settings: Sequence[str], hint: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        cells(*settings)
+    assert hint in str(refused.value)
+
+
+def test_a_systems_own_section_wins_over_the_shared_one() -> None:
+    found = cell("answer.top_k=3", "per_system.naive.answer.top_k=8")
+    assert found.answer_params.model_dump()["top_k"] == 8

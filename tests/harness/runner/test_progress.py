@@ -1,0 +1,51 @@
+"""What a person or a log sees of long work."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from harness.runner import progress
+from harness.runner.progress import Reporter
+
+
+def reporter_into(stream: io.StringIO, *, terminal: bool, quiet: bool = False) -> Reporter:
+    reporter = Reporter(quiet=quiet)
+    reporter.console = Console(file=stream, force_terminal=terminal, quiet=quiet, width=100)
+    return reporter
+
+
+def test_a_log_gets_a_plain_line_with_eta_and_cost_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_PLAIN_INTERVAL_S", 0.0)
+    stream = io.StringIO()
+    with reporter_into(stream, terminal=False).bar("naive: answer") as bar:
+        bar.update(0, 2556, "$0.0000")
+        bar.update(1278, 2556, "$0.4200")
+    lines = stream.getvalue().splitlines()
+    assert lines[-1].startswith("naive: answer: 1,278/2,556, about 0 s to go, $0.4200")
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_a_terminal_gets_a_bar_with_eta_and_cost() -> None:
+    stream = io.StringIO()
+    with reporter_into(stream, terminal=True).bar("naive: answer") as bar:
+        bar.update(5, 10, "$0.0100")
+    assert "5/10" in stream.getvalue()
+    assert "ETA" in stream.getvalue()
+    assert "$0.0100" in stream.getvalue()
+
+
+def test_quiet_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_PLAIN_INTERVAL_S", 0.0)
+    stream = io.StringIO()
+    reporter = reporter_into(stream, terminal=False, quiet=True)
+    reporter.say("a line")
+    with reporter.bar("work") as bar:
+        bar.update(1, 2)
+    assert stream.getvalue() == ""
+
+
+def test_a_line_is_never_read_as_markup() -> None:
+    stream = io.StringIO()
+    reporter_into(stream, terminal=False).say("[bold]demo[/bold] [/]")
+    assert stream.getvalue() == "[bold]demo[/bold] [/]\n"

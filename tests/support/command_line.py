@@ -1,0 +1,74 @@
+"""`rag-harness` as a user calls it: in real processes, in a folder of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.models.fake_server import FakeServer
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SMOKE = REPOSITORY / "configs" / "bench" / "smoke.yaml"
+
+
+@dataclass
+class CommandLine:
+    """`rag-harness` in a folder of its own."""
+
+    folder: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results"
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "harness.cli.main", *words]
+
+    def environment(self) -> dict[str, str]:
+        kept = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+        return {**kept, **self.env}
+
+    def call(self, *words: str, **env: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            self.command(*words),
+            cwd=self.folder,
+            env={**self.environment(), **env},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def run(self, *words: str) -> dict[str, Any]:
+        """`rag-harness run --config smoke --json ...`; the one run it made."""
+        done = self.call("run", "--config", str(SMOKE), "--json", "--records-only", *words)
+        assert done.stdout, done.stderr
+        runs = json.loads(done.stdout)["runs"]
+        assert len(runs) == 1
+        return {**runs[0], "rc": done.returncode, "stderr": done.stderr}
+
+    def refused(self, *words: str, **env: str) -> str:
+        """The one line with which a command is refused with exit code 2."""
+        done = self.call(*words, **env)
+        assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+        assert done.stdout == ""
+        lines = done.stderr.strip().splitlines()
+        assert len(lines) == 1, done.stderr
+        assert lines[0].startswith("error: ")
+        return lines[0]
+
+
+def over_http(role: str, server: FakeServer, **settings: object) -> list[str]:
+    """The --set words that send a model role to `server`."""
+    wanted: Mapping[str, object] = {
+        "provider": "openai-compatible",
+        "base_url": server.base_url,
+        "model": "fake",
+        **settings,
+    }
+    return [word for key, value in wanted.items() for word in ("--set", f"models.{role}.{key}={value}")]
