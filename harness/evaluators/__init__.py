@@ -1,0 +1,1 @@
+"""Evaluators read saved records and score them; they never call a system."""

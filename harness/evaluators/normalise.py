@@ -1,0 +1,141 @@
+"""From an answer as a model wrote it to the form in which answers are compared.
+
+In this order:
+
+1. Unicode NFKC, curly quotes and dashes straightened, invisible characters dropped, case folded.
+2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning of a line marks the answer: the rest of
+   that line, or the next line if nothing follows; the last label counts. Without a label all lines together are
+   one answer: nothing is picked out of them.
+3. Markdown and quotation marks go with the rest of the punctuation. Dashes and slashes separate words,
+   apostrophes join them, a point or comma between digits belongs to the number (`1,000` is `1000`, `3.5` stays),
+   so does a minus in front of one, and `+` or `#` behind a word (`C++`). `&` is `and`.
+4. Currency and percent in words: `$5 million` is `5 million dollars`, `5 %` and `5 per cent` are `5 percent`.
+   A bare `5` is neither.
+5. Articles (a, an, the) in front of another word go; white space collapses.
+
+Accents, numerals in words, abbreviations and synonyms stay as they are: no credit for what merely looks alike.
+Punctuation and articles as in SQuAD's evaluation script (Rajpurkar et al. 2016); numbers, hyphens and a final
+"a" depart from it, since it makes 3.5 equal to 35, `Bankman-Fried` differ from `Bankman Fried` and `Hepatitis A`
+equal to `Hepatitis`.
+"""
+
+import re
+import unicodedata
+from typing import Literal
+
+from harness.evaluators.abstention import is_abstention
+
+YesNo = Literal["yes", "no"]
+
+ABSTENTION = "insufficient information"
+"""The canonical form of every abstention."""
+
+_STRAIGHT = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′`´", "'"),  # noqa: RUF001 - the characters to straighten
+        **dict.fromkeys("“”„‟″«»", '"'),
+        **dict.fromkeys("‐‑‒–—―−", "-"),  # noqa: RUF001
+        **dict.fromkeys("⁄∕", "/"),  # noqa: RUF001
+    }
+)
+_LABEL = re.compile(
+    r"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:))[\s*_]*"
+)
+_WRAPPING = " \t\n\"'*_>"
+_NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:\s?(?:thousand|million|billion|trillion))?"
+_CURRENCIES = (
+    (re.compile(rf"(?:us\s?\$|\$|\busd\s?)\s?({_NUMBER})"), r"\1 dollars"),
+    (re.compile(rf"(?:€|\beur\s?)\s?({_NUMBER})"), r"\1 euros"),
+    (re.compile(rf"(?:£|\bgbp\s?)\s?({_NUMBER})"), r"\1 pounds"),
+)
+_PERCENT = re.compile(r"(?<=\d)\s*(?:%|per cent\b)")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+# Kept: a decimal point, a minus in front of a number, a plus or hash behind a word.
+_KEPT = re.compile(r"(?<=\d)\.(?=\d)|(?<![\w.])-(?=\.?\d)|(?<=\w)[+#]+(?![\w'])")
+_ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|;\s")
+_POLAR: dict[str, YesNo] = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
+_LEADING = re.compile(r"(yes|true|no|false)\b(?:\.(?!\s*\d)|[,;:!]|\s+-+\s|--|\s*[(\n])")
+_CLAUSE = re.compile(r"[.,;:!?()\n]+|\s-+\s")
+
+
+def normalise(text: str) -> str:
+    """The form in which two answers are compared; empty only for an answer without any visible character."""
+    cleaned = _clean(text)
+    return _words(cleaned) or " ".join(cleaned.split())
+
+
+def canonical(text: str) -> str:
+    """`normalise`, with every abstention spelled as `ABSTENTION`, and true and false as yes and no."""
+    if abstains(text):
+        return ABSTENTION
+    form = normalise(text)
+    return _POLAR.get(form, form)
+
+
+def abstains(text: str) -> bool:
+    """Whether this answer says that there is no answer: see `harness.evaluators.abstention`."""
+    cleaned = _clean(text)
+    if is_abstention(_sentences(cleaned)):
+        return True
+    leading = _LEADING.match(cleaned)
+    # "No, there is not enough information" takes its no back.
+    return leading is not None and is_abstention(_sentences(cleaned[leading.end() :]), firm=True)
+
+
+def leading_yes_no(text: str) -> YesNo | None:
+    """The yes or no with which an answer begins and which the rest of it does not take back.
+
+    `No, the article reports a loss.` is no. None for `No article says so` (the word must stand alone), for
+    `No. 5`, for `Yes, No` (both), and for an abstention.
+    """
+    cleaned = _clean(text)
+    leading = _LEADING.match(cleaned)
+    if leading is None or abstains(text):
+        return None
+    verdict = _POLAR[leading.group(1)]
+    clauses = {_words(clause).removeprefix("and ").removeprefix("or ") for clause in _CLAUSE.split(cleaned)}
+    taken_back = any(_POLAR.get(clause, verdict) != verdict for clause in clauses)
+    return None if taken_back else verdict
+
+
+def _clean(text: str) -> str:
+    """Steps 1 and 2: straightened, folded, without a label; line ends kept."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_STRAIGHT)
+    lines = "".join(char for char in folded if char in "\n\t" or unicodedata.category(char)[0] != "C").split("\n")
+    labelled = [number for number, line in enumerate(lines) if _LABEL.match(line)]
+    if labelled:
+        after = [_unlabelled(lines[labelled[-1]]), *lines[labelled[-1] + 1 :]]
+        lines = [line for line in after if line.strip(_WRAPPING)][:1] or lines
+    # Bold and code marks would hide that a word such as "**no**," stands alone.
+    return "\n".join(lines).replace("**", "").replace("`", "").strip(_WRAPPING)
+
+
+def _unlabelled(line: str) -> str:
+    while label := _LABEL.match(line):
+        line = line[label.end() :]
+    return line
+
+
+def _words(cleaned: str) -> str:
+    """Steps 3 to 5: the bare words."""
+    for currency, spelled in _CURRENCIES:
+        cleaned = currency.sub(spelled, cleaned)
+    cleaned = _PERCENT.sub(" percent", cleaned)
+    cleaned = _THOUSANDS.sub("", cleaned).replace("&", " and ")
+    kept = {at for match in _KEPT.finditer(cleaned) for at in range(match.start(), match.end())}
+    bare = "".join(char if at in kept else _plain(char) for at, char in enumerate(cleaned))
+    collapsed = " ".join(bare.split())
+    return _ARTICLE.sub("", collapsed)
+
+
+def _plain(char: str) -> str:
+    if char in "'.":
+        return ""
+    if unicodedata.category(char)[0] == "P" or char in "+^~|<>=":
+        return " "
+    return char
+
+
+def _sentences(cleaned: str) -> list[str]:
+    return [words for part in _SENTENCE_END.split(cleaned) if (words := _words(part))]

@@ -1,0 +1,195 @@
+"""Exactly one score for every (query, repeat, measure), whatever goes wrong."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.errors import ModelUnavailable
+from harness.evaluators.answer import EVALUATOR
+from harness.evaluators.base import LONGEST_EXPLANATION, NO_GENERATOR, NO_RECORD, evaluate_run, score_run
+from harness.protocols import Measure
+from harness.records import Reference, RunRecord, Score
+
+from .conftest import MakeRecord, MakeReference, MakeRun
+
+Pairs = Sequence[tuple[Reference, RunRecord]]
+
+
+class LengthEvaluator:
+    """Scores the length of an answer; raises on "raise", leaves out "skip"."""
+
+    name = "length"
+    version = "1"
+    measures: tuple[Measure, ...] = (Measure("length", "characters", failure_value=-1.0),)
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def evaluate(self, pairs: Pairs) -> Iterable[Score]:
+        self.batches.append(len(pairs))
+        for reference, record in pairs:
+            answer = record.prediction.answer if record.prediction else None
+            if answer == "raise":
+                raise KeyError("no such entity")
+            if answer != "skip":
+                yield self.score(reference.query_id, record.repeat, float(len(answer or "")))
+
+    def score(self, query_id: str, repeat: int, value: float, measure: str = "length") -> Score:
+        return Score(query_id=query_id, repeat=repeat, measure=measure, status="scored", value=value)
+
+
+def test_an_answered_query_gets_what_the_evaluator_says(reference: MakeReference, record: MakeRecord) -> None:
+    scores = score_run(LengthEvaluator(), [reference("q1", "x")], {("q1", 0): record("q1", "four")}, 1)
+    assert [(score.status, score.value) for score in scores] == [("scored", 4.0)]
+
+
+def test_a_failed_query_counts_with_the_failure_value_and_says_why(
+    reference: MakeReference, record: MakeRecord
+) -> None:
+    (score,) = score_run(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", error="boom")}, 1)
+    assert (score.status, score.value, score.explanation) == ("imputed", -1.0, "ValueError: boom")
+
+
+def test_a_query_without_a_record_is_failed_and_never_guessed(reference: MakeReference) -> None:
+    (score,) = score_run(LengthEvaluator(), [reference("q1")], {}, 1)
+    assert (score.status, score.value, score.explanation) == ("failed", None, NO_RECORD)
+
+
+def test_one_pair_that_raises_costs_only_its_own_score(reference: MakeReference, record: MakeRecord) -> None:
+    evaluator = LengthEvaluator()
+    records = {(name, 0): record(name, answer) for name, answer in (("a", "x"), ("b", "raise"), ("c", "xyz"))}
+    scores = score_run(evaluator, [reference(name) for name in "abc"], records, 1)
+    assert [(score.status, score.value) for score in scores] == [
+        ("scored", 1.0),
+        ("failed", None),
+        ("scored", 3.0),
+    ]
+    assert scores[1].explanation == "KeyError: 'no such entity'"
+    assert evaluator.batches == [3, 1, 1, 1]
+
+
+def test_a_score_that_the_evaluator_leaves_out_is_failed(reference: MakeReference, record: MakeRecord) -> None:
+    (score,) = score_run(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", "skip")}, 1)
+    assert (score.status, score.explanation) == ("failed", "length gave no score")
+
+
+def test_a_score_nobody_asked_for_is_a_broken_contract_that_shows(
+    reference: MakeReference, record: MakeRecord
+) -> None:
+    class Stray(LengthEvaluator):
+        def evaluate(self, pairs: Pairs) -> Iterable[Score]:
+            return [self.score("q1", 0, 1.0), self.score("q1", 0, 1.0, measure="other")]
+
+    (score,) = score_run(Stray(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
+    assert score.status == "failed"
+    assert "which it was not asked for" in score.explanation
+
+
+def test_the_same_score_twice_is_a_broken_contract_that_shows(
+    reference: MakeReference, record: MakeRecord
+) -> None:
+    class Stutter(LengthEvaluator):
+        def evaluate(self, pairs: Pairs) -> Iterable[Score]:
+            return [self.score("q1", 0, 1.0), self.score("q1", 0, 2.0)]
+
+    (score,) = score_run(Stutter(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
+    assert (score.status, score.value) == ("failed", None)
+    assert "twice" in score.explanation
+
+
+def test_a_binary_measure_takes_no_half_points(reference: MakeReference, record: MakeRecord) -> None:
+    class Half(LengthEvaluator):
+        measures: tuple[Measure, ...] = (Measure("length", "", failure_value=0.0, binary=True),)
+
+        def evaluate(self, pairs: Pairs) -> Iterable[Score]:
+            return [self.score("q1", 0, 0.5)]
+
+    (score,) = score_run(Half(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
+    assert score.status == "failed"
+    assert "binary" in score.explanation
+
+
+def test_a_judge_that_is_down_stops_the_evaluation_instead_of_failing_every_score(
+    reference: MakeReference, record: MakeRecord
+) -> None:
+    class Down(LengthEvaluator):
+        def evaluate(self, pairs: Pairs) -> Iterable[Score]:
+            raise ModelUnavailable("the judge is down", "start it")
+
+    with pytest.raises(ModelUnavailable):
+        score_run(Down(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
+
+
+def test_a_record_of_a_query_outside_the_sample_is_passed_over(
+    reference: MakeReference, record: MakeRecord
+) -> None:
+    records = {
+        ("q1", 0): record("q1", "x"),
+        ("other", 0): record("other", "x"),
+        ("q1", 1): record("q1", "x", repeat=1),
+    }
+    scores = score_run(LengthEvaluator(), [reference("q1")], records, 1)
+    assert [(score.query_id, score.repeat) for score in scores] == [("q1", 0)]
+
+
+def test_a_hostile_error_message_stays_one_bounded_line(reference: MakeReference, record: MakeRecord) -> None:
+    (score,) = score_run(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", error="x\n" * 9000)}, 1)
+    assert "\n" not in score.explanation
+    assert len(score.explanation) <= LONGEST_EXPLANATION
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(
+    answers=st.lists(st.sampled_from(["x", "raise", "skip", "error", "missing"]), min_size=1, max_size=6),
+    repeats=st.integers(1, 3),
+)
+def test_every_query_repeat_and_measure_has_exactly_one_score(
+    reference: MakeReference, record: MakeRecord, answers: list[str], repeats: int
+) -> None:
+    names = [f"q{number}" for number in range(len(answers))]
+    records = {
+        (name, repeat): record(name, repeat=repeat, error="boom")
+        if answer == "error"
+        else record(name, answer, repeat=repeat)
+        for name, answer in zip(names, answers, strict=True)
+        for repeat in range(repeats)
+        if answer != "missing"
+    }
+    scores = score_run(LengthEvaluator(), [reference(name) for name in names], records, repeats)
+    assert [(score.query_id, score.repeat) for score in scores] == [(n, r) for n in names for r in range(repeats)]
+
+
+def test_scoring_twice_writes_the_same_bytes(
+    make_run: MakeRun, reference: MakeReference, record: MakeRecord
+) -> None:
+    references = [reference("b", "Yes"), reference("a", "Paris"), reference("c", "No")]
+    run = make_run(references, [record("a", "paris"), record("b", error="boom")])
+    evaluate_run(run, EVALUATOR)
+    first = (run.path / "scores" / "answer.jsonl").read_bytes()
+    evaluate_run(run, EVALUATOR)
+    assert (run.path / "scores" / "answer.jsonl").read_bytes() == first
+    assert run.scores() == evaluate_run(run, EVALUATOR)
+
+
+def test_without_a_generator_nothing_about_answers_is_scored_not_even_for_a_failed_query(
+    make_run: MakeRun, reference: MakeReference, record: MakeRecord
+) -> None:
+    run = make_run(
+        [reference("a", "Yes"), reference("b", "Yes"), reference("c", "Yes")],
+        [record("a", None), record("b", error="boom")],
+        models={"generator": {"provider": "none"}},
+    )
+    scores = evaluate_run(run, EVALUATOR)
+    assert {score.status for score in scores} == {"not_applicable"}
+    assert {score.explanation for score in scores} == {NO_GENERATOR}
+
+
+def test_a_run_counts_its_repeats_from_the_manifest(
+    make_run: MakeRun, reference: MakeReference, record: MakeRecord, tmp_path: Path
+) -> None:
+    run = make_run([reference("a", "Yes")], [record("a", "yes")], repeats=2)
+    accuracy = [score.status for score in evaluate_run(run, EVALUATOR) if score.measure == "accuracy"]
+    assert accuracy == ["scored", "failed"]
