@@ -1,0 +1,224 @@
+"""Scores -> means with intervals, per query type and over all, with nothing lost from the denominator.
+
+Rows of `query_type`:
+
+- each query type of the sample;
+- `overall`: as sampled, every query counts the same (balanced, where the sample is);
+- `overall_natural`: the types weighted as in the whole data set (`type_mix` of the manifest). Without a value for
+  a type that has weight there is no mean. A measure that applies to a part of a type's queries has that part of
+  its weight, so that `hallucination_rate` is not held back by types it does not apply to.
+
+A row counts (query, repeat) pairs: n_expected = n_scored + n_imputed + n_failed. Pairs to which the measure does
+not apply are not expected, and a row that expects none is left out. A pair of the sample without any score counts
+as failed. The mean is over scored and imputed values: first over the repeats of each query, then over queries, so
+that repeats do not narrow the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from harness.analysis import intervals
+from harness.analysis.intervals import Interval, Stratum
+from harness.errors import StoreError
+from harness.records import Score
+from harness.store import RunDir
+
+OVERALL = "overall"
+NATURAL = "overall_natural"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One number of a run, in long format: a row of summary.csv."""
+
+    run_id: str
+    system: str
+    dataset: str
+    query_type: str
+    """A type of the data set, `overall` or `overall_natural`; `overall` for what belongs to a whole run."""
+    measure: str
+    mean: float | None
+    """None: nothing was measured. Of a `_p50`, `_max` or whole-run measure: that quantile, maximum or value."""
+    ci_low: float | None
+    ci_high: float | None
+    n_scored: int
+    n_imputed: int
+    n_failed: int
+    n_expected: int
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What every row of one run shares, and the queries it is counted against."""
+
+    run_id: str
+    system: str
+    dataset: str
+    query_types: Mapping[str, str]
+    """Query id -> type, of every sampled query."""
+    type_mix: Mapping[str, int]
+    """Queries of each type in the whole data set; empty: unknown, and there are no `overall_natural` rows."""
+    repeats: int = 1
+
+    @classmethod
+    def of(cls, run: RunDir) -> Frame:
+        """The frame of a run directory."""
+        manifest = run.manifest()
+        return cls(
+            run_id=run.run_id,
+            system=str(manifest.identity.get("system", {}).get("name", "")),
+            dataset=str(manifest.dataset.get("name", "")),
+            query_types={row.query.query_id: row.reference.query_type for row in run.sample()},
+            type_mix=dict(manifest.dataset.get("type_mix") or {}),
+            repeats=int(manifest.identity.get("repeats", 1)),
+        )
+
+    def row(self, measure: str, mean: float | None, interval: Interval = intervals.UNKNOWN) -> Aggregate:
+        """A row for something measured once in a run: n_scored is 1, or n_failed is where `mean` is None."""
+        known = int(mean is not None)
+        base = (self.run_id, self.system, self.dataset, OVERALL, measure)
+        return Aggregate(*base, mean, interval.low, interval.high, known, 0, 1 - known, 1)
+
+
+@dataclass
+class _Cell:
+    """One measure over some queries."""
+
+    by_query: list[list[float]] = field(default_factory=list)
+    n_scored: int = 0
+    n_imputed: int = 0
+    n_failed: int = 0
+    n_not_applicable: int = 0
+
+    @property
+    def n_expected(self) -> int:
+        return self.n_scored + self.n_imputed + self.n_failed
+
+    @property
+    def means(self) -> list[float]:
+        """One value for each query that has any."""
+        return [float(np.mean(values)) for values in self.by_query if values]
+
+    @property
+    def pooled(self) -> list[float]:
+        return [value for values in self.by_query for value in values]
+
+    def add_query(self, scores: Iterable[Score | None]) -> None:
+        values = []
+        for score in scores:
+            if score is None or score.status == "failed":
+                self.n_failed += 1
+            elif score.status == "not_applicable":
+                self.n_not_applicable += 1
+            else:
+                self.n_scored += score.status == "scored"
+                self.n_imputed += score.status == "imputed"
+                values.append(float(score.value if score.value is not None else 0.0))
+        self.by_query.append(values)
+
+
+def aggregate_scores(frame: Frame, scores: Iterable[Score], *, proportions: bool = True) -> list[Aggregate]:
+    """Every measure of `scores`, by name; the rows of each as described above.
+
+    `proportions`: a measure whose values are all 0 or 1 gets Wilson's interval. False for counts and times, where
+    a 1 is no success. Scores of queries or repeats outside the frame are passed over.
+    """
+    rows = []
+    for measure, cells in _cells(frame, scores).items():
+        for query_type, cell in _with_overall(cells).items():
+            interval = intervals.mean_interval(cell.means, proportions=proportions)
+            mean = float(np.mean(cell.means)) if cell.means else None
+            rows.append(_row(frame, (query_type, measure), cell, mean, interval))
+        rows += _natural(frame, measure, cells, proportions)
+    return [row for row in rows if row.n_expected]
+
+
+def aggregate_quantiles(frame: Frame, scores: Iterable[Score], quantiles: Sequence[float]) -> list[Aggregate]:
+    """`<measure>_p50` and so on, for each type and `overall`: over single repeats, not over their means.
+
+    Quantiles interpolate linearly between values. No interval with repeats: those of one query are not
+    independent.
+    """
+    rows = []
+    for measure, cells in _cells(frame, scores).items():
+        for query_type, cell in _with_overall(cells).items():
+            for p in quantiles:
+                value = float(np.quantile(cell.pooled, p)) if cell.pooled else None
+                interval = intervals.UNKNOWN
+                if frame.repeats == 1:
+                    interval = intervals.quantile_interval(cell.pooled, p)
+                rows.append(_row(frame, (query_type, f"{measure}_p{p * 100:g}"), cell, value, interval))
+    return [row for row in rows if row.n_expected]
+
+
+def _cells(frame: Frame, scores: Iterable[Score]) -> dict[str, dict[str, _Cell]]:
+    """Measure -> query type -> cell, both sorted."""
+    by_measure: dict[str, dict[tuple[str, int], Score]] = {}
+    for score in scores:
+        found = by_measure.setdefault(score.measure, {})
+        key = (score.query_id, score.repeat)
+        if key in found:
+            raise StoreError(
+                f"run {frame.run_id}: two scores of '{score.measure}' for query '{score.query_id}'",
+                "two evaluators share a measure's name: delete one of their files under scores/",
+            )
+        found[key] = score
+    cells: dict[str, dict[str, _Cell]] = {}
+    for measure in sorted(by_measure):
+        of_type = {query_type: _Cell() for query_type in sorted(set(frame.query_types.values()))}
+        for query_id, query_type in frame.query_types.items():
+            found = by_measure[measure]
+            of_type[query_type].add_query(found.get((query_id, repeat)) for repeat in range(frame.repeats))
+        cells[measure] = of_type
+    return cells
+
+
+def _with_overall(cells: Mapping[str, _Cell]) -> dict[str, _Cell]:
+    whole = _Cell()
+    for cell in cells.values():
+        whole.by_query += cell.by_query
+        whole.n_scored += cell.n_scored
+        whole.n_imputed += cell.n_imputed
+        whole.n_failed += cell.n_failed
+        whole.n_not_applicable += cell.n_not_applicable
+    return {**{_type_name(name): cell for name, cell in cells.items()}, OVERALL: whole}
+
+
+def _natural(frame: Frame, measure: str, cells: Mapping[str, _Cell], proportions: bool) -> list[Aggregate]:
+    if not frame.type_mix:
+        return []
+    strata, complete = [], True
+    for query_type, count in sorted(frame.type_mix.items()):
+        cell = cells.get(query_type)
+        if cell is None:
+            complete = complete and not count
+        elif count and cell.n_expected:
+            weight = count * cell.n_expected / (cell.n_expected + cell.n_not_applicable)
+            strata.append(Stratum(weight, cell.means))
+            complete = complete and bool(cell.means)
+    whole = _with_overall(cells)[OVERALL]
+    if not (strata and complete):
+        return [_row(frame, (NATURAL, measure), whole, None, intervals.UNKNOWN)]
+    interval = intervals.weighted_mean_interval(strata, proportions=proportions)
+    return [_row(frame, (NATURAL, measure), whole, intervals.weighted_mean(strata), interval)]
+
+
+def _row(frame: Frame, name: tuple[str, str], cell: _Cell, mean: float | None, interval: Interval) -> Aggregate:
+    query_type, measure = name
+    return replace(
+        frame.row(measure, mean, interval),
+        query_type=query_type,
+        n_scored=cell.n_scored,
+        n_imputed=cell.n_imputed,
+        n_failed=cell.n_failed,
+        n_expected=cell.n_expected,
+    )
+
+
+def _type_name(query_type: str) -> str:
+    """A data set may call a type what our own rows are called."""
+    return f"{query_type} (type)" if query_type in {OVERALL, NATURAL} else query_type

@@ -1,0 +1,91 @@
+"""resources.csv: what the machine, the system's processes and the model server used while a run went on."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
+from pathlib import Path
+from statistics import median
+
+from harness.errors import explained_io
+
+QUANTITIES = (
+    "machine_cpu_percent",
+    "machine_ram_bytes",
+    "system_cpu_percent",
+    "system_rss_bytes",
+    "server_cpu_percent",
+    "server_rss_bytes",
+)
+PHASES = ("index", "answer")
+_YEAR_2286 = 1e10
+_GAP_INTERVALS = 5
+_SHORTEST_GAP_S = 10.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One line; None where nothing was measured (no server on this machine, say)."""
+
+    time_s: float
+    phase: str
+    quantities: tuple[float | None, ...]
+    """In the order of `QUANTITIES`."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The samples in the order taken."""
+
+    samples: tuple[Sample, ...]
+    n_damaged: int
+    """Lines that a crash tore and that were passed over."""
+
+    def values(self, quantity: str, phase: str) -> list[float]:
+        """What was measured of `quantity` in `phase`."""
+        column = QUANTITIES.index(quantity)
+        found = (sample.quantities[column] for sample in self.samples if sample.phase == phase)
+        return [value for value in found if value is not None]
+
+    def sessions(self) -> list[list[Sample]]:
+        """The samples cut where a run was interrupted: where time stands still for over 10 s and 5 intervals."""
+        return _sessions(self.samples)
+
+
+def load_resources(path: Path) -> Resources:
+    """Read resources.csv. A torn line, and one that was appended to it, are passed over and counted."""
+    with explained_io("read", path), path.open(encoding="utf-8", errors="replace", newline="") as file:
+        lines = file.read().splitlines()
+    parsed = [_parse(line) for line in lines if line and not line.startswith("time_s,")]
+    samples = tuple(sample for sample in parsed if sample is not None)
+    return Resources(samples, n_damaged=len(parsed) - len(samples))
+
+
+def _parse(line: str) -> Sample | None:
+    fields = next(csv.reader([line]))
+    if len(fields) != 2 + len(QUANTITIES):
+        return None
+    try:
+        time_s = float(fields[0])
+        quantities = tuple(float(text) if text else None for text in fields[2:])
+    except ValueError:
+        return None
+    # A number too long was glued to a torn one in front of it.
+    plausible = 0 < time_s < _YEAR_2286 and all(value is None or isfinite(value) for value in quantities)
+    return Sample(time_s, fields[1], quantities) if plausible and fields[1] in PHASES else None
+
+
+def _sessions(samples: Sequence[Sample]) -> list[list[Sample]]:
+    if not samples:
+        return []
+    steps = [later.time_s - earlier.time_s for earlier, later in pairwise(samples)]
+    longest = max(_SHORTEST_GAP_S, _GAP_INTERVALS * median(steps)) if steps else _SHORTEST_GAP_S
+    sessions = [[samples[0]]]
+    for step, sample in zip(steps, samples[1:], strict=True):
+        if not 0 <= step <= longest:
+            sessions.append([])
+        sessions[-1].append(sample)
+    return sessions

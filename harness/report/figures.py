@@ -1,0 +1,289 @@
+"""Figures as SVG and PNG, the same bytes for the same runs; 180 mm wide, two columns of a printed page."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.analysis import OVERALL
+from harness.errors import MissingDependency, explained_io
+from harness.report.text import NOTHING, type_name
+from harness.report.view import RunView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    NewFigure = Callable[..., Figure]
+
+# Okabe & Ito (2008), told apart with every kind of colour blindness; yellow last, it is weak on white.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#F0E442")
+_MOST_BARS = 6
+_TICKS = (0, 0.25, 0.5, 0.75, 1)
+_TICK_NAMES = ("0", "25", "50", "75", "100")
+_GREY = "#555555"
+_LIGHT = "#DDDDDD"
+_WIDTH_IN = 7.1
+_PNG_DPI = 200
+_STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": _GREY,
+    "axes.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "xtick.color": _GREY,
+    "ytick.color": _GREY,
+    "xtick.labelcolor": "black",
+    "ytick.labelcolor": "black",
+    "legend.frameon": False,
+    # A dollar sign in a name is a dollar sign.
+    "text.parse_math": False,
+    "svg.hashsalt": "rag-harness",
+    "svg.fonttype": "path",
+}
+
+
+def accuracy_by_type(views: Sequence[RunView], folder: Path, stem: str = "accuracy_by_type") -> list[Path]:
+    """Bars of accuracy for each query type and overall, with 95 % intervals; no file where no run has a value."""
+    shown = [view for view in views if _value(view, OVERALL) is not None]
+    if not shown:
+        return []
+    types = sorted({query_type for view in shown for query_type in view.frame.query_types.values()})
+    groups = [*types, OVERALL] if len(types) > 1 else [OVERALL]
+    with _plotting() as new_figure:
+        draw = _accuracy_bars if len(shown) <= _MOST_BARS else _accuracy_dots
+        return _save(draw(new_figure, shown, groups), folder, stem)
+
+
+def _accuracy_bars(new_figure: NewFigure, views: Sequence[RunView], groups: Sequence[str]) -> Figure:
+    """Groups side by side, one bar for each run: up to `_MOST_BARS` runs."""
+    figure = new_figure(figsize=(_WIDTH_IN, 2.9), layout="constrained")
+    axes = figure.subplots()
+    # `overall` sums up the others: it stands a little apart.
+    places = [place + (0.35 if group == OVERALL and place else 0) for place, group in enumerate(groups)]
+    bar = min(0.8 / len(views), 0.3)
+    for number, view in enumerate(views):
+        shift = (number - (len(views) - 1) / 2) * bar
+        _bars(axes, view, groups, [place + shift for place in places], (bar, PALETTE[number]))
+    axes.set_xticks(places, [_group_name(views, group, len(groups)) for group in groups])
+    axes.tick_params(axis="x", length=0)
+    axes.set_ylim(0, 1.12)
+    axes.set_yticks(_TICKS, _TICK_NAMES)
+    axes.set_ylabel("accuracy, % (95 % CI)")
+    axes.grid(axis="y", color=_LIGHT, linewidth=0.6)
+    if len(views) > 1:
+        _legend_above(figure, axes, len(views))
+    else:
+        axes.set_title(_name(views[0]), loc="left")
+    return figure
+
+
+def _accuracy_dots(new_figure: NewFigure, views: Sequence[RunView], groups: Sequence[str]) -> Figure:
+    """A panel for each group, a row for each run: any number of runs, as in a sweep."""
+    height = 0.9 + 0.24 * len(views)
+    figure = new_figure(figsize=(_WIDTH_IN, height), layout="constrained")
+    panels = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
+    for axes, group in zip(panels, groups, strict=True):
+        for number, view in enumerate(views):
+            row = view.row("accuracy", group)
+            if row is None or row.mean is None:
+                continue
+            if row.ci_low is not None and row.ci_high is not None:
+                axes.plot([row.ci_low, row.ci_high], [number, number], color=PALETTE[0], linewidth=1.0)
+            axes.plot(row.mean, number, marker="o", markersize=3.5, color=PALETTE[0], clip_on=False, zorder=3)
+        axes.set_title(_group_name(views, group, len(groups)), fontsize=8)
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xticks(_TICKS[::2], _TICK_NAMES[::2])
+        axes.grid(axis="both", color=_LIGHT, linewidth=0.6)
+        axes.tick_params(axis="y", length=0)
+    panels[0].set_yticks(range(len(views)), [textwrap.fill(_name(view), 32) for view in views], fontsize=7)
+    panels[0].set_ylim(len(views) - 0.5, -0.5)
+    figure.supxlabel("accuracy, % (95 % CI)", fontsize=8)
+    return figure
+
+
+def _bars(
+    axes: Axes, view: RunView, groups: Sequence[str], places: Sequence[float], look: tuple[float, str]
+) -> None:
+    bar, color = look
+    label: str | None = _name(view)
+    for group, place in zip(groups, places, strict=True):
+        row = view.row("accuracy", group)
+        if row is None or row.mean is None:
+            axes.text(place, 0.015, NOTHING, ha="center", va="bottom", color=_GREY)
+            continue
+        axes.bar(place, row.mean, bar * 0.92, color=color, label=label)
+        label = None
+        top = row.mean
+        if row.ci_low is not None and row.ci_high is not None:
+            error = [[max(0.0, row.mean - row.ci_low)], [max(0.0, row.ci_high - row.mean)]]
+            axes.errorbar(place, row.mean, yerr=error, color="black", elinewidth=0.8, capsize=2, capthick=0.8)
+            top = max(top, row.ci_high)
+        text = f"{100 * row.mean:.1f}".removesuffix(".0")
+        axes.text(place, top + 0.015, text, ha="center", va="bottom", fontsize=7)
+
+
+def _name(view: RunView) -> str:
+    return view.label if view.run.done() else f"{view.label} (unfinished)"
+
+
+def _group_name(views: Sequence[RunView], group: str, n_groups: int) -> str:
+    """The type, wrapped to its share of the width, and over how many values the means are."""
+    rows = [row for view in views if (row := view.row("accuracy", group))]
+    counts = sorted({row.n_scored + row.n_imputed for row in rows}) or [0]
+    n = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,}–{counts[-1]:,}"  # noqa: RUF001 - an en dash
+    return f"{textwrap.fill(type_name(group), max(6, 80 // n_groups))}\nn = {n}"
+
+
+def _legend_above(figure: Figure, axes: Axes, count: int) -> None:
+    handles, names = axes.get_legend_handles_labels()
+    # About 105 letters fit beside each other; a key and its space take about 6.
+    widths = [len(name) + 6 for name in names]
+    columns = count if sum(widths) <= 105 else max(1, 105 // max(widths))
+    figure.legend(handles, names, loc="outside upper left", ncols=columns, handlelength=1.2, columnspacing=1.5)
+
+
+def resources_over_time(view: RunView, folder: Path, stem: str) -> list[Path]:
+    """CPU and RAM of the machine, the system and the model server over time; no file where nothing was sampled.
+
+    Time counts the sessions in which the run was under way: an interruption is a mark, not a line and not a gap.
+    """
+    if view.resources is None or not view.resources.samples:
+        return []
+    sessions = view.resources.sessions()
+    starts = _session_starts([(session[0].time_s, session[-1].time_s) for session in sessions])
+    with _plotting() as new_figure:
+        figure = new_figure(figsize=(_WIDTH_IN, 3.8), layout="constrained")
+        cpu, ram = figure.subplots(2, 1, sharex=True)
+        cores = view.manifest.machine.get("cores")
+        per_core = 1 / cores if isinstance(cores, int) and cores > 0 else None
+        unit = _time_unit(starts[-1] + sessions[-1][-1].time_s - sessions[-1][0].time_s)
+        for number, (whose, color) in enumerate(
+            (("machine", _GREY), ("system", PALETTE[0]), ("server", PALETTE[5]))
+        ):
+            # A process is measured in percent of one core, the machine in percent of all.
+            scale = 1.0 if whose == "machine" or per_core is None else per_core
+            _draw(cpu, (sessions, starts, unit[0]), 2 * number, (color, scale, _WHOSE[whose]))
+            _draw(ram, (sessions, starts, unit[0]), 2 * number + 1, (color, 1e-9, _WHOSE[whose]))
+        cpu.set_ylabel("CPU, % of all cores" if per_core else "CPU, % (processes: of one core)")
+        ram.set_ylabel("RAM, GB")
+        ram.set_xlabel(f"time, {unit[1]}")
+        for axes in (cpu, ram):
+            axes.set_ylim(bottom=0)
+            axes.grid(axis="y", color=_LIGHT, linewidth=0.6)
+            axes.margins(x=0.01)
+        cpu.set_ylim(top=max(100.0, cpu.get_ylim()[1]))
+        _shade_phases((cpu, ram), sessions, starts, unit[0])
+        handles, names = cpu.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper right", ncols=3, handlelength=1.5)
+        figure.suptitle(view.label, x=0.01, ha="left", fontsize=9)
+        return _save(figure, folder, stem)
+
+
+_WHOSE = {"machine": "whole machine", "system": "system's processes", "server": "model server"}
+
+
+def _session_starts(spans: Sequence[tuple[float, float]]) -> list[float]:
+    """Where each session begins when all are laid end to end."""
+    lengths = [end - start for start, end in spans]
+    return [0.0, *itertools.accumulate(lengths[:-1])]
+
+
+def _time_unit(total_s: float) -> tuple[float, str]:
+    if total_s < 300:
+        return 1.0, "s"
+    return (60.0, "min") if total_s < 3 * 3600 else (3600.0, "h")
+
+
+def _draw(axes: Axes, time: tuple[Any, Sequence[float], float], column: int, look: tuple[str, float, str]) -> None:
+    """One quantity, one line for each phase of each session: every phase is a process of its own."""
+    sessions, starts, unit_s = time
+    color, scale, label = look
+    named: str | None = label
+    for session, start in zip(sessions, starts, strict=True):
+        for _, samples in itertools.groupby(session, key=lambda sample: sample.phase):
+            points = [
+                ((start + sample.time_s - session[0].time_s) / unit_s, value * scale)
+                for sample in samples
+                if (value := sample.quantities[column]) is not None
+            ]
+            if points:
+                marker = "." if len(points) == 1 else ""
+                axes.plot(*zip(*points, strict=True), color=color, linewidth=1.0, marker=marker, label=named)
+                named = None
+
+
+def _shade_phases(panels: Sequence[Axes], sessions: Any, starts: Sequence[float], unit_s: float) -> None:
+    """A tint and a name for each phase; a dotted mark with the time lost where the run was interrupted."""
+    whole = (starts[-1] + sessions[-1][-1].time_s - sessions[-1][0].time_s) / unit_s
+    for number, (session, start) in enumerate(zip(sessions, starts, strict=True)):
+        if number:
+            lost = session[0].time_s - sessions[number - 1][-1].time_s
+            for axes in panels:
+                axes.axvline(start / unit_s, color="black", linewidth=0.8, linestyle=":")
+            text = f" resumed after {_duration(lost)}"
+            panels[1].annotate(
+                text, (start / unit_s, 0.97), xycoords=("data", "axes fraction"), va="top", fontsize=6.5
+            )
+        for phase, samples in itertools.groupby(session, key=lambda sample: sample.phase):
+            own = list(samples)
+            left, right = ((start + own[at].time_s - session[0].time_s) / unit_s for at in (0, -1))
+            for axes in panels:
+                axes.axvspan(
+                    left, right, color="#56B4E9" if phase == "index" else "#F0E442", alpha=0.13, linewidth=0
+                )
+            if right - left < 0.08 * whole:
+                # No room for its name: the tint alone tells, and its neighbour is named.
+                continue
+            panels[0].annotate(
+                phase, (left, 1.01), xycoords=("data", "axes fraction"), va="bottom", fontsize=7, color=_GREY
+            )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 0:
+        return "a clock change"
+    hours, rest = divmod(round(seconds), 3600)
+    minutes, seconds = divmod(rest, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def _value(view: RunView, query_type: str) -> float | None:
+    row = view.row("accuracy", query_type)
+    return row.mean if row else None
+
+
+@contextmanager
+def _plotting() -> Iterator[NewFigure]:
+    """matplotlib's Figure in our style; needs no display and leaves the caller's settings alone."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependency(
+            "figures need matplotlib", "install it: pip install 'rag-harness[report]'"
+        ) from error
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes; that is no reason to fail or to chatter.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield Figure
+
+
+def _save(figure: Figure, folder: Path, stem: str) -> list[Path]:
+    paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
+    with explained_io("write figures in", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        # No date and no version in the file: the same runs give the same bytes.
+        figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
+        figure.savefig(paths[1], dpi=_PNG_DPI, metadata={"Software": None})
+    return paths

@@ -1,0 +1,113 @@
+"""A short name for each run, by which a reader tells it from the others in the same report."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.report.text import printable
+
+_LONGEST_VALUE = 24
+_MISSING = "-"
+
+Identity = Mapping[str, Any]
+
+
+def labels(identities: Sequence[Identity]) -> list[str]:
+    """One label for each run, in order: the system's name, and for runs of one system the parameters that tell
+    them apart (`naive top_k=4`). Not more parameters than that takes: `differences` has them all.
+    """
+    flat = [flatten(_determining(identity)) for identity in identities]
+    names = [printable(str(identity.get("system", {}).get("name", ""))) or "unnamed" for identity in identities]
+    found = []
+    for name, own in zip(names, flat, strict=True):
+        rivals = [other for other_name, other in zip(names, flat, strict=True) if other_name == name]
+        telling = _telling(rivals)
+        shown = [f"{short}={_shown(own.get(key))}" for key, short in _shortened(telling, flat).items()]
+        found.append(" ".join([name, *shown]))
+    return _distinct(found)
+
+
+def differences(identities: Sequence[Identity]) -> dict[str, list[str]]:
+    """Short key -> its value in each run, of everything in which the runs differ but the data set and digests."""
+    flat = [flatten(_determining(identity)) for identity in identities]
+    keys = [key for key in _differing(flat) if not _is_digest(key)]
+    return {
+        short: [_shown(own.get(key)) for own in flat]
+        for key, short in _shortened(keys, flat).items()
+        if key != "system.name"
+    }
+
+
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted key -> leaf; an empty mapping has none."""
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            leaves.update(flatten(value, f"{prefix}{key}."))
+        else:
+            leaves[f"{prefix}{key}"] = value
+    return leaves
+
+
+def _determining(identity: Identity) -> dict[str, Any]:
+    return {key: value for key, value in identity.items() if key not in {"schema", "dataset"}}
+
+
+def _differing(flat: Sequence[Mapping[str, Any]]) -> list[str]:
+    keys = sorted({key for own in flat for key in own}, key=_preference)
+    return [key for key in keys if len({_exact(own, key) for own in flat}) > 1]
+
+
+def _telling(rivals: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The first keys, in order of preference, that tell all of `rivals` apart."""
+    telling: list[str] = []
+    groups = 1
+    for key in _differing(rivals):
+        now = len({tuple(_exact(own, chosen) for chosen in (*telling, key)) for own in rivals})
+        if now > groups:
+            telling.append(key)
+            groups = now
+    return telling
+
+
+def _preference(key: str) -> tuple[int, str]:
+    """Parameters of the system first, then models by name, then the rest; digests last."""
+    if _is_digest(key):
+        return 3, key
+    if key.startswith("system."):
+        return 0, key
+    return (1 if key.endswith(".model") else 2), key
+
+
+def _is_digest(key: str) -> bool:
+    return key.endswith("_sha256")
+
+
+def _shortened(keys: Sequence[str], flat: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Each key with its shortest end that no other key shares."""
+    every = {key for own in flat for key in own}
+    short = {}
+    for key in keys:
+        parts = key.split(".")
+        ends = (".".join(parts[start:]) for start in reversed(range(len(parts))))
+        fitting = (end for end in ends if not any(k != key and (k == end or k.endswith(f".{end}")) for k in every))
+        short[key] = printable(next(fitting, key))
+    return short
+
+
+def _exact(own: Mapping[str, Any], key: str) -> str:
+    return repr(own.get(key, _MISSING))
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return _MISSING
+    if isinstance(value, bool):
+        return str(value).lower()
+    return printable(str(value), _LONGEST_VALUE)
+
+
+def _distinct(found: list[str]) -> list[str]:
+    """Two long values may have been cut to the same text: then a number tells them apart."""
+    counts = {label: itertools.count(1) for label in found}
+    return [label if found.count(label) == 1 else f"{label} ({next(counts[label])})" for label in found]

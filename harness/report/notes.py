@@ -1,0 +1,170 @@
+"""What a reader must know before believing a number: everything unfinished, failed, imputed or not comparable."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.analysis import Frame, Prices, Resources
+from harness.analysis.cost import unpriced_roles
+from harness.evaluators.base import NO_RECORD
+from harness.records import RunRecord, Score
+from harness.report.labels import differences
+from harness.report.text import counted, printable
+from harness.store import Manifest, RunDir
+
+_LONGEST_REASON = 160
+_MOST_KINDS = 4
+
+
+Records = Mapping[tuple[str, int], RunRecord]
+"""What `RunDir.records` gives."""
+
+
+def run_notes(run: RunDir, frame: Frame, scores: Sequence[Score], records: Records, prices: Prices) -> list[str]:
+    """One sentence for each thing; empty for a run that finished without any of them."""
+    return [
+        *_progress_notes(run, frame, records),
+        *_score_notes(run, scores, records),
+        *_index_notes(run),
+        *_cost_notes(run, records, prices),
+        *_dataset_notes(run),
+    ]
+
+
+def resource_notes(resources: Resources | None) -> list[str]:
+    """What resources.csv lost."""
+    if resources is None or not resources.n_damaged:
+        return []
+    return [f"{counted(resources.n_damaged, 'sample')} of CPU and RAM lost to an interruption."]
+
+
+def group_notes(manifests: Sequence[Manifest]) -> list[str]:
+    """In what, besides the system and its parameters, runs of one group differ."""
+    notes = []
+    differing = differences(
+        [
+            {key: value for key, value in manifest.identity.items() if key not in {"system", "dataset"}}
+            for manifest in manifests
+        ]
+    )
+    if differing:
+        notes.append(
+            f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
+        )
+    machines = differences([{"machine": manifest.machine} for manifest in manifests])
+    if machines:
+        shown = _listed(machines, "; ")
+        notes.append(f"The runs were made on different machines ({shown}): do not compare seconds, CPU or RAM.")
+    commits = list(dict.fromkeys(manifest.git_commit or "unknown" for manifest in manifests))
+    if len(commits) > 1:
+        shown = ", ".join(printable(commit, 20) for commit in commits)
+        notes.append(f"The runs were made at different commits of the harness ({shown}).")
+    return notes
+
+
+def _listed(differing: Mapping[str, Sequence[str]], between: str) -> str:
+    return between.join(f"{key} ({', '.join(dict.fromkeys(values))})" for key, values in differing.items())
+
+
+def _progress_notes(run: RunDir, frame: Frame, records: Records) -> Iterator[str]:
+    wanted = {(query_id, repeat) for query_id in frame.query_types for repeat in range(frame.repeats)}
+    missing = len(wanted - records.keys())
+    if missing:
+        what = f"{missing:,} of {counted(len(wanted), 'answer')} {'is' if missing == 1 else 'are'} missing"
+        yield f"Unfinished: {what}. Run it again with the same config to resume."
+    elif run.done() is None:
+        yield "Unfinished: every query is answered, but the run did not close (no done.json)."
+    failures = [record.failure for key, record in records.items() if key in wanted and record.failure]
+    if failures:
+        kinds = Counter(failure.kind for failure in failures).most_common(_MOST_KINDS)
+        shown = ", ".join(f"{printable(kind)} {count:,}" for kind, count in kinds)
+        first = printable(failures[0].message, _LONGEST_REASON)
+        yield (
+            f"Failed: {len(failures):,} of {counted(len(wanted), 'answer')} ({shown}), "
+            f"each counted with a measure's worst value. The first: {first or 'no message'}"
+        )
+    retried = sum(1 for record in records.values() if record.attempt > 1)
+    if retried:
+        yield f"{counted(retried, 'query was', 'queries were')} answered after a failed earlier attempt."
+
+
+def _score_notes(run: RunDir, scores: Sequence[Score], records: Records) -> Iterator[str]:
+    if not scores:
+        yield f"Not evaluated: there are no scores. Run: rag-harness evaluate {printable(run.run_id, 200)}"
+    if any(_is_stale(score, records.get((score.query_id, score.repeat))) for score in scores):
+        yield (
+            "Out of date: answers were added after the evaluation. "
+            f"Run: rag-harness evaluate {printable(run.run_id, 200)}"
+        )
+    by_measure: dict[str, list[Score]] = {}
+    for score in scores:
+        by_measure.setdefault(score.measure, []).append(score)
+    for measure, own in sorted(by_measure.items()):
+        failed = [score for score in own if score.status == "failed" and score.explanation != NO_RECORD]
+        if failed:
+            reason = printable(failed[0].explanation, _LONGEST_REASON) or "no reason given"
+            yield (
+                f"{printable(measure)}: {counted(len(failed), 'score')} of {len(own):,} could not be computed "
+                f"and {'is' if len(failed) == 1 else 'are'} not in the mean. The first: {reason}"
+            )
+    unused: dict[str, list[str]] = {}
+    for measure, own in sorted(by_measure.items()):
+        if all(score.status == "not_applicable" for score in own):
+            reasons = ", ".join(dict.fromkeys(printable(score.explanation) for score in own))
+            unused.setdefault(reasons, []).append(printable(measure))
+    for reasons, measures in unused.items():
+        yield f"Not applicable to any query: {', '.join(measures)} ({reasons})."
+
+
+def _is_stale(score: Score, record: RunRecord | None) -> bool:
+    if record is None:
+        return False
+    unknown_then = score.status == "failed" and score.explanation == NO_RECORD
+    return unknown_then or (score.status == "imputed" and record.status == "ok")
+
+
+def _index_notes(run: RunDir) -> Iterator[str]:
+    index = run.index()
+    if index is None:
+        yield "The index is not built yet."
+        return
+    if index.reused_from:
+        yield f"The index was built, and its cost paid, by run {printable(index.reused_from, 200)}."
+    if index.cost.replayed_calls or index.cost.cached_texts:
+        saved = [
+            counted(index.cost.replayed_calls, "model call") if index.cost.replayed_calls else "",
+            counted(index.cost.cached_texts, "vector") if index.cost.cached_texts else "",
+        ]
+        yield f"Index seconds are unknown: {' and '.join(filter(None, saved))} came from an earlier build."
+    if index.stats.failed_chunks:
+        yield f"{counted(index.stats.failed_chunks, 'chunk')} could not be indexed."
+    for note in index.stats.notes:
+        yield f"Index: {printable(note, _LONGEST_REASON)}"
+
+
+def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
+    identity = run.manifest().identity
+    models = identity.get("models", {})
+    index = run.index()
+    costs = [*(record.cost for record in records.values()), *([index.cost] if index else [])]
+    for role in unpriced_roles(costs, models, prices):
+        played_by = models.get(role) or {}
+        name = printable(f"{played_by.get('provider', '')}/{played_by.get('model', '')}")
+        yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
+    unmetered = sum(1 for r in records.values() if any(u.unmetered_calls for u in r.cost.usage.values()))
+    if unmetered:
+        yield f"Tokens of {counted(unmetered, 'query', 'queries')} are unknown: the server did not count them."
+    replayed = sum(
+        1 for r in records.values() if r.status == "ok" and (r.cost.replayed_calls or r.cost.cached_texts)
+    )
+    if replayed:
+        yield f"{counted(replayed, 'latency', 'latencies')} left out: calls were replayed after an interruption."
+    concurrency = identity.get("limits", {}).get("concurrency", 1)
+    if concurrency != 1:
+        yield f"{concurrency} queries were answered side by side: a latency includes what the others took."
+
+
+def _dataset_notes(run: RunDir) -> Iterator[str]:
+    for note in run.manifest().dataset.get("notes") or ():
+        yield f"Data set: {printable(str(note), _LONGEST_REASON)}"

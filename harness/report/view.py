@@ -1,0 +1,122 @@
+"""Everything a report says about each run, read once; runs that may be compared stand in one group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.analysis import (
+    OVERALL,
+    Aggregate,
+    Frame,
+    Prices,
+    Resources,
+    aggregate_scores,
+    load_prices,
+    load_resources,
+    run_costs,
+)
+from harness.report.labels import labels
+from harness.report.notes import group_notes, resource_notes, run_notes
+from harness.report.text import printable
+from harness.store import Manifest, RunDir
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run."""
+
+    run: RunDir
+    manifest: Manifest
+    label: str
+    frame: Frame
+    rows: tuple[Aggregate, ...]
+    notes: tuple[str, ...]
+    resources: Resources | None
+    n_answered: int
+    """(query, repeat) pairs that have a record."""
+
+    def row(self, measure: str, query_type: str = OVERALL) -> Aggregate | None:
+        """The row of that measure, if there is one."""
+        found = (row for row in self.rows if row.measure == measure and row.query_type == query_type)
+        return next(found, None)
+
+    def value(self, measure: str) -> float | None:
+        """The overall mean of that measure, if there is one."""
+        row = self.row(measure)
+        return row.mean if row else None
+
+    @property
+    def n_expected(self) -> int:
+        """(query, repeat) pairs that the run is to answer."""
+        return len(self.frame.query_types) * self.frame.repeats
+
+    def model(self, role: str) -> str:
+        """`provider/model` of a role."""
+        played_by: dict[str, Any] = self.manifest.identity.get("models", {}).get(role) or {}
+        names = (played_by.get("provider"), played_by.get("model"))
+        return "/".join(dict.fromkeys(printable(str(name)) for name in names if name)) or "none"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs over exactly the same queries, references and documents."""
+
+    title: str
+    digest: str
+    views: tuple[RunView, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def query_types(self) -> list[str]:
+        """Every query type of these runs, in order."""
+        return sorted({query_type for view in self.views for query_type in view.frame.query_types.values()})
+
+    @property
+    def measures(self) -> list[str]:
+        """Every measure that has a row."""
+        return sorted({row.measure for view in self.views for row in view.rows})
+
+
+def load_groups(runs: Sequence[RunDir], prices: Prices | None = None) -> list[Group]:
+    """One group for each data set digest, in order of first appearance; a run named twice counts once.
+
+    `prices`: None is the table that ships.
+    """
+    table = prices or load_prices()
+    by_digest: dict[str, list[RunDir]] = {}
+    for run in {run.path.resolve(): run for run in runs}.values():
+        identity = run.manifest().identity.get("dataset", {})
+        by_digest.setdefault(str(identity.get("digest", "")), []).append(run)
+    return [_load_group(digest, members, table) for digest, members in by_digest.items()]
+
+
+def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
+    manifests = [run.manifest() for run in runs]
+    named = labels([manifest.identity for manifest in manifests])
+    views = tuple(_load_view(run, label, prices) for run, label in zip(runs, named, strict=True))
+    dataset = manifests[0].identity.get("dataset", {})
+    subset = dataset.get("subset")
+    shown = f"{dataset.get('name', '')} ({subset})" if subset and subset != "default" else dataset.get("name", "")
+    return Group(printable(str(shown)), digest, views, tuple(group_notes(manifests)))
+
+
+def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
+    frame, scores, records = Frame.of(run), run.scores(), run.records()
+    path = run.resources_path()
+    resources = load_resources(path) if path else None
+    rows = (*aggregate_scores(frame, scores), *run_costs(run, prices))
+    manifest = run.manifest()
+    return RunView(
+        run=run,
+        manifest=manifest,
+        label=label,
+        frame=frame,
+        rows=rows,
+        notes=(*run_notes(run, frame, scores, records, prices), *resource_notes(resources)),
+        resources=resources,
+        n_answered=sum(
+            1 for query_id, repeat in records if query_id in frame.query_types and repeat < frame.repeats
+        ),
+    )

@@ -1,0 +1,203 @@
+"""Tokens, dollars, seconds, CPU and memory of a run."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.analysis import Aggregate, Frame, index_costs, load_prices, query_costs, resource_use, run_costs
+from harness.analysis.cost import attempt_costs, unpriced_roles
+from harness.analysis.prices import Prices
+from harness.analysis.resources import load_resources
+from harness.records import Cost, IndexRecord, IndexStats, Query, Reference, RunRecord, Usage
+from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
+
+from .conftest import Find, MakeFrame, MakeRecord
+
+MODELS = {
+    "generator": {"provider": "openai", "model": "gpt-4o-mini"},
+    "embedder": {"provider": "minilm", "model": "minilm"},
+}
+USED = {
+    "generator": Usage(calls=2, input_tokens=1_000_000, output_tokens=100_000, cached_tokens=200_000),
+    "embedder": Usage(calls=1, input_tokens=500),
+}
+# 0.8 * 0.15 + 0.2 * 0.075 + 0.1 * 0.60
+USD = 0.195
+
+
+@pytest.fixture(scope="module")
+def prices() -> Prices:
+    return load_prices()
+
+
+def means(rows: list[Aggregate], query_type: str = "overall") -> dict[str, float | None]:
+    return {row.measure: row.mean for row in rows if row.query_type == query_type}
+
+
+def counts(row: Aggregate) -> tuple[int, int, int]:
+    return row.n_scored, row.n_failed, row.n_expected
+
+
+def test_tokens_are_summed_over_roles_and_given_for_the_generator_alone(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    found = means(query_costs(frame({"t": 1}), [record("t0", usage=USED)], MODELS, prices))
+    assert found["input_tokens"] == 1_000_500
+    assert found["generator_input_tokens"] == 1_000_000
+    assert (found["output_tokens"], found["cached_tokens"], found["model_calls"]) == (100_000, 200_000, 3)
+    assert found["usd"] == pytest.approx(USD)
+
+
+def test_what_a_failed_query_used_was_used(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    records = [record("t0", usage=USED), record("t1", usage=USED, ok=False)]
+    rows = query_costs(frame({"t": 2}), records, MODELS, prices)
+    assert find(rows, "usd").mean == pytest.approx(USD)
+    assert counts(find(rows, "input_tokens")) == (2, 0, 2)
+
+
+def test_latency_is_without_throttling_and_only_of_live_answers(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    records = [
+        record("t0", wall_s=5.0, throttled_s=2.0),
+        record("t1", wall_s=1.0),
+        record("t2", wall_s=600.0, ok=False),
+        record("t3", wall_s=0.01, replayed_calls=1),
+        record("t4", wall_s=0.01, cached_texts=3),
+    ]
+    rows = query_costs(frame({"t": 6}), records, MODELS, prices)
+    assert find(rows, "latency_s").mean == 2.0
+    assert find(rows, "latency_s_p50").mean == 2.0
+    assert find(rows, "throttled_s").mean == 1.0
+    assert counts(find(rows, "latency_s")) == (2, 4, 6)
+    assert {row.measure for row in rows if row.measure.startswith("latency")} == {
+        *("latency_s", "latency_s_p50", "latency_s_p90", "latency_s_p95", "latency_s_p99")
+    }
+
+
+def test_a_query_that_skipped_a_stage_spent_no_time_in_it(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    records = [record("t0", stages_s={"retrieve": 1.0, "generate": 3.0}), record("t1", stages_s={"retrieve": 2.0})]
+    found = means(query_costs(frame({"t": 2}), records, MODELS, prices))
+    assert (found["stage_retrieve_s"], found["stage_generate_s"]) == (1.5, 1.5)
+
+
+def test_tokens_that_the_server_did_not_count_are_unknown_and_not_zero(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    blind = {"generator": Usage(calls=1, unmetered_calls=1)}
+    rows = query_costs(frame({"t": 2}), [record("t0", usage=USED), record("t1", usage=blind)], MODELS, prices)
+    assert find(rows, "generator_input_tokens").mean == 1_000_000
+    assert counts(find(rows, "input_tokens")) == (1, 1, 2)
+    assert counts(find(rows, "usd")) == (1, 1, 2)
+    assert counts(find(rows, "model_calls")) == (2, 0, 2)
+
+
+def test_a_model_without_a_price_has_no_dollars_at_all(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    models = {"generator": {"provider": "openai", "model": "gpt-unknown"}}
+    records = [record("t0", usage={"generator": Usage(calls=1)}), record("t1")]
+    assert "usd" not in means(query_costs(frame({"t": 2}), records, models, prices))
+    assert attempt_costs(frame({"t": 2}), [one.cost for one in records], models, prices) == []
+    assert unpriced_roles([one.cost for one in records], models, prices) == ["generator"]
+
+
+def test_a_run_without_a_generator_has_no_generator_tokens(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    found = means(query_costs(frame({"t": 1}), [record("t0")], {"generator": {"provider": "none"}}, prices))
+    assert "generator_input_tokens" not in found
+    assert (found["input_tokens"], found["usd"]) == (0, 0)
+
+
+def test_a_run_that_answered_nothing_has_no_query_costs(frame: MakeFrame, prices: Prices) -> None:
+    assert query_costs(frame({"t": 3}), [], MODELS, prices) == []
+    assert attempt_costs(frame({"t": 3}), [], MODELS, prices) == []
+
+
+def test_the_total_pays_for_attempts_that_do_not_count(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    attempts = [record("t0", usage=USED, ok=False).cost, record("t0", usage=USED).cost]
+    (row,) = attempt_costs(frame({"t": 1}), attempts, MODELS, prices)
+    assert row.measure == "answer_usd_total"
+    assert row.mean == pytest.approx(2 * USD)
+
+
+def index_record(**cost: object) -> IndexRecord:
+    return IndexRecord(
+        index_id="i",
+        stats=IndexStats(documents=157, chunks=1200, nodes=None),
+        cost=Cost.model_validate({"wall_s": 30.0, "usage": USED, "peak_rss_bytes": 5_000, **cost}),
+        bytes_on_disk=9_000,
+        built_by="run-1",
+    )
+
+
+def test_an_index_is_described_and_priced(frame: MakeFrame, prices: Prices) -> None:
+    found = means(index_costs(frame({"t": 1}), index_record(), MODELS, prices))
+    assert found["index_documents"] == 157
+    assert found["index_chunks"] == 1200
+    assert "index_nodes" not in found
+    assert (found["index_wall_s"], found["index_bytes"], found["index_peak_rss_bytes"]) == (30.0, 9_000, 5_000)
+    assert found["index_usd"] == pytest.approx(USD)
+    assert (found["index_input_tokens"], found["index_output_tokens"]) == (1_000_500, 100_000)
+
+
+@pytest.mark.parametrize("saved", ["replayed_calls", "cached_texts"])
+def test_an_index_built_with_help_from_an_earlier_build_has_no_seconds(
+    frame: MakeFrame, prices: Prices, find: Find, saved: str
+) -> None:
+    rows = index_costs(frame({"t": 1}), index_record(**{saved: 1}), MODELS, prices)
+    assert find(rows, "index_wall_s").mean is None
+    assert counts(find(rows, "index_wall_s")) == (0, 1, 1)
+    assert find(rows, "index_usd").mean == pytest.approx(USD)
+
+
+def test_resources_have_a_mean_and_a_maximum_for_each_phase(frame: MakeFrame, find: Find, tmp_path: Path) -> None:
+    path = tmp_path / "resources.csv"
+    path.write_text("1000.0,index,10,100,50,7,,\n1002.0,index,30,200,70,9,,\n1004.0,answer,20,300,60,8,,\n")
+    rows = resource_use(frame({"t": 1}), load_resources(path))
+    assert find(rows, "index_machine_cpu_percent_mean").mean == 20.0
+    assert find(rows, "index_machine_cpu_percent_max").mean == 30.0
+    assert find(rows, "answer_system_rss_bytes_max").mean == 8.0
+    assert counts(find(rows, "index_machine_ram_bytes_mean")) == (2, 0, 2)
+    assert not [row for row in rows if "server" in row.measure]
+
+
+def test_everything_of_a_run_directory_is_collected(
+    tmp_path: Path, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    manifest = Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id="demo--naive--0123456789ab",
+        identity={"system": {"name": "naive"}, "models": MODELS, "repeats": 1},
+        config={},
+        dataset={"name": "demo", "type_mix": {"t": 3}},
+        index_id="i",
+        machine={},
+        packages={},
+        git_commit="",
+        created_at="2026-11-20T10:00:00+00:00",
+    )
+    reference = Reference(query_id="t0", query_type="t", answers=("x",))
+    run = RunDir.create(tmp_path, manifest, [SampleRow(query=Query(query_id="t0", text="?"), reference=reference)])
+    assert run_costs(run, prices) == []
+
+    failed: RunRecord = record("t0", usage=USED, ok=False)
+    run.append_record(failed)
+    run.append_record(record("t0", usage=USED, wall_s=4.0).model_copy(update={"attempt": 2}))
+    run.write_index(index_record())
+    run.append_resources("time_s,", "1000.0,answer,10,100,50,7,,")
+    rows = run_costs(run, prices)
+    assert Frame.of(run) == Frame("demo--naive--0123456789ab", "naive", "demo", {"t0": "t"}, {"t": 3}, 1)
+    assert {row.run_id for row in rows} == {"demo--naive--0123456789ab"}
+    assert find(rows, "latency_s").mean == 4.0
+    assert find(rows, "usd").mean == pytest.approx(USD)
+    assert find(rows, "answer_usd_total").mean == pytest.approx(2 * USD)
+    assert find(rows, "index_chunks").mean == 1200
+    assert find(rows, "answer_system_cpu_percent_mean").mean == 50.0

@@ -1,0 +1,75 @@
+"""Runs of one system are told apart by what differs between them."""
+
+from typing import Any
+
+from harness.report.labels import differences, labels
+
+
+def identity(
+    system: str = "naive", version: str = "1", *, model: str = "gpt-4o-mini", **answer: Any
+) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "dataset": {"name": "demo", "digest": "d"},
+        "system": {"name": system, "version": version, "index": {"chunk_size": 1200}, "answer": answer},
+        "models": {
+            "generator": {"provider": "local", "model": model, "weights_sha256": f"sha of {model}"},
+            "embedder": {"provider": "minilm", "model": "minilm"},
+        },
+        "seed": 0,
+    }
+
+
+def test_a_system_alone_is_called_by_its_name() -> None:
+    assert labels([identity(top_k=4), identity("kg", top_k=8)]) == ["naive", "kg"]
+
+
+def test_two_runs_of_a_system_show_the_parameter_that_differs() -> None:
+    assert labels([identity(top_k=4), identity(top_k=8), identity("kg")]) == [
+        "naive top_k=4",
+        "naive top_k=8",
+        "kg",
+    ]
+
+
+def test_no_more_parameters_are_shown_than_it_takes_to_tell_runs_apart() -> None:
+    assert labels([identity(a=1, b=1), identity(a=2, b=2)]) == ["naive a=1", "naive a=2"]
+    assert labels([identity(a=1, b=1), identity(a=1, b=2), identity(a=2, b=1)]) == [
+        "naive a=1 b=1",
+        "naive a=1 b=2",
+        "naive a=2 b=1",
+    ]
+
+
+def test_models_are_named_by_their_role_and_digests_are_left_out() -> None:
+    found = labels([identity(model="small"), identity(model="large")])
+    assert found == ["naive generator.model=small", "naive generator.model=large"]
+
+
+def test_another_version_of_a_system_is_another_run() -> None:
+    assert labels([identity(version="1"), identity(version="2")]) == ["naive version=1", "naive version=2"]
+
+
+def test_a_parameter_that_only_one_run_has_is_shown_as_missing_in_the_other() -> None:
+    assert labels([identity(top_k=4), identity()]) == ["naive top_k=4", "naive top_k=-"]
+
+
+def test_values_that_look_alike_once_shortened_are_numbered() -> None:
+    found = labels([identity(prompt="x" * 100 + "1"), identity(prompt="x" * 100 + "2")])
+    assert len(set(found)) == 2
+    assert all(len(label) < 60 for label in found)
+
+
+def test_true_and_one_are_different_values() -> None:
+    assert labels([identity(rerank=True), identity(rerank=1)]) == ["naive rerank=true", "naive rerank=1"]
+
+
+def test_a_hostile_value_stays_on_one_short_line() -> None:
+    found = labels([identity(prompt="a\n| b\x1b[31m"), identity(prompt="c")])
+    assert found[0] == "naive prompt=a | b [31m"
+
+
+def test_differences_list_everything_but_digests_and_the_data_set() -> None:
+    found = differences([identity(top_k=4, model="small"), identity("kg", top_k=8, model="large")])
+    assert found == {"top_k": ["4", "8"], "generator.model": ["small", "large"]}
+    assert differences([identity()]) == {}

@@ -1,0 +1,249 @@
+"""summary.csv, summary.md and figures: complete, honest, safe, and the same bytes every time."""
+
+import csv
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import MissingDependency
+from harness.evaluators.answer import EVALUATOR
+from harness.evaluators.base import evaluate_run
+from harness.records import Failure, Score, Usage
+from harness.report import write_report
+from harness.report.summary import summary_markdown
+from harness.report.tables import summary_csv
+from harness.report.view import load_groups
+from harness.store import RunDir
+
+MakeRun = Callable[..., RunDir]
+HEADER = "run_id,system,dataset,query_type,measure,mean,ci_low,ci_high,n_scored,n_imputed,n_failed,n_expected"
+SMALL = {"inference_query": 2, "null_query": 1}
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+def rows_of(*runs: RunDir) -> list[dict[str, str]]:
+    """summary.csv, read back."""
+    return list(csv.DictReader(io.StringIO(summary_csv(load_groups(runs)))))
+
+
+def text_of(*runs: RunDir) -> str:
+    """summary.md without its figures, which take most of the time."""
+    return summary_markdown(load_groups(runs), {})
+
+
+def test_the_same_runs_give_the_same_bytes_and_stay_untouched(make_run: MakeRun, tmp_path: Path) -> None:
+    runs = [make_run(sessions=(8, 4), server=True, types=SMALL), make_run(system="kg", failing=2, sessions=())]
+    before = files_of(tmp_path / "results")
+    write_report(runs, tmp_path / "one")
+    write_report(runs, tmp_path / "two")
+    one = files_of(tmp_path / "one")
+    assert one == files_of(tmp_path / "two")
+    assert {Path(name).suffix for name in one} == {".csv", ".md", ".svg", ".png"}
+    assert len(one) == 2 + 2 * 2
+    assert files_of(tmp_path / "results") == before
+
+
+def test_the_long_table_has_exactly_these_columns_and_whole_denominators(make_run: MakeRun) -> None:
+    run = make_run(failing=2, missing=3)
+    assert summary_csv(load_groups([run])).splitlines()[0] == HEADER
+    rows = rows_of(run)
+    for row in rows:
+        parts = [int(row[name]) for name in ("n_scored", "n_imputed", "n_failed")]
+        assert sum(parts) == int(row["n_expected"])
+    (accuracy,) = [row for row in rows if (row["measure"], row["query_type"]) == ("accuracy", "overall")]
+    assert [accuracy[name] for name in ("n_scored", "n_imputed", "n_failed", "n_expected")] == [
+        "15",
+        "2",
+        "3",
+        "20",
+    ]
+    assert {row["measure"] for row in rows} >= {
+        *("hallucination_rate", "false_abstention_rate", "usd", "latency_s_p95", "input_tokens"),
+        *("index_wall_s", "index_chunks", "answer_system_rss_bytes_max", "stage_retrieve_s"),
+    }
+
+
+def test_what_was_not_measured_is_an_empty_cell(make_run: MakeRun) -> None:
+    rows = rows_of(make_run(failing=20))
+    (latency,) = [row for row in rows if (row["measure"], row["query_type"]) == ("latency_s", "overall")]
+    assert (latency["mean"], latency["ci_low"], latency["n_failed"]) == ("", "", "20")
+
+
+def test_runs_of_one_system_are_told_apart_in_every_file(make_run: MakeRun) -> None:
+    runs = [make_run(answer={"top_k": k}, types=SMALL, sessions=()) for k in (4, 10)]
+    assert "naive top_k=4" in text_of(*runs)
+    assert {row["system"] for row in rows_of(*runs)} == {"naive top_k=4", "naive top_k=10"}
+
+
+def test_a_run_named_twice_counts_once(make_run: MakeRun) -> None:
+    run = make_run(types=SMALL, sessions=())
+    assert text_of(run, RunDir(run.path)).startswith("# RAG benchmark report\n\n1 run over 1 data set")
+
+
+def test_different_data_is_never_compared_in_one_table(make_run: MakeRun, tmp_path: Path) -> None:
+    runs = [
+        make_run(types=SMALL, sessions=()),
+        make_run(types={"inference_query": 2}, digest="e" * 64, sessions=()),
+    ]
+    text = write_report(runs, tmp_path / "out").read_text(encoding="utf-8")
+    assert "**Not comparable across sections:**" in text
+    assert text.count("### Accuracy") == 2
+    figures = sorted(path.name for path in (tmp_path / "out" / "figures").glob("*.png"))
+    assert figures == ["accuracy_by_type--dddddddddddd.png", "accuracy_by_type--eeeeeeeeeeee.png"]
+
+
+def test_an_unfinished_run_says_what_is_missing_and_shows_over_how_many_answers_its_mean_is(
+    make_run: MakeRun,
+) -> None:
+    text = text_of(make_run(missing=3, sessions=()))
+    assert "Unfinished: 3 of 20 answers are missing." in text
+    assert "| naive | 17 of 20 |" in text
+
+
+def test_a_run_that_was_never_evaluated_says_how_to_evaluate_it(make_run: MakeRun) -> None:
+    run = make_run(evaluated=False, types=SMALL, sessions=())
+    text = text_of(run)
+    assert f"Not evaluated: there are no scores. Run: rag-harness evaluate {run.run_id}" in text
+    assert "| naive | 0 | – | – |" in text  # noqa: RUF001
+
+
+def test_answers_added_after_the_evaluation_are_noticed(make_run: MakeRun) -> None:
+    run = make_run(types=SMALL, missing=1, sessions=())
+    template = next(run.iter_records())
+    run.append_record(template.model_copy(update={"query_id": "null_query-000"}))
+    assert "Out of date: answers were added after the evaluation." in text_of(run)
+    evaluate_run(run, EVALUATOR)
+    assert "Out of date" not in text_of(run)
+
+
+def test_a_run_in_which_everything_failed_is_reported_as_that(make_run: MakeRun) -> None:
+    text = text_of(make_run(failing=20, sessions=()))
+    assert "Failed: 20 of 20 answers (ValueError 20)" in text
+    assert "| naive | 20 | 20 | 0.000 [0.000, 0.161] |" in text
+
+
+def test_without_a_generator_accuracy_does_not_apply_and_is_not_zero(make_run: MakeRun) -> None:
+    text = text_of(make_run(generator={"provider": "none"}, types=SMALL, sessions=()))
+    assert "Not applicable to any query: accuracy, false_abstention_rate, hallucination_rate" in text
+    assert "(the run has no generator)" in text
+    assert "0.000" not in text.split("### Accuracy")[1].split("### Cost")[0]
+
+
+def test_a_run_that_has_not_begun_makes_a_report(make_run: MakeRun) -> None:
+    text = text_of(make_run(missing=20, indexed=False, evaluated=False, sessions=()))
+    assert "Unfinished: 20 of 20 answers are missing." in text
+    assert "The index is not built yet." in text
+
+
+def test_no_runs_at_all_make_a_report_that_says_so() -> None:
+    assert "There are no runs to report on." in text_of()
+    assert rows_of() == []
+
+
+def test_a_score_that_could_not_be_computed_is_named_with_its_reason(make_run: MakeRun) -> None:
+    run = make_run(types=SMALL, sessions=())
+    scores = [
+        Score(query_id="inference_query-000", repeat=0, measure="faithfulness", status="scored", value=0.5),
+        Score(
+            query_id="inference_query-001",
+            repeat=0,
+            measure="faithfulness",
+            status="failed",
+            explanation="no JSON",
+        ),
+        Score(query_id="null_query-000", repeat=0, measure="faithfulness", status="not_applicable"),
+    ]
+    run.write_scores("ragas", scores)
+    text = text_of(run)
+    assert "faithfulness: 1 score of 3 could not be computed and is not in the mean. The first: no JSON" in text
+    assert "| faithfulness | 0.500 (n = 1 of 2) |" in text
+
+
+def test_who_paid_for_a_shared_index_is_said(make_run: MakeRun) -> None:
+    text = text_of(make_run(reused_from="demo--naive--ffffffffffff", types=SMALL, sessions=()))
+    assert "The index was built, and its cost paid, by run demo--naive--ffffffffffff." in text
+
+
+def test_a_model_without_a_price_is_named(make_run: MakeRun) -> None:
+    generator = {"provider": "openai", "model": "gpt-unknown"}
+    run = make_run(generator=generator, types=SMALL, sessions=())
+    assert "No price is known for the generator openai/gpt-unknown" in text_of(run)
+    assert "usd" not in {row["measure"] for row in rows_of(run)}
+
+
+def test_tokens_that_nobody_counted_are_named(make_run: MakeRun) -> None:
+    text = text_of(make_run(usage=Usage(calls=1, unmetered_calls=1), types=SMALL, sessions=()))
+    assert "Tokens of 3 queries are unknown: the server did not count them." in text
+
+
+def test_runs_with_different_models_are_not_passed_off_as_a_comparison_of_systems(make_run: MakeRun) -> None:
+    runs = [
+        make_run(types=SMALL, sessions=()),
+        make_run(system="kg", types=SMALL, sessions=(), generator={"provider": "local", "model": "qwen"}),
+    ]
+    assert "The runs differ in generator.model (gpt-4o-mini, qwen)" in text_of(*runs)
+
+
+def test_another_machine_or_another_state_of_the_code_is_named(make_run: MakeRun) -> None:
+    runs = [
+        make_run(types=SMALL, sessions=()),
+        make_run(system="kg", types=SMALL, sessions=(), cores=64, git_commit="badcafe"),
+    ]
+    text = text_of(*runs)
+    assert "different machines (cores (2, 64)): do not compare seconds, CPU or RAM." in text
+    assert "different commits of the harness (c0ffee, badcafe)." in text
+
+
+def test_samples_lost_to_a_crash_are_counted(make_run: MakeRun) -> None:
+    run = make_run(types=SMALL, sessions=(3,))
+    path = run.resources_path()
+    assert path is not None
+    path.write_text(path.read_text() + "1763", encoding="utf-8")
+    assert "1 sample of CPU and RAM lost to an interruption." in text_of(run)
+
+
+def test_repeats_count_answers_and_not_queries(make_run: MakeRun) -> None:
+    text = text_of(make_run(repeats=2, types=SMALL, sessions=()))
+    assert "3 queries over 609 documents" in text
+    assert "| naive | 6 | 0 |" in text
+
+
+def test_hostile_names_change_nothing_but_how_they_read(make_run: MakeRun, tmp_path: Path) -> None:
+    evil = "=cmd()|<script>alert(1)</script>\n\n# Owned $x^$ [a](http://b)\x1b[31m"
+    run = make_run(
+        system="=evil|*name*",
+        types={evil: 2, "null_query": 1},
+        failing=1,
+        failure=Failure(kind="E|rr", message=f"{evil}\n~~~\n| a | b |"),
+        notes=(evil,),
+        dataset="-data`set`",
+        generator={"provider": "openai", "model": "gpt|<b>"},
+    )
+    text = write_report([run], tmp_path / "out").read_text(encoding="utf-8")
+    assert "<script>" not in text.replace("\\<script", "")
+    assert "\x1b" not in text
+    assert "\n# Owned" not in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    header = next(line for line in rows if "natural mix" in line)
+    row = rows[rows.index(header) + 2]
+    assert row.replace("\\|", "").count("|") == header.replace("\\|", "").count("|")
+    cells = [row[name] for row in rows_of(run) for name in ("system", "dataset", "query_type")]
+    assert not [cell for cell in cells if cell[0] in "=+-@"]
+    assert len(list((tmp_path / "out" / "figures").glob("*.svg"))) == 2
+
+
+def test_without_matplotlib_one_line_says_what_to_install(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(types=SMALL, sessions=())
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingDependency, match="figures need matplotlib: install it"):
+        write_report([run], tmp_path / "out")

@@ -1,0 +1,51 @@
+"""The printed command makes the same config again."""
+
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.config import BenchConfig, load_config
+from harness.report.reproduce import run_command
+from harness.store import RunDir
+
+MakeRun = Callable[..., RunDir]
+
+
+def unbegun(make_run: MakeRun, config: dict[str, Any]) -> RunDir:
+    return make_run(config=config, missing=20, indexed=False, evaluated=False, sessions=())
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {},
+        {"systems": ["kg"], "dataset": {"name": "multihop_rag", "corpus": "cited"}, "answer": {"top_k": 4}},
+        {"dataset": {"sample": "full"}, "repeats": 3, "evaluators": ["answer", "other"]},
+        {
+            "dataset": {"sample": {"per_type": 7, "seed": 1}},
+            "answer": {"prompt": "it's; $HOME\n| yes", "mode": "no"},
+        },
+        {"models": {"generator": {"provider": "openai", "model": "gpt-4o-mini", "seed": None}}},
+        {"models": {"generator": {"provider": "fake", "options": {"script": {"a": [1, 2]}}}}},
+        {"per_system": {"naive": {"index": {"chunk_size": 900}}}, "limits": {"concurrency": 4}},
+    ],
+)
+def test_the_command_gives_the_same_config(make_run: MakeRun, tree: dict[str, Any]) -> None:
+    config = BenchConfig.model_validate(tree)
+    run = unbegun(make_run, config.model_dump(mode="json"))
+    words = shlex.split(run_command(run.manifest()))
+    assert words[:2] == ["rag-harness", "run"]
+    assert words[2::2] == ["--set"] * len(words[3::2])
+    assert load_config(None, words[3::2]) == config
+
+
+def test_the_defaults_are_not_spelled_out(make_run: MakeRun) -> None:
+    run = unbegun(make_run, BenchConfig().model_dump(mode="json"))
+    assert run_command(run.manifest()) == "rag-harness run --set 'systems=[\"naive\"]' --set dataset.name=demo"
+
+
+def test_a_config_of_another_version_is_shown_instead(make_run: MakeRun) -> None:
+    run = unbegun(make_run, {"a key of tomorrow": 1})
+    assert run_command(run.manifest()) == f"rag-harness show {run.run_id}"
