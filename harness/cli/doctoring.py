@@ -23,7 +23,7 @@ from harness.models.weights import cache_dir, cached_path
 _EXTRAS = {
     "rag": ("chromadb", "langchain_text_splitters", "onnxruntime", "openai", "tokenizers"),
     "local": ("xllamacpp",),
-    "report": ("matplotlib", "pandas", "scipy"),
+    "report": ("matplotlib", "scipy"),
     "hub": ("datasets", "huggingface_hub"),
     "st": ("torch", "sentence_transformers"),
 }

@@ -30,8 +30,9 @@ def evaluate_run_dirs(runs: Sequence[RunDir], evaluators: Sequence[str]) -> None
     """Score each run with each evaluator and save the scores."""
     found = [load_evaluator(name) for name in evaluators]
     for run in runs:
-        for evaluator in found:
-            evaluate_run(run, evaluator)
+        with run.exclusive():
+            for evaluator in found:
+                evaluate_run(run, evaluator)
 
 
 def print_report(runs: Sequence[RunDir], out: Path | None, results: Path, console: Console) -> None:

@@ -87,11 +87,12 @@ class OpenAIChat:
         if json_schema is not None:
             schema = {"name": "reply", "schema": dict(json_schema), "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        with_cause = await _unwrapped(self._client.chat.completions.create(**request))
-        choices = getattr(with_cause, "choices", None)
-        if not choices or choices[0].message.content is None:
+        reply = await _unwrapped(self._client.chat.completions.create(**request))
+        choices = getattr(reply, "choices", None) or [None]
+        content = getattr(getattr(choices[0], "message", None), "content", None)
+        if content is None:
             raise ValueError("the model's reply holds no text")
-        return _well_formed(str(choices[0].message.content))
+        return _well_formed(str(content))
 
 
 class OpenAIEmbedding:
@@ -109,7 +110,7 @@ class OpenAIEmbedding:
                 model=str(self._config.model), input=list(texts), encoding_format="float"
             )
         )
-        rows = sorted(reply.data, key=lambda item: item.index)
+        rows = sorted(getattr(reply, "data", None) or [], key=lambda item: item.index)
         if len(rows) != len(texts):
             raise ValueError(f"{len(texts)} texts were sent and {len(rows)} embeddings came back")
         return unit_rows(np.asarray([row.embedding for row in rows], dtype=np.float32))
@@ -117,6 +118,8 @@ class OpenAIEmbedding:
 
 def unit_rows(vectors: "Vectors") -> "Vectors":
     """The same rows at length 1; a row of zeros or of NaN raises ValueError."""
+    if vectors.ndim != 2:
+        raise ValueError("the embedder's reply holds no embeddings")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or (lengths == 0).any():
         raise ValueError("the embedder returned a vector of zeros, NaN or infinity")

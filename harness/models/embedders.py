@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MINILM_MAX_TOKENS = 256
 """As the model card of all-MiniLM-L6-v2 sets it: what follows in a longer text is not seen."""
 
+_MINILM_BATCH = 4
+"""On a CPU a larger batch is no faster, and 32 full-length texts at once take 1.5 GB instead of 0.4."""
+
 EmbedProgress = Callable[[int, int], None]
 """progress(texts done, texts in all)."""
 
@@ -96,7 +99,8 @@ class MiniLM:
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), 384), unit rows."""
-        return await asyncio.to_thread(self._embed, list(texts))
+        batches = [list(texts[start : start + _MINILM_BATCH]) for start in range(0, len(texts), _MINILM_BATCH)]
+        return np.concatenate([await asyncio.to_thread(self._embed, batch) for batch in batches])
 
     def _embed(self, texts: list[str]) -> "Vectors":
         encoded = self._tokenizer.encode_batch(texts)

@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -123,15 +123,18 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         )
     assert process.stdin is not None  # noqa: S101 - a pipe was asked for
     try:
-        process.stdin.write(spec.model_dump_json().encode() + b"\n")
-        process.stdin.flush()
+        # One that died at once is told by its log, below.
+        with suppress(BrokenPipeError):
+            process.stdin.write(spec.model_dump_json().encode() + b"\n")
+            process.stdin.flush()
         server = LocalServer(process, port)
         _wait_until_ready(server, log)
         yield server
     finally:
         process.kill()
         process.wait()
-        process.stdin.close()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
 
 
 def _own_weights(path: Path) -> Path:

@@ -80,7 +80,7 @@ def _pieces(text: str, whole: _Place, separator: str) -> Iterator[_Place]:
 
 
 def _join(run: Sequence[_Place], params: ChunkParams) -> Iterator[_Place]:
-    """Neighbours joined up to chunk_size; each begins with the last pieces of the one before, up to the overlap."""
+    """Neighbours joined up to chunk_size; each repeats the last pieces of the one before, up to the overlap."""
     first = 0
     for number, (start, end) in enumerate(run):
         if number > first and end - run[first][0] > params.chunk_size:

@@ -49,10 +49,8 @@ class PassageIndex:
         """The stored index, read into memory."""
         client = _client(folder)
         collection = client.get_collection(_COLLECTION, embedding_function=None)
-        # Chroma reads its graph at the first search: a second for 6,600 passages, which is no query's latency.
-        stored = collection.get(limit=1, include=["embeddings"])["embeddings"]
-        if len(stored):
-            collection.query(query_embeddings=stored, n_results=1, include=[])
+        # Else Chroma reads its files at the first search: a second for 6,600 passages that is no query's latency.
+        collection.get(limit=1, include=["embeddings"])
         return cls(client, collection)
 
     async def search(self, vector: "Vectors", k: int) -> list[Context]:
