@@ -1,0 +1,326 @@
+"""From YAML and --set to a checked config, or one line that names the mistake."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, SampleConfig, expand, load_config
+from harness.errors import ConfigError
+
+CONFIGS = Path(__file__).resolve().parents[3] / "configs"
+SHIPPED = sorted(
+    path.relative_to(CONFIGS) for folder in ("bench", "sweeps") for path in (CONFIGS / folder).glob("*")
+)
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """write(text) -> a config file."""
+
+    def to_file(text: str) -> Path:
+        path = tmp_path / "bench.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return to_file
+
+
+def refusal(path: Path | None, *settings: str) -> str:
+    """The one line with which these are refused."""
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, settings)
+    line = str(caught.value)
+    assert len(line.splitlines()) == 1
+    return line
+
+
+# What is shipped
+
+
+@pytest.mark.parametrize("name", SHIPPED, ids=str)
+def test_every_shipped_config_loads_and_spans_at_least_one_cell(name: Path) -> None:
+    config = load_config(CONFIGS / name)
+    assert expand(config)
+
+
+@pytest.mark.parametrize("name", SHIPPED, ids=str)
+def test_every_shipped_config_comes_back_from_its_own_dump(name: Path, write: Write) -> None:
+    config = load_config(CONFIGS / name)
+    assert load_config(write(yaml.safe_dump(config.model_dump(mode="json")))) == config
+
+
+def test_there_are_shipped_configs() -> None:
+    assert Path("bench/smoke.yaml") in SHIPPED
+
+
+def test_no_file_and_no_setting_give_every_default() -> None:
+    assert load_config(None) == BenchConfig()
+
+
+def test_an_empty_file_gives_every_default(write: Write) -> None:
+    assert load_config(write("# nothing yet\n")) == BenchConfig()
+
+
+# Unknown keys and wrong values
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("sytems: [naive]", "unknown key 'sytems': did you mean 'systems'?"),
+        ("dataset: {nme: demo}", "unknown key 'dataset.nme': did you mean 'name'?"),
+        ("dataset: {sample: {per_typ: 3}}", "unknown key 'dataset.sample.per_typ': did you mean 'per_type'?"),
+        (
+            "models: {generatr: {}}",
+            "unknown key 'models.generatr': did you mean 'generator'?",
+        ),
+        (
+            "models: {generator: {temprature: 1}}",
+            "unknown key 'models.generator.temprature': did you mean 'temperature'?",
+        ),
+        (
+            "models: {embedder: {batchsize: 1}}",
+            "unknown key 'models.embedder.batchsize': did you mean 'batch_size'?",
+        ),
+        (
+            "per_system: {naive: {anwser: {}}}",
+            "unknown key 'per_system.naive.anwser': did you mean 'answer'?",
+        ),
+        ("limits: {concurency: 2}", "unknown key 'limits.concurency': did you mean 'concurrency'?"),
+        (
+            "runner: {zzz: 2}",
+            "unknown key 'runner.zzz': known: failure_tolerance, resources_interval_s",
+        ),
+    ],
+)
+def test_an_unknown_key_at_any_depth_is_refused_with_the_nearest_one(write: Write, text: str, line: str) -> None:
+    assert refusal(write(text)) == line
+
+
+def test_an_unknown_key_is_named_before_other_mistakes_that_it_may_explain(write: Write) -> None:
+    assert refusal(write("dataset: {sample: 3, corpsu: full}")).startswith("unknown key 'dataset.corpsu'")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("systems: naive", ["systems: input should be a valid tuple", "'naive'"]),
+        ("repeats: 0", ["repeats: input should be greater than or equal to 1", "'0'"]),
+        ("repeats: many", ["repeats: input should be a valid integer", "'many'"]),
+        ("seed: 1.5", ["seed: ", "fractional part", "'1.5'"]),
+        ("dataset: demo", ["dataset: input should be", "'demo'"]),
+        ("dataset: ", ["dataset: input should be", "'None'"]),
+        ("dataset: {corpus: cite}", ["dataset.corpus: input should be 'full' or 'cited'", "'cite'"]),
+        ("models: {generator: {temperature: -1}}", ["models.generator.temperature: ", "'-1'"]),
+        ("models: {generator: {temperature: .nan}}", ["models.generator.temperature: ", "'nan'"]),
+        ("models: {generator: {timeout_s: .inf}}", ["models.generator.timeout_s: ", "finite", "'inf'"]),
+        ("models: {generator: {provider: no}}", ["models.generator.provider: ", "string", "'False'"]),
+        ("limits: {concurrency: 0}", ["limits.concurrency: ", "'0'"]),
+        ("runner: {failure_tolerance: 1.5}", ["runner.failure_tolerance: ", "'1.5'"]),
+        ("matrix: {answer.top_k: 5}", ["matrix.answer.top_k: input should be a valid tuple", "'5'"]),
+        ("exclude: {system: naive}", ["exclude: "]),
+        ("1: 2", ["1: ", "string"]),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_key_and_what_was_given(write: Write, text: str, parts: list[str]) -> None:
+    line = refusal(write(text))
+    for part in parts:
+        assert part in line
+
+
+@pytest.mark.parametrize("sample", ["half", "50", "[1]", "{per_type: 0}"])
+def test_a_sample_that_is_none_says_how_to_write_one(write: Write, sample: str) -> None:
+    line = refusal(write(f"dataset: {{sample: {sample}}}"))
+    assert line.startswith("dataset.sample")
+    assert "full" in line or "greater than or equal to 1" in line
+
+
+def test_a_config_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load_config(None).seed = 1  # type: ignore[misc]
+
+
+# --set
+
+
+def test_a_setting_wins_over_the_file_and_leaves_the_rest_of_its_section(write: Write) -> None:
+    config = load_config(
+        write("models: {generator: {provider: fake, max_tokens: 7}}"), ["models.generator.max_tokens=9"]
+    )
+    assert (config.models.generator.provider, config.models.generator.max_tokens) == ("fake", 9)
+
+
+def test_the_later_setting_wins() -> None:
+    assert load_config(None, ["answer.top_k=3", "answer.top_k=8"]).answer == {"top_k": 8}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sample"),
+    [
+        ([], SampleConfig(per_type=50, seed=42)),
+        (["dataset.sample=full"], "full"),
+        (["dataset.sample.per_type=3"], SampleConfig(per_type=3)),
+        (["dataset.sample=full", "dataset.sample.per_type=3"], SampleConfig(per_type=3)),
+        (["dataset.sample.per_type=3", "dataset.sample=full"], "full"),
+        (["dataset.sample={per_type: 2, seed: 7}"], SampleConfig(per_type=2, seed=7)),
+        (["dataset.sample.per_type=3", "dataset.sample.seed=1"], SampleConfig(per_type=3, seed=1)),
+    ],
+)
+def test_a_sample_is_full_or_stratified_whichever_was_said_last(
+    settings: list[str], sample: SampleConfig | str
+) -> None:
+    assert load_config(None, settings).dataset.sample == sample
+
+
+def test_an_axis_of_the_matrix_keeps_its_dots() -> None:
+    config = load_config(None, ["matrix.answer.top_k=[1, 5]", "matrix.index.chunk_size=[64]"])
+    assert config.matrix == {"answer.top_k": (1, 5), "index.chunk_size": (64,)}
+
+
+@pytest.mark.parametrize("matrix", ["matrix:", "matrix: {}", "matrix: {answer.top_k: [1]}", "matrix: [1]"])
+def test_an_axis_can_be_set_over_whatever_the_file_says(write: Write, matrix: str) -> None:
+    assert load_config(write(matrix), ["matrix.answer.top_k=[2]"]).matrix == {"answer.top_k": (2,)}
+
+
+def test_an_axis_that_is_set_leaves_the_others_of_the_file(write: Write) -> None:
+    config = load_config(write("matrix: {seed: [1, 2]}"), ["matrix.answer.top_k=[2]"])
+    assert config.matrix == {"seed": (1, 2), "answer.top_k": (2,)}
+
+
+def test_values_are_read_as_yaml() -> None:
+    config = load_config(
+        None, ["systems=[naive]", "dataset.subset=null", "answer.style='8'", "answer.on=true", "answer.r=0.5"]
+    )
+    assert config.dataset.subset is None
+    assert config.answer == {"style": "8", "on": True, "r": 0.5}
+
+
+def test_a_value_may_hold_an_equals_sign() -> None:
+    assert load_config(None, ["answer.style=a=b"]).answer == {"style": "a=b"}
+
+
+@pytest.mark.parametrize("setting", ["answer.top_k", "=8", " =8", ""])
+def test_a_setting_without_key_and_value_says_how_to_write_one(setting: str) -> None:
+    assert "write it as key=value, such as --set answer.top_k=8" in refusal(None, setting)
+
+
+def test_a_setting_that_is_no_yaml_says_to_quote_it() -> None:
+    assert refusal(None, "answer.style=[a").endswith("quote the value")
+
+
+@pytest.mark.parametrize("key", ["a..b", ".", "x.", ".x"])
+def test_a_setting_with_an_empty_part_is_an_unknown_key(key: str) -> None:
+    assert refusal(None, f"{key}=1").startswith("unknown key")
+
+
+def test_an_unknown_setting_is_refused_with_the_nearest_key() -> None:
+    assert refusal(None, "modles.generator.provider=fake") == "unknown key 'modles': did you mean 'models'?"
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.dictionaries(st.sampled_from("abcde"), st.integers() | st.booleans() | st.text("xyz", min_size=1)))
+def test_settings_say_the_same_as_the_file_they_could_stand_in(values: dict[str, object]) -> None:
+    written = [f"answer.{key}={yaml.safe_dump(value, default_flow_style=True)}" for key, value in values.items()]
+    assert load_config(None, written).answer == values
+
+
+# Files that cannot be read
+
+
+def test_a_missing_file_names_the_nearest_one_beside_it(write: Write) -> None:
+    there = write("{}")
+    line = refusal(there.with_name("bensch.yaml"))
+    assert line == f"no config file {there.with_name('bensch.yaml')}: did you mean '{there}'?"
+
+
+def test_a_missing_folder_is_one_line_too(tmp_path: Path) -> None:
+    path = tmp_path / "no" / "such.yaml"
+    assert refusal(path) == f"no config file {path}: check the path"
+
+
+def test_a_folder_is_no_config_file(tmp_path: Path) -> None:
+    assert refusal(tmp_path) == f"cannot read {tmp_path} (Is a directory): check the path"
+
+
+def test_a_file_that_is_no_yaml_is_told_by_its_line(write: Write) -> None:
+    path = write("systems: [naive]\ndataset: {name: demo\nseed: 1\n")
+    line = refusal(path)
+    assert line.startswith(f"{path} is not YAML (line 3: ")
+    assert line.endswith("correct that line")
+
+
+def test_a_file_with_a_control_character_is_one_line(write: Write) -> None:
+    assert "is not YAML" in refusal(write("seed: \x07"))
+
+
+@pytest.mark.parametrize("text", ["- systems", "naive", "3"])
+def test_a_file_that_holds_no_mapping_says_how_one_begins(write: Write, text: str) -> None:
+    assert refusal(write(text)).endswith("holds no mapping of keys: start with lines such as 'systems: [naive]'")
+
+
+def test_a_file_in_another_encoding_says_to_save_it_as_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "latin.yaml"
+    path.write_bytes("dataset: {name: dämo}".encode("latin-1"))
+    assert refusal(path) == f"{path} is not UTF-8: save it as UTF-8"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "!!python/object/apply:os.system ['touch {marker}']",
+        "!!python/object/new:os.system ['touch {marker}']",
+        "!!python/name:os.system",
+    ],
+)
+def test_a_tag_that_would_run_code_is_refused_and_runs_nothing(write: Write, tmp_path: Path, value: str) -> None:
+    marker = tmp_path / "pwned"
+    tagged = value.format(marker=marker)
+    assert "is not YAML" in refusal(write(f"seed: {tagged}"))
+    assert refusal(None, f"seed={tagged}").startswith("--set seed=")
+    assert not marker.exists()
+
+
+# Secrets
+
+
+@pytest.mark.parametrize("role", ["generator", "embedder"])
+@pytest.mark.parametrize("url", ["https://user:hunter2@host/v1", "https://host/v1?key=hunter2"])
+def test_a_url_with_a_secret_is_refused_without_repeating_it(write: Write, role: str, url: str) -> None:
+    for line in (
+        refusal(write(f"models: {{{role}: {{base_url: '{url}'}}}}")),
+        refusal(None, f"models.{role}.base_url={url}"),
+    ):
+        assert line.startswith(f"models.{role}.base_url: must hold no user, password or query string")
+        assert "hunter2" not in line
+
+
+@pytest.mark.parametrize("role", ["generator", "embedder"])
+def test_a_key_where_its_variable_should_be_named_is_refused_without_repeating_it(role: str) -> None:
+    line = refusal(None, f"models.{role}.api_key_env=sk-proj-hunter2")
+    assert line.startswith(f"models.{role}.api_key_env: must be the name of an environment variable")
+    assert "hunter2" not in line
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8000/v1", "host/v1", "ftp://host/v1", "http://", "http://host:99999/v1"]
+)
+def test_a_url_that_no_client_could_use_is_refused_here_and_not_during_the_run(url: str) -> None:
+    assert "must be a URL such as http://127.0.0.1:8000/v1" in refusal(None, f"models.generator.base_url={url}")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8000/v1", "https://api.openai.com/v1", "http://[::1]:8/v1/"])
+def test_an_ordinary_url_is_taken_as_it_is(url: str) -> None:
+    config = load_config(None, [f"models.generator.base_url={url}", f"models.embedder.base_url={url}"])
+    assert (config.models.generator.base_url, config.models.embedder.base_url) == (url, url)
+
+
+def test_the_sections_of_both_roles_refuse_a_secret_when_built_directly() -> None:
+    for kind in (GeneratorConfig, EmbedderConfig):
+        with pytest.raises(ValueError, match="must hold no user"):
+            kind(base_url="http://a:b@c/v1")

@@ -1,0 +1,113 @@
+"""A matrix becomes its cells, in a stable order."""
+
+import pytest
+
+from harness.config import BenchConfig, SampleConfig, expand
+from harness.errors import ConfigError
+
+
+def bench(**fields: object) -> BenchConfig:
+    return BenchConfig.model_validate(fields)
+
+
+def refusal(config: BenchConfig) -> str:
+    with pytest.raises(ConfigError) as caught:
+        expand(config)
+    return str(caught.value)
+
+
+def test_without_a_matrix_every_system_is_one_cell_in_the_order_named() -> None:
+    cells = expand(bench(systems=["b", "a"]))
+    assert [cell.systems for cell in cells] == [("b",), ("a",)]
+
+
+def test_every_combination_is_a_cell_and_the_last_axis_changes_fastest() -> None:
+    cells = expand(bench(systems=["a", "b"], matrix={"answer.top_k": [1, 5], "seed": [7, 8]}))
+    assert [(cell.systems[0], cell.answer["top_k"], cell.seed) for cell in cells] == [
+        ("a", 1, 7),
+        ("a", 1, 8),
+        ("a", 5, 7),
+        ("a", 5, 8),
+        ("b", 1, 7),
+        ("b", 1, 8),
+        ("b", 5, 7),
+        ("b", 5, 8),
+    ]
+
+
+def test_a_cell_names_one_system_and_has_no_matrix_left() -> None:
+    for cell in expand(bench(systems=["a", "b"], matrix={"seed": [1, 2]}, exclude=[{"seed": 2}])):
+        assert len(cell.systems) == 1
+        assert (cell.matrix, cell.exclude) == ({}, ())
+        assert expand(cell) == [cell]
+
+
+def test_what_the_matrix_does_not_name_stays_as_it_is() -> None:
+    config = bench(answer={"top_k": 3, "style": "phrase"}, matrix={"answer.top_k": [1]}, repeats=2)
+    assert expand(config) == [bench(answer={"top_k": 1, "style": "phrase"}, repeats=2)]
+
+
+def test_an_axis_may_run_over_any_key_of_the_config() -> None:
+    config = bench(
+        matrix={
+            "dataset.sample": ["full", {"per_type": 2}],
+            "models.generator.provider": ["fake"],
+            "per_system.a.answer.top_k": [4],
+        }
+    )
+    full, some = expand(config)
+    assert (full.dataset.sample, some.dataset.sample) == ("full", SampleConfig(per_type=2))
+    assert some.models.generator.provider == "fake"
+    assert some.per_system["a"].answer == {"top_k": 4}
+
+
+def test_an_axis_over_a_part_of_the_sample_makes_it_a_sample() -> None:
+    config = bench(dataset={"sample": "full"}, matrix={"dataset.sample.per_type": [1, 2]})
+    assert [cell.dataset.sample for cell in expand(config)] == [SampleConfig(per_type=1), SampleConfig(per_type=2)]
+
+
+def test_exclude_leaves_out_the_combinations_that_fit_a_whole_rule() -> None:
+    config = bench(
+        systems=["a", "b"],
+        matrix={"answer.top_k": [1, 5]},
+        exclude=[{"system": "a", "answer.top_k": 5}, {"system": "b", "answer.top_k": 1}],
+    )
+    assert [(cell.systems[0], cell.answer["top_k"]) for cell in expand(config)] == [("a", 1), ("b", 5)]
+
+
+def test_exclude_by_one_axis_leaves_out_every_cell_of_that_value() -> None:
+    cells = expand(bench(systems=["a", "b"], matrix={"seed": [1, 2]}, exclude=[{"seed": 1}]))
+    assert [(cell.systems[0], cell.seed) for cell in cells] == [("a", 2), ("b", 2)]
+
+
+def test_exclude_with_an_unknown_axis_names_the_axes_there_are() -> None:
+    config = bench(matrix={"answer.top_k": [1]}, exclude=[{"answer.topk": 1}])
+    assert refusal(config) == "exclude: 'answer.topk' is no axis: axes are: system, answer.top_k"
+
+
+def test_an_unknown_axis_is_refused_even_where_no_cell_would_fit_the_rule() -> None:
+    config = bench(matrix={"seed": [1]}, exclude=[{"seed": 9, "sed": 1}])
+    assert refusal(config).startswith("exclude: 'sed' is no axis")
+
+
+def test_an_empty_rule_would_leave_out_everything_and_is_refused() -> None:
+    assert "an empty rule" in refusal(bench(exclude=[{}]))
+
+
+@pytest.mark.parametrize("fields", [{"systems": []}, {"matrix": {"answer.top_k": []}}])
+def test_an_empty_list_of_systems_or_values_is_nothing_to_run(fields: dict[str, object]) -> None:
+    assert refusal(bench(**fields)).startswith("nothing to run: an empty list of systems or matrix values")
+
+
+def test_an_exclude_that_leaves_nothing_says_so() -> None:
+    assert refusal(bench(exclude=[{"system": "naive"}])) == (
+        "nothing to run: `exclude` leaves no cell: remove a rule"
+    )
+
+
+def test_a_matrix_over_an_unknown_key_is_refused_with_the_nearest_one() -> None:
+    assert refusal(bench(matrix={"dataset.nme": ["demo"]})) == ("unknown key 'dataset.nme': did you mean 'name'?")
+
+
+def test_a_wrong_value_in_the_matrix_is_named_by_its_key() -> None:
+    assert refusal(bench(matrix={"repeats": [1, 0]})).startswith("repeats: ")

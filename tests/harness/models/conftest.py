@@ -1,0 +1,87 @@
+"""A real HTTP server, a real journal and the real openai client; only the model behind the server is scripted."""
+
+import random
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.config import GeneratorConfig
+from harness.models.clients import OpenAIChat, open_client
+from harness.models.fake import FakeModel, FakeScript, Reply
+from harness.models.fake_server import FakeServer
+from harness.models.transport import Seam
+from harness.store import Journal
+
+Respond = Callable[[str, bytes], Reply]
+
+
+class _AtOnce(random.Random):
+    def uniform(self, a: float, b: float) -> float:
+        return 0.0
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., FakeServer]]:
+    """serve(script=..., key=None, respond=None) -> a running server; `respond(path, body)` answers for it."""
+    with ExitStack() as stack:
+
+        def start(
+            script: FakeScript | None = None, *, key: str | None = None, respond: Respond | None = None
+        ) -> FakeServer:
+            server = FakeServer(script or FakeScript(), key=key)
+            stopped = threading.Event()
+
+            def sleep(seconds: float) -> None:
+                # What hangs hangs until the test is over.
+                stopped.wait(seconds)
+
+            server.model = FakeModel(server.model.script, sleep)
+            if respond is not None:
+                setattr(server.model, "respond", respond)  # noqa: B010 - mypy forbids to assign to a method
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.server_close)
+            stack.callback(server.shutdown)
+            stack.callback(stopped.set)
+            return server
+
+        yield start
+
+
+@pytest.fixture
+def open_seam(tmp_path: Path) -> Iterator[Callable[[], Seam]]:
+    """open_seam() -> a seam over the journal of this test, as each new worker process opens it; backs off 0 s."""
+    with ExitStack() as stack:
+        yield lambda: Seam(stack.enter_context(closing(Journal(tmp_path / "calls.sqlite"))), backoff=_AtOnce(0))
+
+
+@pytest.fixture
+def seam(open_seam: Callable[[], Seam]) -> Seam:
+    return open_seam()
+
+
+@pytest.fixture
+def no_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The servers here speak plain HTTP: reading every certificate for each client would be most of the time."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+
+
+@pytest.fixture
+async def connect(seam: Seam, no_tls: None) -> AsyncIterator[Callable[..., OpenAIChat]]:
+    """connect(url, seam=..., **config) -> a chat model over the real openai client, closed with the test."""
+    async with AsyncExitStack() as stack:
+
+        def start(base_url: str, seam: Seam = seam, **config: Any) -> OpenAIChat:
+            fields = {"provider": "openai-compatible", "model": "fake-1", "max_retries": 0, **config}
+            resolved = GeneratorConfig(base_url=base_url, **fields)
+            client = open_client("generator", resolved, seam)
+            stack.push_async_callback(client.close)
+            return OpenAIChat(resolved, client)
+
+        yield start

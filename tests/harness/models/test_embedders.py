@@ -1,0 +1,326 @@
+"""Texts to unit vectors: documents from the cache, queries never, each finished batch kept."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from numpy.typing import NDArray
+
+from harness.config import EmbedderConfig
+from harness.errors import MissingDependency, ModelUnavailable
+from harness.models import clients
+from harness.models.clients import OpenAIEmbedding, open_client, unit_rows
+from harness.models.embedders import CachedEmbedder, SentenceTransformerEncoder, build_embedder
+from harness.models.embedding_cache import EmbeddingCache
+from harness.models.fake import EMBEDDING_DIM, FakeScript, Reply, bag_of_words
+from harness.models.fake_server import FakeServer
+from harness.models.metering import Meter, metered
+from harness.models.transport import Seam
+from harness.records import Usage
+
+pytestmark = pytest.mark.usefixtures("no_tls")
+
+Vectors = NDArray[np.float32]
+Serve = Callable[..., FakeServer]
+
+
+class Encoder:
+    """A bag of words, and what it was asked."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self.batches: list[list[str]] = []
+        self.fails_at = fails_at
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        self.batches.append(list(texts))
+        if len(self.batches) == self.fails_at:
+            raise ConnectionError("killed here")
+        await asyncio.sleep(0)
+        return expected(texts)
+
+
+def expected(texts: Sequence[str]) -> Vectors:
+    return np.asarray([bag_of_words(text) for text in texts], dtype=np.float32)
+
+
+@pytest.fixture
+def open_cache(tmp_path: Path) -> Iterator[Callable[..., EmbeddingCache]]:
+    """open_cache(model="fake") -> the cache of this test, as each new process opens it."""
+    caches = []
+
+    def start(model: str = "fake") -> EmbeddingCache:
+        caches.append(EmbeddingCache(tmp_path / "embeddings.sqlite", model))
+        return caches[-1]
+
+    yield start
+    for cache in caches:
+        cache.close()
+
+
+# Through the cache
+
+
+async def test_documents_are_embedded_once_and_later_come_from_the_cache(
+    open_cache: Callable[..., EmbeddingCache],
+) -> None:
+    texts = ["one two", "three", "one two three"]
+    first, second = Encoder(), Encoder()
+    with metered(Meter("index")) as building:
+        vectors = await CachedEmbedder(first, open_cache(), batch_size=2).embed_documents(texts)
+    with metered(Meter("index")) as again:
+        cached = await CachedEmbedder(second, open_cache(), batch_size=2).embed_documents([*texts, "new"])
+    np.testing.assert_array_equal(vectors, expected(texts))
+    np.testing.assert_array_equal(cached, expected([*texts, "new"]))
+    assert cached.dtype == np.float32
+    assert second.batches == [["new"]]
+    assert (building.embedded_texts, building.cached_texts) == (3, 0)
+    assert (again.embedded_texts, again.cached_texts) == (1, 3)
+
+
+async def test_a_query_is_embedded_every_time_even_where_its_text_is_cached(
+    open_cache: Callable[..., EmbeddingCache],
+) -> None:
+    encoder = Encoder()
+    embedder = CachedEmbedder(encoder, open_cache(), batch_size=8)
+    with metered(Meter("answer/q1/0/1")) as meter:
+        await embedder.embed_documents(["who?"])
+        for _ in range(2):
+            np.testing.assert_array_equal(await embedder.embed_query("who?"), expected(["who?"])[0])
+        await embedder.embed_query("never seen")
+    assert encoder.batches == [["who?"], ["who?"], ["who?"], ["never seen"]]
+    assert (meter.embedded_texts, meter.cached_texts) == (4, 0)
+    assert open_cache().missing(["never seen"]) == ["never seen"]
+
+
+async def test_a_text_that_stands_twice_is_embedded_once_and_comes_from_no_cache(
+    open_cache: Callable[..., EmbeddingCache],
+) -> None:
+    """Otherwise the cost of a first build would be reported as that of a cached one."""
+    encoder = Encoder()
+    with metered(Meter("index")) as meter:
+        vectors = await CachedEmbedder(encoder, open_cache(), batch_size=8).embed_documents(["a", "b", "a", "a"])
+    np.testing.assert_array_equal(vectors, expected(["a", "b", "a", "a"]))
+    assert encoder.batches == [["a", "b"]]
+    assert (meter.embedded_texts, meter.cached_texts) == (2, 0)
+
+
+async def test_an_index_killed_between_batches_goes_on_where_it_stopped(
+    open_cache: Callable[..., EmbeddingCache],
+) -> None:
+    texts = [f"{'word ' * n}end" for n in range(10)]
+    dying, resumed = Encoder(fails_at=3), Encoder()
+    with metered(Meter("index")) as first, pytest.raises(ConnectionError):
+        await CachedEmbedder(dying, open_cache(), batch_size=3).embed_documents(texts)
+    with metered(Meter("index")) as second:
+        vectors = await CachedEmbedder(resumed, open_cache(), batch_size=3).embed_documents(texts)
+    np.testing.assert_array_equal(vectors, expected(texts))
+    kept = {text for batch in dying.batches[:2] for text in batch}
+    assert sorted(text for batch in resumed.batches for text in batch) == sorted(set(texts) - kept)
+    assert (first.embedded_texts, second.embedded_texts, second.cached_texts) == (6, 4, 6)
+
+
+async def test_texts_of_like_length_go_together_and_come_back_in_their_own_order(
+    open_cache: Callable[..., EmbeddingCache],
+) -> None:
+    encoder = Encoder()
+    texts = ["long " * 9, "a", "middle of them", "bb"]
+    with metered(Meter("index")):
+        vectors = await CachedEmbedder(encoder, open_cache(), batch_size=2).embed_documents(texts)
+    assert encoder.batches == [["a", "bb"], ["middle of them", "long " * 9]]
+    np.testing.assert_array_equal(vectors, expected(texts))
+
+
+async def test_progress_counts_every_text_up_to_all_of_them(open_cache: Callable[..., EmbeddingCache]) -> None:
+    seen: list[tuple[int, int]] = []
+    with metered(Meter("index")):
+        await CachedEmbedder(Encoder(), open_cache(), 8).embed_documents(["a", "b"])
+        embedder = CachedEmbedder(Encoder(), open_cache(), 2, lambda *step: seen.append(step))
+        await embedder.embed_documents(["a", "b", "c", "d", "e"])
+    assert seen == [(2, 5), (4, 5), (5, 5)]
+
+
+async def test_no_texts_are_no_rows_and_nothing_is_asked(open_cache: Callable[..., EmbeddingCache]) -> None:
+    encoder = Encoder()
+    with metered(Meter("index")) as meter:
+        vectors = await CachedEmbedder(encoder, open_cache(), batch_size=2).embed_documents([])
+    assert len(vectors) == 0
+    assert (encoder.batches, meter.embedded_texts) == ([], 0)
+
+
+async def test_embedding_outside_any_scope_is_a_bug(open_cache: Callable[..., EmbeddingCache]) -> None:
+    embedder = CachedEmbedder(Encoder(), open_cache(), batch_size=2)
+    with pytest.raises(RuntimeError, match="nobody would be charged"):
+        await embedder.embed_documents(["a"])
+    with pytest.raises(RuntimeError, match="nobody would be charged"):
+        await embedder.embed_query("a")
+
+
+# Over HTTP
+
+
+@pytest.fixture
+async def connect_embedder(seam: Seam) -> AsyncIterator[Callable[..., OpenAIEmbedding]]:
+    """connect_embedder(url, **config) -> the encoder over the real openai client."""
+    async with AsyncExitStack() as stack:
+
+        def start(base_url: str, **config: Any) -> OpenAIEmbedding:
+            fields = {"provider": "openai-compatible", "model": "fake-1", "max_retries": 0, **config}
+            resolved = EmbedderConfig(base_url=base_url, **fields)
+            client = open_client("embedder", resolved, seam)
+            stack.push_async_callback(client.close)
+            return OpenAIEmbedding(resolved, client)
+
+        yield start
+
+
+async def test_embeddings_over_http_are_counted_as_the_server_counts_them(
+    serve: Serve, connect_embedder: Callable[..., OpenAIEmbedding]
+) -> None:
+    server = serve()
+    with metered(Meter("index")) as meter:
+        vectors = await connect_embedder(server.base_url).embed(["one two", "three"])
+    np.testing.assert_allclose(vectors, expected(["one two", "three"]), atol=1e-6)
+    assert meter.usage == {"embedder": Usage(calls=1, input_tokens=3)}
+    assert server.model.served["input_tokens"] == 3
+
+
+def embeddings(*rows: tuple[int, list[float]]) -> Callable[[str, bytes], Reply]:
+    data = [{"object": "embedding", "index": index, "embedding": row} for index, row in rows]
+    return lambda path, body: Reply(200, json.dumps({"object": "list", "data": data}).encode())
+
+
+async def test_rows_are_put_in_order_and_brought_to_unit_length(
+    serve: Serve, connect_embedder: Callable[..., OpenAIEmbedding]
+) -> None:
+    server = serve(respond=embeddings((1, [0.0, 5.0]), (0, [3.0, 4.0])))
+    with metered(Meter("index")):
+        vectors = await connect_embedder(server.base_url).embed(["a", "b"])
+    np.testing.assert_allclose(vectors, [[0.6, 0.8], [0.0, 1.0]], atol=1e-7)
+    assert vectors.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [
+        ([(0, [1.0, 0.0])], "2 texts were sent and 1 embeddings came back"),
+        ([(0, [1.0, 0.0]), (1, [0.0, 0.0])], "a vector of zeros, NaN or infinity"),
+        ([(0, [1.0, 0.0]), (1, [float("nan"), 0.0])], "a vector of zeros, NaN or infinity"),
+        ([(0, [1.0, 0.0]), (1, [1.0])], "inhomogeneous"),
+        ([], "2 texts were sent and 0 embeddings came back"),
+    ],
+)
+async def test_vectors_that_cannot_be_are_an_error_and_not_silently_kept(
+    serve: Serve,
+    connect_embedder: Callable[..., OpenAIEmbedding],
+    open_cache: Callable[..., EmbeddingCache],
+    rows: list[tuple[int, list[float]]],
+    complaint: str,
+) -> None:
+    encoder, cache = connect_embedder(serve(respond=embeddings(*rows)).base_url), open_cache()
+    with metered(Meter("index")) as meter, pytest.raises(ValueError, match=complaint):
+        await CachedEmbedder(encoder, cache, batch_size=8).embed_documents(["a", "b"])
+    assert cache.missing(["a", "b"]) == ["a", "b"]
+    assert meter.embedded_texts == 0
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"data": null}', b'{"data": [{"index": 0}]}', b"[]", b"3"])
+async def test_an_answer_without_embeddings_is_an_error_of_that_call_in_words(
+    serve: Serve, connect_embedder: Callable[..., OpenAIEmbedding], seam: Seam, body: bytes
+) -> None:
+    encoder = connect_embedder(serve(respond=lambda path, request: Reply(200, body)).base_url)
+    with (
+        metered(Meter("index")),
+        pytest.raises(ValueError, match=r"the embedder's reply holds no embeddings|came back"),
+    ):
+        await encoder.embed(["a"])
+    assert seam.fatal is None
+
+
+async def test_an_embedder_that_is_down_stops_the_run(
+    connect_embedder: Callable[..., OpenAIEmbedding], seam: Seam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = connect_embedder("http://127.0.0.1:9/v1", provider="ollama")
+    with (
+        metered(Meter("index")),
+        pytest.raises(ModelUnavailable, match=r"cannot reach the embedder at .*ollama serve"),
+    ):
+        await encoder.embed(["a"])
+    assert seam.fatal is not None
+
+
+async def test_the_fake_embedder_is_built_from_its_config(
+    seam: Seam, open_cache: Callable[..., EmbeddingCache]
+) -> None:
+    config = EmbedderConfig(provider="fake", model="fake", batch_size=2)
+    embedder = build_embedder(config, seam, open_cache())
+    with metered(Meter("index")) as meter:
+        vectors = await embedder.embed_documents(["a", "b b", "c c c"])
+    assert vectors.shape == (3, EMBEDDING_DIM)
+    assert meter.usage == {"embedder": Usage(calls=2, input_tokens=6)}
+
+
+async def test_a_fault_of_the_fake_embedder_is_retried(
+    serve: Serve, connect_embedder: Callable[..., OpenAIEmbedding]
+) -> None:
+    server = serve(FakeScript(fault="http_503", fault_times=1))
+    with metered(Meter("index")) as meter:
+        await connect_embedder(server.base_url, max_retries=1).embed(["a"])
+    assert (server.model.served["faults"], meter.usage["embedder"].calls) == (1, 1)
+
+
+# Unit rows
+
+ROWS = arrays.arrays(
+    np.float32,
+    st.tuples(st.integers(1, 4), st.integers(1, 5)),
+    elements=st.floats(-1e6, 1e6, width=32, allow_subnormal=False),
+)
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_unit_rows_have_length_one_and_keep_their_direction(vectors: Vectors) -> None:
+    lengths = np.linalg.norm(vectors, axis=1)
+    if (lengths == 0).any():
+        with pytest.raises(ValueError, match="zeros"):
+            unit_rows(vectors)
+        return
+    unit = unit_rows(vectors)
+    assert unit.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1.0, atol=1e-5)
+    np.testing.assert_allclose(unit * lengths[:, None], vectors, rtol=1e-4, atol=1e-30)
+
+
+@pytest.mark.parametrize("bad", [0.0, np.nan, np.inf, -np.inf])
+def test_a_row_of_zeros_nan_or_infinity_is_refused(bad: float) -> None:
+    vectors = np.asarray([[1.0, 0.0], [bad, bad]], dtype=np.float32)
+    with pytest.raises(ValueError, match="a vector of zeros, NaN or infinity"):
+        unit_rows(vectors)
+
+
+# What is not installed
+
+
+def test_an_optional_package_that_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch, seam: Seam) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
+    with pytest.raises(
+        MissingDependency, match="sentence-transformers is not installed: run scripts/setup --torch"
+    ):
+        SentenceTransformerEncoder("any")
+    monkeypatch.setitem(__import__("sys").modules, "openai", None)
+    with pytest.raises(MissingDependency, match="the openai package is not installed: pip install"):
+        clients.open_client("embedder", EmbedderConfig(provider="fake"), seam)
+
+
+def test_the_cache_is_closed_with_its_file(tmp_path: Path) -> None:
+    with closing(EmbeddingCache(tmp_path / "e.sqlite", "m")) as cache:
+        cache.add(["a"], expected(["a"]))
+    assert not (tmp_path / "e.sqlite-wal").exists()

@@ -1,0 +1,140 @@
+"""The same text and model, the same vector, computed once; also for several processes at a time."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import StoreError
+from harness.models.embedding_cache import EmbeddingCache
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "embeddings.sqlite"
+
+
+@pytest.fixture
+def cache(path: Path) -> Iterator[EmbeddingCache]:
+    with closing(EmbeddingCache(path, "minilm")) as opened:
+        yield opened
+
+
+def rows(*values: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return np.asarray([[value, -value] for value in values], dtype=np.float32)
+
+
+def test_what_was_added_comes_back_to_the_bit_in_the_order_asked(cache: EmbeddingCache) -> None:
+    cache.add(["a", "b", "c"], rows(0.1, 0.2, 0.3))
+    np.testing.assert_array_equal(cache.get(["c", "a", "c"]), rows(0.3, 0.1, 0.3))
+    assert cache.get(["a"]).dtype == np.float32
+
+
+def test_only_the_distinct_texts_that_are_not_kept_are_missing(cache: EmbeddingCache) -> None:
+    cache.add(["b"], rows(1.0))
+    assert cache.missing(["c", "b", "a", "c", "b"]) == ["c", "a"]
+
+
+def test_a_text_that_is_not_kept_is_a_key_error(cache: EmbeddingCache) -> None:
+    with pytest.raises(KeyError, match="never added"):
+        cache.get(["never added"])
+
+
+def test_each_model_has_its_own_vectors_in_one_file(cache: EmbeddingCache, path: Path) -> None:
+    with closing(EmbeddingCache(path, "openai/text-embedding-3-small/")) as other:
+        cache.add(["a"], rows(1.0))
+        assert other.missing(["a"]) == ["a"]
+        other.add(["a"], rows(2.0))
+        np.testing.assert_array_equal(cache.get(["a"]), rows(1.0))
+        np.testing.assert_array_equal(other.get(["a"]), rows(2.0))
+
+
+def test_the_first_vector_of_a_text_stays(cache: EmbeddingCache) -> None:
+    """Two processes may embed the same text at the same time: a run must see one vector for it."""
+    cache.add(["a"], rows(1.0))
+    cache.add(["a"], rows(2.0))
+    np.testing.assert_array_equal(cache.get(["a"]), rows(1.0))
+
+
+def test_another_number_of_vectors_than_texts_is_a_bug_and_keeps_nothing(cache: EmbeddingCache) -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        cache.add(["a", "b"], rows(1.0))
+    assert cache.missing(["a", "b"]) == ["a", "b"]
+
+
+@settings(deadline=None, max_examples=15)
+@given(texts=st.lists(st.text(st.characters(exclude_categories=[])), min_size=1, max_size=5, unique=True))
+def test_any_text_is_a_key_of_its_own(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    vectors = rows(*map(float, range(len(texts))))
+    with closing(EmbeddingCache(tmp_path_factory.mktemp("cache") / "e.sqlite", "m")) as cache:
+        cache.add(texts, vectors)
+        np.testing.assert_array_equal(cache.get(texts), vectors)
+
+
+def test_several_processes_add_and_read_at_once(path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+import numpy as np
+from harness.models.embedding_cache import EmbeddingCache
+sys.stdin.readline()
+own = int(sys.argv[2])
+cache = EmbeddingCache(Path(sys.argv[1]), "m")
+for n in range(40):
+    # Half of the texts are everybody's, half are their own.
+    texts = [f"shared {n}", f"own {own} {n}"]
+    cache.add(texts, np.full((2, 8), n, dtype=np.float32))
+    assert (cache.get(texts) == n).all()
+cache.close()
+"""
+    workers = [
+        subprocess.Popen([sys.executable, "-c", code, str(path), str(n)], stdin=subprocess.PIPE) for n in range(3)
+    ]
+    for worker in workers:
+        assert worker.stdin
+        worker.stdin.write(b"go\n")
+        worker.stdin.close()
+    assert [worker.wait() for worker in workers] == [0, 0, 0]
+    with closing(EmbeddingCache(path, "m")) as cache:
+        names = [f"shared {n}" for n in range(40)] + [f"own {own} {n}" for own in range(3) for n in range(40)]
+        assert cache.missing(names) == []
+
+
+def test_a_batch_survives_kill_9_of_its_process(path: Path) -> None:
+    code = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np
+from harness.models.embedding_cache import EmbeddingCache
+cache = EmbeddingCache(Path(sys.argv[1]), "minilm")
+cache.add(["kept"], np.ones((1, 2), dtype=np.float32))
+cache._db.execute("BEGIN IMMEDIATE")
+cache._db.execute("INSERT INTO embeddings VALUES ('minilm', x'00', x'00')")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
+    with closing(EmbeddingCache(path, "minilm")) as cache:
+        assert cache.missing(["kept", "other"]) == ["other"]
+        cache.add(["other"], rows(1.0))
+
+
+def test_a_damaged_cache_is_one_line_that_says_what_to_do(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"this is no database, " * 100)
+    with pytest.raises(StoreError) as caught:
+        EmbeddingCache(path, "minilm")
+    line = str(caught.value)
+    assert line.startswith(f"cannot use the embedding cache {path} (")
+    assert line.endswith("free some disk space, delete that file, or set RAG_HARNESS_CACHE")
+
+
+def test_a_cache_below_a_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot use the embedding cache"):
+        EmbeddingCache(tmp_path / "file" / "embeddings.sqlite", "minilm")

@@ -1,0 +1,146 @@
+"""The local model server: what is refused before anything starts. The server itself: test_local_model.py."""
+
+import hashlib
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.config import EmbedderConfig, GeneratorConfig
+from harness.errors import ConfigError, ModelUnavailable
+from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER
+from harness.models.local_server import local_options, serve_local, weights_digest, weights_needed
+from harness.models.providers import resolve_generator
+
+
+def local(**options: Any) -> GeneratorConfig:
+    return resolve_generator(GeneratorConfig(options=options))
+
+
+def refusal(config: GeneratorConfig, log: Path) -> str:
+    with pytest.raises(ModelUnavailable) as caught, serve_local(config, log):
+        pass
+    line = str(caught.value)
+    assert len(line.splitlines()) == 1
+    return line
+
+
+@pytest.fixture
+def gguf(tmp_path: Path) -> Path:
+    """A file of the user's own that is no model."""
+    path = tmp_path / "own.gguf"
+    path.write_bytes(b"GGUF, or so it says")
+    return path
+
+
+def test_weights_that_are_not_there_are_one_line(tmp_path: Path) -> None:
+    missing = tmp_path / "none.gguf"
+    line = refusal(local(path=str(missing)), tmp_path / "server.log")
+    assert line == f"no weights at {missing}: correct models.generator.options.path"
+    with pytest.raises(ModelUnavailable, match="no weights at"):
+        weights_digest(local(path=str(missing)))
+
+
+def test_a_port_that_another_server_has_is_one_line(tmp_path: Path, gguf: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = refusal(local(path=str(gguf), port=port), tmp_path / "server.log")
+    assert line == (
+        f"port {port} is taken: set models.generator.options.port to another, or to 0 for any free one"
+    )
+    assert not (tmp_path / "server.log").exists(), "nothing was started"
+
+
+def test_a_port_is_free_again_at_once_when_its_server_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its closed connections linger for a minute; whoever resumes a run does not wait for them."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            connection, _ = server.accept()
+            connection.close()
+            assert client.recv(1) == b""
+    line = refusal(local(path=str(tmp_path / "none"), port=port), tmp_path / "log")
+    assert "no weights" in line
+    gguf = tmp_path / "own.gguf"
+    gguf.write_bytes(b"")
+    # What would run the weights only dies, before or after it was told what to run: the port was not refused.
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    for _ in range(3):
+        assert "the local model server stopped (" in refusal(local(path=str(gguf), port=port), tmp_path / "log")
+
+
+def test_a_server_that_stops_at_once_is_told_with_the_last_line_of_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gguf: Path
+) -> None:
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\nread spec\necho loading >&2\necho 'unknown architecture' >&2\nexit 1\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    log = tmp_path / "server.log"
+    assert refusal(local(path=str(gguf)), log) == (
+        f"the local model server stopped (unknown architecture): its log is {log}"
+    )
+
+
+def test_a_server_that_never_answers_is_given_up_and_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gguf: Path
+) -> None:
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    monkeypatch.setattr("harness.models.local_server._READY_TIMEOUT_S", 0.3)
+    assert "did not answer in" in refusal(local(path=str(gguf)), tmp_path / "server.log")
+    pid = int((tmp_path / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_the_server_process_says_what_to_install_where_its_library_is_missing(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['xllamacpp'] = None\n"
+        "import runpy; runpy.run_module('harness.models.local_server', run_name='__main__')"
+    )
+    spec = b'{"path": "x", "alias": "x", "port": 0, "context_tokens": 256, "parallel": 1, "threads": 1}\n'
+    done = subprocess.run([sys.executable, "-c", code], input=spec, capture_output=True, check=False)
+    assert done.returncode != 0
+    assert b"xllamacpp is not installed: pip install 'rag-harness[local]'" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "start"),
+    [
+        ({"contxt_tokens": 1}, "models.generator.options.contxt_tokens: "),
+        ({"context_tokens": 1}, "models.generator.options.context_tokens: "),
+        ({"port": 70000}, "models.generator.options.port: "),
+        ({"threads": 0}, "models.generator.options.threads: "),
+    ],
+)
+def test_an_option_that_cannot_be_is_one_line_with_those_that_can(options: dict[str, int], start: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        local_options(GeneratorConfig(options=options))
+    assert str(caught.value).startswith(start)
+    assert str(caught.value).endswith("options are: path, context_tokens, parallel, threads, port")
+
+
+def test_what_a_run_needs_can_be_fetched_beforehand(gguf: Path) -> None:
+    named, own = local(), local(path=str(gguf))
+    minilm, fake = EmbedderConfig(), EmbedderConfig(provider="fake")
+    model = QWEN_CODER[str(named.model)]
+    assert weights_needed(named, minilm) == [model, MINILM_ONNX, MINILM_TOKENIZER]
+    assert weights_needed(own, fake) == []
+    assert weights_needed(GeneratorConfig(provider="fake"), minilm) == [MINILM_ONNX, MINILM_TOKENIZER]
+
+
+def test_the_identity_of_local_weights_is_their_bytes_wherever_they_lie(gguf: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "elsewhere.gguf"
+    copy.write_bytes(gguf.read_bytes())
+    expected = hashlib.sha256(gguf.read_bytes()).hexdigest()
+    assert weights_digest(local(path=str(gguf))) == weights_digest(local(path=str(copy))) == expected
+    assert weights_digest(local()) == QWEN_CODER["qwen2.5-coder-0.5b"].sha256
+    assert time.monotonic() > 0

@@ -1,0 +1,181 @@
+"""Which server a name means, what it needs, and whether it is there; before anything is paid."""
+
+import socket
+
+import pytest
+
+from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, load_config
+from harness.errors import ConfigError, HarnessError, ModelUnavailable
+from harness.models.catalogue import QWEN_CODER
+from harness.models.preflight import check_reachable
+from harness.models.providers import (
+    EMBEDDERS,
+    GENERATORS,
+    HTTP_PROVIDERS,
+    api_key,
+    resolve_embedder,
+    resolve_generator,
+)
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_HOST", "OPENAI_BASE_URL", "HF_TOKEN")
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+
+
+def refusal(config: GeneratorConfig | EmbedderConfig) -> str:
+    with pytest.raises(ConfigError) as caught:
+        if isinstance(config, GeneratorConfig):
+            resolve_generator(config)
+        else:
+            resolve_embedder(config)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("provider", GENERATORS)
+def test_every_generator_preset_resolves_once_its_needs_are_named(provider: str) -> None:
+    needs = {"model": "m", "base_url": "http://h:1/v1"} if provider in HTTP_PROVIDERS else {}
+    resolved = resolve_generator(GeneratorConfig(provider=provider, **needs))
+    assert resolved.model
+    assert resolve_generator(resolved) == resolved
+
+
+@pytest.mark.parametrize("provider", EMBEDDERS)
+def test_every_embedder_preset_resolves_once_its_needs_are_named(provider: str) -> None:
+    needs = {"model": "m", "base_url": "http://h:1/v1"} if provider not in {"minilm", "fake"} else {}
+    resolved = resolve_embedder(EmbedderConfig(provider=provider, **needs))
+    assert resolved.model
+    assert resolve_embedder(resolved) == resolved
+
+
+def test_the_presets_know_their_urls_keys_and_default_models() -> None:
+    openai = resolve_generator(GeneratorConfig(provider="openai"))
+    assert (openai.base_url, openai.api_key_env, openai.model) == (
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        "gpt-4o-mini",
+    )
+    assert resolve_embedder(EmbedderConfig(provider="openai")).model == "text-embedding-3-small"
+    ollama = resolve_generator(GeneratorConfig(provider="ollama", model="llama3.2"))
+    assert (ollama.base_url, ollama.api_key_env) == ("http://127.0.0.1:11434/v1", None)
+
+
+def test_what_the_config_names_wins_over_the_preset() -> None:
+    config = GeneratorConfig(provider="openai", model="gpt-5", base_url="http://h/v1/", api_key_env="MINE")
+    resolved = resolve_generator(config)
+    assert (resolved.model, resolved.base_url, resolved.api_key_env) == ("gpt-5", "http://h/v1", "MINE")
+
+
+@pytest.mark.parametrize(
+    ("config", "line"),
+    [
+        (
+            GeneratorConfig(provider="opnai"),
+            "unknown generator provider 'opnai': did you mean 'openai'?",
+        ),
+        (EmbedderConfig(provider="minlm"), "unknown embedder provider 'minlm': did you mean 'minilm'?"),
+        (
+            GeneratorConfig(provider="minilm2"),
+            "unknown generator provider 'minilm2':"
+            " known: fake, local, none, ollama, openai, openai-compatible, vllm",
+        ),
+        (GeneratorConfig(provider="ollama"), "provider 'ollama' needs a model: set models.generator.model"),
+        (EmbedderConfig(provider="vllm"), "provider 'vllm' needs a model: set models.embedder.model"),
+        (
+            GeneratorConfig(provider="openai-compatible", model="m"),
+            "provider 'openai-compatible' needs a URL: set models.generator.base_url",
+        ),
+        (
+            EmbedderConfig(provider="sentence-transformers"),
+            "the sentence-transformers embedder needs a model: set models.embedder.model",
+        ),
+        (
+            GeneratorConfig(model="qwen2.5-coder-0.5"),
+            "unknown local model 'qwen2.5-coder-0.5': did you mean 'qwen2.5-coder-0.5b'? or set options.path to a"
+            " GGUF file",
+        ),
+    ],
+)
+def test_a_mistake_that_needs_no_network_is_one_line(config: GeneratorConfig | EmbedderConfig, line: str) -> None:
+    assert refusal(config) == line
+
+
+def test_a_typo_in_the_fake_s_script_is_refused_here_and_not_in_the_worker() -> None:
+    for config in (
+        GeneratorConfig(provider="fake", options={"replly": "x"}),
+        EmbedderConfig(provider="fake", options={"latencys": 1}),
+    ):
+        line = refusal(config)
+        assert line.startswith("unknown key 'models.")
+        assert "did you mean '" in line
+    wrong = refusal(GeneratorConfig(provider="fake", options={"fault": "explode"}))
+    assert wrong.startswith("models.generator.options.fault: ")
+
+
+def test_without_a_key_the_variable_is_named_in_one_line() -> None:
+    with pytest.raises(ModelUnavailable) as caught:
+        api_key(resolve_generator(GeneratorConfig(provider="openai")))
+    assert str(caught.value) == (
+        "provider 'openai' needs a key and OPENAI_API_KEY is not set:"
+        " export OPENAI_API_KEY=..., or choose provider=local"
+    )
+
+
+def test_a_key_of_spaces_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " \n")
+    with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY is not set"):
+        api_key(resolve_generator(GeneratorConfig(provider="openai")))
+
+
+def test_the_key_is_read_from_the_variable_that_the_config_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "sk-1\n")
+    assert api_key(GeneratorConfig(provider="vllm", api_key_env="MINE")) == "sk-1"
+    assert api_key(GeneratorConfig(provider="vllm")) == "none"
+
+
+def test_a_key_in_the_environment_never_changes_the_default_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = load_config(None)
+    for name in KEYS:
+        monkeypatch.setenv(name, "sk-something")
+    config = load_config(None)
+    assert config == plain == BenchConfig()
+    generator, embedder = resolve_generator(config.models.generator), resolve_embedder(config.models.embedder)
+    assert (generator.provider, embedder.provider) == ("local", "minilm")
+    assert generator.model in QWEN_CODER
+    assert (generator.base_url, generator.api_key_env) == (None, None)
+
+
+# Is it there?
+
+
+def test_a_provider_without_a_server_is_always_reachable() -> None:
+    for provider in ("local", "fake", "none"):
+        check_reachable("generator", resolve_generator(GeneratorConfig(provider=provider)))
+    check_reachable("embedder", resolve_embedder(EmbedderConfig()))
+
+
+def test_a_server_that_listens_is_reachable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        check_reachable("generator", GeneratorConfig(provider="vllm", model="m", base_url=url))
+
+
+def test_a_closed_port_is_one_line_that_says_how_to_start_the_server() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+        with pytest.raises(ModelUnavailable) as caught:
+            check_reachable("embedder", EmbedderConfig(provider="ollama", model="m", base_url=url))
+    assert str(caught.value) == (
+        f"cannot reach the embedder at {url} (Connection refused):"
+        " start it (ollama serve) and pull the model (ollama pull)"
+    )
+
+
+def test_a_missing_key_is_told_before_the_network_is_tried() -> None:
+    config = GeneratorConfig(provider="openai", base_url="http://nowhere.invalid/v1", api_key_env="NO_SUCH_KEY")
+    with pytest.raises(HarnessError, match="NO_SUCH_KEY is not set"):
+        check_reachable("generator", config)

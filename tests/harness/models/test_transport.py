@@ -1,0 +1,548 @@
+"""The seam under the real openai client against a real HTTP server: counted, journaled, retried, no key kept."""
+
+import asyncio
+import json
+import socket
+import sqlite3
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import closing
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from harness.errors import ModelUnavailable, StoreError
+from harness.models.clients import OpenAIChat
+from harness.models.fake import FakeScript, Reply
+from harness.models.fake_server import FakeServer
+from harness.models.metering import Meter, metered
+from harness.models.transport import Seam
+from harness.protocols import Message
+from harness.records import Usage
+from harness.store.journal import usage_by_role
+
+Serve = Callable[..., FakeServer]
+Connect = Callable[..., OpenAIChat]
+OpenSeam = Callable[[], Seam]
+
+SECRET = "sk-proj-hunter2hunter2hunter2"
+GENERATOR = "generator"
+
+
+def ask(text: str) -> list[Message]:
+    return [Message("system", "Answer briefly."), Message("user", text)]
+
+
+def served_usage(server: FakeServer) -> Usage:
+    """What the server itself counted."""
+    counted = server.model.served
+    return Usage(
+        calls=counted["calls"], input_tokens=counted["input_tokens"], output_tokens=counted["output_tokens"]
+    )
+
+
+def refusing(status: int, message: str, code: str | None = None) -> Callable[[str, bytes], Reply]:
+    error = json.dumps({"error": {"message": message, "code": code}}).encode()
+    return lambda path, body: Reply(status, error)
+
+
+def journaled(tmp_path: Path) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
+        return db.execute("SELECT scope, role, occurrence FROM calls ORDER BY scope, occurrence").fetchall()
+
+
+def faults(tmp_path: Path) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
+        return db.execute("SELECT scope, role, reason, waited_s FROM faults").fetchall()
+
+
+def files_holding(folder: Path, secret: str) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+
+
+# Counting
+
+
+async def test_usage_is_what_the_server_counted(serve: Serve, connect: Connect, tmp_path: Path) -> None:
+    server = serve()
+    chat = connect(server.base_url)
+    with metered(Meter("answer/q1/0/1")) as meter:
+        for text in ("Who was Ada Lovelace?", "Who?", "Ångström — wer war das?"):
+            assert await chat.complete(ask(text))
+    assert meter.usage == {GENERATOR: served_usage(server)}
+    assert usage_by_role(tmp_path / "calls.sqlite") == {GENERATOR: served_usage(server)}
+    assert meter.usage[GENERATOR].calls == 3
+    assert meter.usage[GENERATOR].unmetered_calls == 0
+    assert meter.replayed_calls == 0
+
+
+async def test_queries_side_by_side_are_charged_each_for_its_own_calls(serve: Serve, connect: Connect) -> None:
+    server = serve()
+    chat = connect(server.base_url, max_concurrency=4)
+
+    async def answer(n: int) -> Meter:
+        with metered(Meter(f"answer/q{n}/0/1")) as meter:
+            await asyncio.gather(*(chat.complete(ask(f"word {'again ' * i}{n}")) for i in range(n)))
+            return meter
+
+    meters = await asyncio.gather(*map(answer, range(5)))
+    assert [meter.usage.get(GENERATOR, Usage()).calls for meter in meters] == [0, 1, 2, 3, 4]
+    total = sum((usage for meter in meters for usage in meter.usage.values()), Usage())
+    assert total == served_usage(server)
+
+
+async def test_an_answer_without_usage_is_an_unmetered_call(
+    serve: Serve, connect: Connect, tmp_path: Path
+) -> None:
+    chat = connect(serve(FakeScript(fault="no_usage")).base_url)
+    with metered(Meter("index")) as meter:
+        assert await chat.complete(ask("Who?"))
+    assert meter.usage == {GENERATOR: Usage(calls=1, unmetered_calls=1)}
+    assert usage_by_role(tmp_path / "calls.sqlite") == meter.usage
+
+
+async def test_tokens_from_the_server_s_prompt_cache_are_counted(serve: Serve, connect: Connect) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 8}}
+    reply = {"choices": [{"message": {"content": "yes"}}], "usage": usage}
+    chat = connect(serve(respond=lambda path, body: Reply(200, json.dumps(reply).encode())).base_url)
+    with metered(Meter("index")) as meter:
+        assert await chat.complete(ask("Who?")) == "yes"
+    assert meter.usage[GENERATOR] == Usage(calls=1, input_tokens=9, output_tokens=1, cached_tokens=8)
+
+
+async def test_a_call_outside_any_scope_never_reaches_the_server(serve: Serve, connect: Connect) -> None:
+    server = serve()
+    with pytest.raises(RuntimeError, match="nobody would be charged"):
+        await connect(server.base_url).complete(ask("Who?"))
+    assert server.model.served["calls"] == 0
+
+
+# The journal
+
+
+async def test_a_resumed_run_is_answered_from_the_journal_without_any_server(
+    serve: Serve, connect: Connect, open_seam: OpenSeam
+) -> None:
+    server = serve()
+    questions = ["Who was Ada?", "Who was Grace?"]
+    with metered(Meter("index")) as first:
+        chat = connect(server.base_url, open_seam())
+        answers = [await chat.complete(ask(text)) for text in questions]
+    served = dict(server.model.served)
+    with metered(Meter("index")) as second:
+        chat = connect(f"http://127.0.0.1:{free_port()}/v1", open_seam())
+        assert [await chat.complete(ask(text)) for text in questions] == answers
+    with metered(Meter("index")), pytest.raises(ModelUnavailable):
+        await connect(f"http://127.0.0.1:{free_port()}/v1").complete(ask("never asked before"))
+    assert server.model.served == served
+    assert (first.replayed_calls, second.replayed_calls) == (0, 2)
+    assert second.usage == first.usage, "the query needed these tokens, whoever paid"
+    assert second.throttled_s == 0.0
+
+
+async def test_the_same_request_twice_in_one_scope_is_two_calls_and_both_are_replayed(
+    serve: Serve, connect: Connect, open_seam: OpenSeam, tmp_path: Path
+) -> None:
+    counter = iter(range(99))
+
+    def respond(path: str, body: bytes) -> Reply:
+        message = {"choices": [{"message": {"content": f"answer {next(counter)}"}}]}
+        return Reply(200, json.dumps(message).encode())
+
+    server = serve(respond=respond)
+    for _ in range(2):
+        chat = connect(server.base_url, open_seam())
+        with metered(Meter("answer/q1/0/1")):
+            assert [await chat.complete(ask("Who?")) for _ in range(2)] == ["answer 0", "answer 1"]
+    assert journaled(tmp_path) == [("answer/q1/0/1", GENERATOR, 0), ("answer/q1/0/1", GENERATOR, 1)]
+
+
+async def test_another_query_repeat_or_attempt_asks_again(serve: Serve, connect: Connect) -> None:
+    server = serve()
+    chat = connect(server.base_url)
+    for scope in ("answer/q1/0/1", "answer/q2/0/1", "answer/q1/1/1", "answer/q1/0/2", "index"):
+        with metered(Meter(scope)) as meter:
+            await chat.complete(ask("Who?"))
+        assert meter.replayed_calls == 0
+    assert server.model.served["calls"] == 5
+
+
+async def test_another_decoding_is_another_request(serve: Serve, connect: Connect, open_seam: OpenSeam) -> None:
+    server = serve()
+    for changed in ({}, {"temperature": 0.5}, {"max_tokens": 9}, {"seed": 1}, {"seed": None}, {"model": "fake-2"}):
+        with metered(Meter("index")):
+            await connect(server.base_url, open_seam(), **changed).complete(ask("Who?"))
+    assert server.model.served["calls"] == 6
+
+
+async def test_a_call_that_was_asked_again_after_it_failed_is_not_paid_again_on_resume(
+    serve: Serve, connect: Connect, open_seam: OpenSeam, tmp_path: Path
+) -> None:
+    """Graph libraries retry on their own: the second try takes the place of the first."""
+    server = serve(FakeScript(fault="http_500", fault_times=1))
+    with metered(Meter("index")):
+        chat = connect(server.base_url, open_seam())
+        with pytest.raises(openai.InternalServerError):
+            await chat.complete(ask("Who?"))
+        answer = await chat.complete(ask("Who?"))
+    assert journaled(tmp_path) == [("index", GENERATOR, 0)]
+    with metered(Meter("index")) as resumed:
+        assert await connect(server.base_url, open_seam()).complete(ask("Who?")) == answer
+    assert (server.model.served["calls"], resumed.replayed_calls) == (1, 1)
+
+
+async def test_a_cancelled_call_is_not_journaled_and_frees_its_place(
+    serve: Serve, connect: Connect, tmp_path: Path
+) -> None:
+    chat = connect(serve(FakeScript(fault="hang", fault_times=1)).base_url, max_concurrency=1)
+    with metered(Meter("index")):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await chat.complete(ask("Who?"))
+        assert journaled(tmp_path) == []
+        assert await chat.complete(ask("Who?"))
+    assert journaled(tmp_path) == [("index", GENERATOR, 0)]
+
+
+async def test_a_journal_that_cannot_be_written_stops_the_run_in_one_line(
+    serve: Serve, connect: Connect, seam: Seam, tmp_path: Path
+) -> None:
+    """The client wraps what its transport raises; a full disk must not become one failed query after another."""
+    chat = connect(serve().base_url)
+    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
+        db.execute("DROP TABLE calls")
+    with metered(Meter("index")), pytest.raises(StoreError, match=r"cannot use .*calls\.sqlite"):
+        await chat.complete(ask("Who?"))
+    assert isinstance(seam.fatal, StoreError)
+
+
+# What passes and what does not
+
+
+async def test_the_request_is_what_the_config_and_the_call_say(serve: Serve, connect: Connect) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def respond(path: str, body: bytes) -> Reply:
+        seen.append(json.loads(body))
+        return Reply(200, b'{"choices": [{"message": {"content": "{}"}}]}')
+
+    chat = connect(serve(respond=respond).base_url, temperature=0.5, max_tokens=7, seed=3)
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    with metered(Meter("index")):
+        await chat.complete(ask("Who?"))
+        await chat.complete(ask("Who?"), max_tokens=99, json_schema=schema)
+    plain, constrained = seen
+    assert plain == {
+        "model": "fake-1",
+        "messages": [
+            {"role": "system", "content": "Answer briefly."},
+            {"role": "user", "content": "Who?"},
+        ],
+        "temperature": 0.5,
+        "max_tokens": 7,
+        "seed": 3,
+    }
+    assert constrained["max_tokens"] == 99
+    assert constrained["response_format"]["json_schema"]["schema"] == schema
+
+
+async def test_a_streamed_request_is_refused_before_it_is_sent(serve: Serve, connect: Connect) -> None:
+    server = serve()
+    client = connect(server.base_url)._client
+    with metered(Meter("index")), pytest.raises(openai.APIConnectionError) as caught:
+        await client.chat.completions.create(
+            model="fake-1", messages=[{"role": "user", "content": "Who?"}], stream=True
+        )
+    assert "does not carry streamed calls" in str(caught.value.__cause__)
+    assert server.model.served["calls"] == 0
+
+
+async def test_a_proxy_in_the_environment_does_not_lead_around_the_seam(
+    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{free_port()}/v1")
+    with metered(Meter("index")) as meter:
+        await connect(serve().base_url).complete(ask("Who?"))
+    assert meter.usage[GENERATOR].calls == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"choices": []},
+        {"choices": [{"message": {"content": None}}]},
+        {"choices": [{}]},
+        {"choices": None},
+        {},
+        [],
+        3,
+    ],
+)
+async def test_a_reply_without_text_is_an_error_of_that_call(
+    serve: Serve, connect: Connect, seam: Seam, body: object
+) -> None:
+    chat = connect(serve(respond=lambda path, request: Reply(200, json.dumps(body).encode())).base_url)
+    with metered(Meter("index")), pytest.raises(ValueError, match="the model's reply holds no text"):
+        await chat.complete(ask("Who?"))
+    assert seam.fatal is None
+
+
+async def test_half_an_emoji_at_the_end_of_a_reply_is_replaced(serve: Serve, connect: Connect) -> None:
+    body = b'{"choices": [{"message": {"content": "\\ud83d\\ude00 and \\ud83d"}}]}'
+    chat = connect(serve(respond=lambda path, request: Reply(200, body)).base_url)
+    with metered(Meter("index")):
+        assert await chat.complete(ask("Who?")) == "\U0001f600 and \ufffd"
+
+
+# Retries
+
+
+async def test_a_429_is_retried_and_its_wait_is_throttling_and_not_latency(
+    serve: Serve, connect: Connect, tmp_path: Path
+) -> None:
+    server = serve(FakeScript(fault="http_429", fault_times=1, retry_after_s=0.3))
+    chat = connect(server.base_url, max_retries=1)
+    began = time.monotonic()
+    with metered(Meter("answer/q1/0/1")) as meter:
+        assert await chat.complete(ask("Who?"))
+    wall_s = time.monotonic() - began
+    assert 0.3 <= meter.throttled_s < wall_s
+    assert meter.usage == {GENERATOR: served_usage(server)}
+    assert server.model.served["faults"] == 1
+    assert faults(tmp_path) == [("answer/q1/0/1", GENERATOR, "HTTP 429", 0.3)]
+
+
+async def test_calls_that_wait_for_a_place_are_throttled_too(serve: Serve, connect: Connect) -> None:
+    chat = connect(serve(FakeScript(latency_s=0.1)).base_url, max_concurrency=1)
+    began = time.monotonic()
+    with metered(Meter("index")) as meter:
+        await asyncio.gather(*(chat.complete(ask(str(n))) for n in range(3)))
+    assert 0.2 <= meter.throttled_s <= time.monotonic() - began
+
+
+class Counting:
+    """Answers everything, the first with `first`, and counts how many requests were under way at once."""
+
+    def __init__(self, first: Reply | None = None) -> None:
+        self.first = first
+        self.active = self.most = 0
+        self.lock = threading.Lock()
+
+    def __call__(self, path: str, body: bytes) -> Reply:
+        with self.lock:
+            self.active += 1
+            self.most = max(self.most, self.active)
+        time.sleep(0.03)
+        with self.lock:
+            self.active -= 1
+            first, self.first = self.first, None
+        return first or Reply(200, b'{"choices": [{"message": {"content": "yes"}}]}')
+
+
+async def test_the_server_never_sees_more_requests_at_once_than_the_config_allows(
+    serve: Serve, connect: Connect
+) -> None:
+    counting = Counting()
+    chat = connect(serve(respond=counting).base_url, max_concurrency=3)
+    with metered(Meter("index")):
+        await asyncio.gather(*(chat.complete(ask(str(n))) for n in range(12)))
+    assert 1 <= counting.most <= 3
+
+
+async def test_after_a_429_the_server_sees_fewer_requests_at_once(serve: Serve, connect: Connect) -> None:
+    counting = Counting(first=Reply(429, b"{}", {"retry-after": "0"}))
+    chat = connect(serve(respond=counting).base_url, max_concurrency=8, max_retries=1)
+    with metered(Meter("index")):
+        await chat.complete(ask("first"))
+        await asyncio.gather(*(chat.complete(ask(str(n))) for n in range(6)))
+    # Eight are halved to four; the successes before the last of six began give back one.
+    assert counting.most <= 5
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504])
+async def test_a_passing_fault_is_retried_until_the_server_answers(
+    serve: Serve, connect: Connect, tmp_path: Path, status: int
+) -> None:
+    server = serve(FakeScript(fault=f"http_{status}", fault_times=2))
+    with metered(Meter("index")) as meter:
+        assert await connect(server.base_url, max_retries=2).complete(ask("Who?"))
+    assert meter.usage == {GENERATOR: served_usage(server)}
+    assert server.model.served["faults"] == 2
+    assert [reason for _, _, reason, _ in faults(tmp_path)] == [f"HTTP {status}"] * 2
+
+
+async def test_a_fault_that_lasts_is_the_client_s_exception_and_nothing_is_journaled(
+    serve: Serve, connect: Connect, seam: Seam, tmp_path: Path
+) -> None:
+    server = serve(FakeScript(fault="http_500"))
+    with metered(Meter("index")) as meter, pytest.raises(openai.InternalServerError):
+        await connect(server.base_url, max_retries=2).complete(ask("Who?"))
+    assert server.model.served["faults"] == 3
+    assert (meter.usage, journaled(tmp_path), seam.fatal) == ({}, [], None)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(400, openai.BadRequestError), (422, openai.UnprocessableEntityError)]
+)
+async def test_a_request_that_the_server_finds_wrong_is_not_sent_again(
+    serve: Serve, connect: Connect, seam: Seam, status: int, kind: type[Exception]
+) -> None:
+    server = serve(FakeScript(fault=f"http_{status}"))
+    with metered(Meter("index")), pytest.raises(kind, match="the script asked for"):
+        await connect(server.base_url, max_retries=3).complete(ask("Who?"))
+    assert server.model.served["faults"] == 1
+    assert seam.fatal is None
+
+
+async def test_a_garbled_body_is_the_client_s_exception_and_is_asked_again_on_resume(
+    serve: Serve, connect: Connect, seam: Seam, tmp_path: Path
+) -> None:
+    server = serve(FakeScript(fault="malformed", fault_times=1))
+    with metered(Meter("index")) as meter, pytest.raises(json.JSONDecodeError):
+        await connect(server.base_url).complete(ask("Who?"))
+    assert meter.usage == {GENERATOR: Usage(calls=1, unmetered_calls=1)}
+    assert (journaled(tmp_path), seam.fatal) == ([], None)
+    with metered(Meter("index")) as resumed:
+        assert await connect(server.base_url).complete(ask("Who?"))
+    assert resumed.replayed_calls == 0
+
+
+async def test_a_server_that_does_not_answer_in_time_fails_that_call_alone(
+    serve: Serve, connect: Connect, seam: Seam, tmp_path: Path
+) -> None:
+    server = serve(FakeScript(fault="hang", fault_match="slow"))
+    chat = connect(server.base_url, timeout_s=0.3, max_retries=1)
+    with metered(Meter("index")) as meter:
+        with pytest.raises(openai.APITimeoutError):
+            await chat.complete(ask("slow"))
+        assert await chat.complete(ask("quick"))
+    assert seam.fatal is None
+    assert meter.usage[GENERATOR].calls == 1
+    assert meter.throttled_s >= 0.3, "the first try and its wait were no latency"
+    assert [reason for _, _, reason, _ in faults(tmp_path)] == ["ReadTimeout"]
+
+
+# Where no query can succeed
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+async def unavailable(chat: OpenAIChat, seam: Seam) -> str:
+    """The one line with which the run stops."""
+    with metered(Meter("index")), pytest.raises(ModelUnavailable) as caught:
+        await chat.complete(ask("Who?"))
+    assert seam.fatal is caught.value
+    line = str(caught.value)
+    assert len(line.splitlines()) == 1
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    return line
+
+
+async def test_a_server_that_is_down_stops_the_run_and_says_how_to_start_it(connect: Connect, seam: Seam) -> None:
+    url = f"http://127.0.0.1:{free_port()}/v1"
+    line = await unavailable(connect(url, provider="vllm", max_retries=1), seam)
+    assert line.startswith(f"cannot reach the generator at {url} (")
+    assert line.endswith("start it (vllm serve MODEL)")
+
+
+async def test_a_server_that_hangs_up_without_an_answer_stops_the_run(connect: Connect, seam: Seam) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def hang_up() -> None:
+            connection, _ = listening.accept()
+            connection.recv(65536)
+            connection.close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        line = await unavailable(connect(f"http://127.0.0.1:{listening.getsockname()[1]}/v1"), seam)
+        thread.join()
+    assert line.startswith("cannot reach the generator at ")
+
+
+@pytest.mark.parametrize("status", [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN])
+async def test_a_refused_key_stops_the_run_and_is_kept_nowhere(
+    serve: Serve,
+    connect: Connect,
+    seam: Seam,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    status: HTTPStatus,
+) -> None:
+    """Also where the server quotes the key it refuses."""
+    monkeypatch.setenv("MY_KEY", f"{SECRET}\n")
+    server = serve(respond=refusing(status, f"Incorrect API key provided: {SECRET}."))
+    line = await unavailable(connect(server.base_url, api_key_env="MY_KEY", max_retries=3), seam)
+    assert f"generator at {server.base_url} refused the key (HTTP {status.value}: Incorrect API key" in line
+    assert line.endswith("set a valid key")
+    assert SECRET not in line
+    assert files_holding(tmp_path, SECRET) == []
+
+
+async def test_the_right_key_opens_the_server_and_is_kept_nowhere(
+    serve: Serve, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", SECRET)
+    server = serve(key=SECRET)
+    with metered(Meter("index")):
+        assert await connect(server.base_url, api_key_env="MY_KEY").complete(ask("Who was Ada?"))
+    assert files_holding(tmp_path, "Who was Ada?") == [], "bodies are packed"
+    assert (tmp_path / "calls.sqlite").exists()
+    assert files_holding(tmp_path, SECRET) == []
+    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
+        assert SECRET not in "\n".join(db.iterdump())
+
+
+async def test_a_wrong_key_is_refused_by_the_server_and_stops_the_run(
+    serve: Serve, connect: Connect, seam: Seam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", SECRET)
+    line = await unavailable(connect(serve(key="another").base_url, api_key_env="MY_KEY"), seam)
+    assert "refused the key (HTTP 401: invalid key)" in line
+
+
+async def test_a_key_that_a_server_quotes_in_any_answer_is_left_out_of_it(
+    serve: Serve, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", SECRET)
+    replies = iter(
+        [
+            Reply(400, json.dumps({"error": {"message": f"bad request by {SECRET}"}}).encode()),
+            Reply(200, json.dumps({"choices": [{"message": {"content": f"you are {SECRET}"}}]}).encode()),
+        ]
+    )
+    chat = connect(serve(respond=lambda path, body: next(replies)).base_url, api_key_env="MY_KEY")
+    with metered(Meter("index")):
+        with pytest.raises(openai.BadRequestError) as caught:
+            await chat.complete(ask("Who?"))
+        assert SECRET not in str(caught.value)
+        assert await chat.complete(ask("Who?")) == "you are ***"
+
+
+async def test_an_unknown_model_stops_the_run(serve: Serve, connect: Connect, seam: Seam) -> None:
+    server = serve(respond=refusing(404, "model 'fake-1' not found"))
+    line = await unavailable(connect(server.base_url, provider="ollama", max_retries=3), seam)
+    assert "has no such model or path (HTTP 404: model 'fake-1' not found)" in line
+    assert "ollama pull" in line
+
+
+@pytest.mark.parametrize("code", ["insufficient_quota", "billing_hard_limit_reached"])
+async def test_a_quota_that_is_used_up_stops_the_run_without_a_retry(
+    serve: Serve, connect: Connect, seam: Seam, tmp_path: Path, code: str
+) -> None:
+    server = serve(respond=refusing(429, "You exceeded your current quota", code))
+    line = await unavailable(connect(server.base_url, max_retries=3), seam)
+    assert "refused: the quota is used up (You exceeded your current quota): add credit, then run again" in line
+    assert faults(tmp_path) == []

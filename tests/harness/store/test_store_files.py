@@ -1,0 +1,250 @@
+"""Writing so that a crash leaves the old file or the new one, and reading what a crash left."""
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import StoreError
+from harness.records import Query, RunRecord
+from harness.store import files
+
+MakeRecord = Callable[..., RunRecord]
+
+
+def lines_of(path: Path) -> list[Query]:
+    return list(files.iter_jsonl(path, Query))
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(StoreError) as caught:
+        call()
+    line = str(caught.value)
+    assert len(line.splitlines()) == 1
+    return line
+
+
+# A torn tail
+
+
+def test_a_last_line_torn_at_any_byte_is_passed_over_and_cut(tmp_path: Path, make_record: MakeRecord) -> None:
+    path = tmp_path / "records.jsonl"
+    kept = [make_record("q1"), make_record("q2")]
+    whole = "".join(record.model_dump_json() + "\n" for record in kept).encode()
+    last = make_record("q3").model_dump_json().encode() + b"\n"
+    for length in range(len(last)):
+        path.write_bytes(whole + last[:length])
+        assert list(files.iter_jsonl(path, RunRecord)) == kept, length
+        assert files.repair_tail(path) is (length > 0), length
+        assert path.read_bytes() == whole, length
+    files.append_line(path, last.decode().rstrip("\n"))
+    assert path.read_bytes() == whole + last
+
+
+def test_a_whole_last_line_is_kept(tmp_path: Path, make_record: MakeRecord) -> None:
+    path = tmp_path / "records.jsonl"
+    files.append_line(path, make_record("q1").model_dump_json())
+    before = path.read_bytes()
+    assert files.repair_tail(path) is False
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("torn", [1, 65535, 65536, 65537, 131072, 200_000])
+@pytest.mark.parametrize("kept", [b"", b"x\n", b"x" * 65536 + b"\n"])
+def test_a_torn_line_longer_than_the_blocks_it_is_searched_in_is_cut(
+    tmp_path: Path, kept: bytes, torn: int
+) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(kept + b"y" * torn)
+    assert files.repair_tail(path) is True
+    assert path.read_bytes() == kept
+
+
+@settings(deadline=None, max_examples=50)
+@given(whole=st.lists(st.binary().map(lambda line: line.replace(b"\n", b"")), max_size=5), torn=st.binary())
+def test_repair_keeps_every_whole_line_and_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, whole: list[bytes], torn: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("repair") / "file"
+    kept = b"".join(line + b"\n" for line in whole)
+    path.write_bytes(kept + torn.replace(b"\n", b""))
+    files.repair_tail(path)
+    assert path.read_bytes() == kept
+    assert files.repair_tail(path) is False
+
+
+def test_nothing_is_repaired_or_read_where_there_is_no_file(tmp_path: Path) -> None:
+    assert files.repair_tail(tmp_path / "none") is False
+    assert lines_of(tmp_path / "none") == []
+    assert not (tmp_path / "none").exists()
+
+
+# Damage
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"{",
+        b"",
+        b"null",
+        b'{"query_id": "q"}',
+        b'{"query_id": "q", "text": "t", "x": 1}',
+        b"\xff\xfe",
+        b"\x00" * 9,
+    ],
+)
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_damaged_line_that_is_not_the_torn_last_one_is_named_by_its_number(
+    tmp_path: Path, damage: bytes, number: int
+) -> None:
+    path = tmp_path / "sample.jsonl"
+    good = [Query(query_id=f"q{n}", text="?").model_dump_json().encode() for n in range(3)]
+    path.write_bytes(b"\n".join([*good[: number - 1], damage, *good[number - 1 :]]) + b"\n")
+    line = refusal(lambda: lines_of(path))
+    assert line.startswith(f"{path} line {number} is damaged (")
+    assert f"sed -i {number}d" in line
+
+
+def test_the_lines_before_the_damage_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "sample.jsonl"
+    path.write_bytes(Query(query_id="q1", text="?").model_dump_json().encode() + b"\nbroken\n")
+    reading = files.iter_jsonl(path, Query)
+    assert next(reading).query_id == "q1"
+    refusal(lambda: next(reading))
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"query_id": 3, "text": "?"}', b"\xff"])
+def test_a_damaged_json_file_is_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "index.json"
+    path.write_bytes(content)
+    assert refusal(lambda: files.read_json(path, Query)).startswith(f"{path} is damaged (")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"3", b"\xff"])
+def test_a_file_without_a_json_object_is_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_bytes(content)
+    assert str(path) in refusal(lambda: files.read_object(path))
+
+
+def test_a_file_that_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
+    for read in (files.read_json, lambda path, kind: list(files.iter_jsonl(path, kind))):
+        assert "Is a directory" in refusal(lambda read=read: read(tmp_path, Query))  # type: ignore[misc]
+
+
+# Atomic writes
+
+
+def fails(*_args: object) -> NoReturn:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(("owner", "name"), [(os, "fsync"), (Path, "replace")])
+@pytest.mark.parametrize("old", [None, "old\n"])
+def test_a_write_that_fails_leaves_the_old_file_and_no_part_of_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, name: str, old: str | None
+) -> None:
+    path = tmp_path / "done.json"
+    if old is not None:
+        path.write_text(old)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fails)
+        line = refusal(lambda: files.write_atomic(path, "new\n"))
+    assert line.startswith(f"cannot write {path}: no space left on the disk")
+    assert [found.name for found in tmp_path.iterdir()] == ([] if old is None else ["done.json"])
+    assert old is None or path.read_text() == old
+    files.write_atomic(path, "new\n")
+    assert path.read_text() == "new\n"
+
+
+def test_the_text_is_on_the_disk_before_it_takes_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = []
+    fsync, replace = os.fsync, Path.replace
+
+    def told_fsync(descriptor: int) -> None:
+        steps.append("fsync")
+        fsync(descriptor)
+
+    def told_replace(self: Path, target: Path) -> Path:
+        steps.append("replace")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", told_fsync)
+    monkeypatch.setattr(Path, "replace", told_replace)
+    files.write_atomic(tmp_path / "done.json", "new\n")
+    assert steps == ["fsync", "replace"]
+
+
+def test_what_a_killed_writer_left_is_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / "done.json"
+    code = (
+        "import os, signal, sys; from pathlib import Path; from harness.store import files\n"
+        "os.fsync = lambda fd: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "files.write_atomic(Path(sys.argv[1]), 'new')"
+    )
+    path.write_text("old")
+    killed = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    assert killed.returncode == -9
+    assert path.read_text() == "old"
+    files.write_atomic(path, "newer")
+    assert path.read_text() == "newer"
+
+
+def test_two_processes_that_write_one_file_never_mix_their_texts(tmp_path: Path) -> None:
+    """Two runs side by side save the same corpus."""
+    code = (
+        "import sys; from pathlib import Path; from harness.store import files\n"
+        "path, letter = Path(sys.argv[1]), sys.argv[2]\n"
+        "sys.stdin.readline()\n"
+        "for n in range(15): files.write_atomic(path, letter * 300_000)\n"
+    )
+    path = tmp_path / "corpus.jsonl"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", code, str(path), letter], stdin=subprocess.PIPE) for letter in "ab"
+    ]
+    for writer in writers:
+        assert writer.stdin
+        writer.stdin.write(b"go\n")
+        writer.stdin.close()
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        if path.exists():
+            seen.add(path.read_text())
+    assert [writer.wait() for writer in writers] == [0, 0]
+    assert {*seen, path.read_text()} <= {"a" * 300_000, "b" * 300_000}
+    assert [found.name for found in tmp_path.iterdir()] == ["corpus.jsonl"]
+
+
+def test_an_appended_line_is_on_the_disk_when_the_call_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, sizes = tmp_path / "records.jsonl", []
+    monkeypatch.setattr(os, "fsync", lambda fd: sizes.append(os.fstat(fd).st_size))
+    files.append_line(path, "å")
+    files.append_line(path, "b")
+    assert sizes == [3, 5]
+
+
+def test_what_is_written_as_lines_is_read_as_records(tmp_path: Path) -> None:
+    queries = [Query(query_id=str(n), text="a\nb\u2028c") for n in range(3)]
+    files.write_jsonl(tmp_path / "new" / "sample.jsonl", queries)
+    assert lines_of(tmp_path / "new" / "sample.jsonl") == queries
+
+
+# Folders that cannot be written
+
+
+def test_a_results_folder_below_a_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "x.json", tmp_path / "file" / "deep" / "x.json"):
+        line = refusal(lambda path=path: files.write_atomic(path, "x"))  # type: ignore[misc]
+        assert line.endswith("choose another folder")
+    assert "cannot append to" in refusal(lambda: files.append_line(tmp_path / "file" / "x", "x"))
