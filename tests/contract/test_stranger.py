@@ -1,0 +1,84 @@
+"""A system that someone else wrote, installed beside the harness as they would install it."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.registry import system_names
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "tests" / "stranger"
+SMOKE = ROOT / "configs" / "bench" / "smoke.yaml"
+
+
+def run(work: Path, packages: Path, *command: str) -> "subprocess.CompletedProcess[str]":
+    """A command in `work`, with what lies in `packages` installed."""
+    ours = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "RAG_HARNESS_"))}
+    env = {**ours, "PYTHONPATH": str(packages), "RAG_HARNESS_CACHE": str(work / "cache")}
+    done = subprocess.run(
+        [sys.executable, *command], check=False, cwd=work, env=env, capture_output=True, text=True, timeout=500
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+    return done
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stranger's package, built from a copy of its folder and installed."""
+    work = tmp_path_factory.mktemp("stranger")
+    shutil.copytree(SOURCE, work / "source", ignore=shutil.ignore_patterns("__pycache__"))
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(work / "packages")]
+    if importlib.util.find_spec("pip"):
+        command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-cache-dir"]
+    else:
+        command = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--python", sys.executable]
+    subprocess.run([*command, *options, str(work / "source")], check=True, cwd=work)
+    return work / "packages"
+
+
+def test_it_is_not_there_unless_it_is_installed() -> None:
+    assert "stranger" not in system_names()
+
+
+def test_the_command_line_lists_it_with_its_parameters(packages: Path, tmp_path: Path) -> None:
+    listed = json.loads(run(tmp_path, packages, "-m", "harness.cli.main", "list", "systems", "--json").stdout)
+    rows = {row["name"]: row for row in listed}
+    assert {"naive", "stranger"} <= rows.keys()
+    assert rows["stranger"]["version"] == "1"
+    assert rows["stranger"]["index_params"] == {"min_letters": 3}
+    assert rows["stranger"]["answer_params"] == {"n_documents": 3}
+
+
+@pytest.mark.slow
+def test_it_keeps_the_whole_contract(packages: Path, tmp_path: Path) -> None:
+    options = ["-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'inner'}", f"--rootdir={ROOT}"]
+    only = [f"--config-file={ROOT / 'pyproject.toml'}", "-k", "[stranger"]
+    suite = str(ROOT / "tests" / "contract" / "test_every_system.py")
+    done = run(tmp_path, packages, "-m", "pytest", *options, *only, suite)
+    summary = done.stdout.strip().splitlines()[-1]
+    assert "skipped" not in summary
+    assert int(summary.split(" passed")[0]) >= 25
+
+
+@pytest.mark.slow
+def test_one_command_runs_it_to_the_end(packages: Path, tmp_path: Path) -> None:
+    command = ["run", "--system", "stranger", "-c", str(SMOKE), "--results", "out", "--records-only", "--json"]
+    (result,) = json.loads(run(tmp_path, packages, "-m", "harness.cli.main", *command).stdout)["runs"]
+    assert (result["status"], result["n_ok"], result["n_error"]) == ("done", 8, 0)
+    lines = (Path(result["path"]) / "records.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    assert [record["status"] for record in records] == ["ok"] * 8
+    assert all(record["cost"]["usage"]["generator"]["calls"] == 1 for record in records)
+    assert all(record["cost"]["stages_s"].keys() == {"retrieve"} for record in records)
+    assert (Path(result["path"]) / "done.json").exists()
+
+
+def test_building_it_left_nothing_in_the_repository(packages: Path) -> None:
+    left = [path.name for path in SOURCE.rglob("*") if "__pycache__" not in path.parts]
+    assert sorted(left) == ["__init__.py", "pyproject.toml", "rag_stranger"]

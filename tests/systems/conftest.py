@@ -1,0 +1,29 @@
+"""Real texts for the parts and systems, where the data files are."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.datasets import files, multihop_rag
+from harness.records import Document
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def articles() -> Iterator[tuple[Document, ...]]:
+    """MultiHop-RAG's 609 articles, from RAG_HARNESS_DATA, else ../shared/data beside the repository."""
+    named = os.environ.get(files.ENV)
+    folder = Path(named).expanduser() if named else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        why = (
+            f"no data files: {folder} is not there; point {files.ENV} at the folder that data/README.md describes"
+        )
+        if os.environ.get("CI") == "true":
+            pytest.fail(why)
+        pytest.skip(why)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(files.ENV, str(folder.resolve()))
+        yield multihop_rag.SPEC.load("default").documents
