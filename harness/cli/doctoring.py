@@ -21,7 +21,7 @@ from harness.models.providers import HTTP_PROVIDERS, resolve_generator
 from harness.models.weights import cache_dir, cached_path
 
 _EXTRAS = {
-    "rag": ("chromadb", "langchain_text_splitters", "onnxruntime", "openai", "tokenizers"),
+    "rag": ("chromadb", "onnxruntime", "openai", "tokenizers"),
     "local": ("xllamacpp",),
     "report": ("matplotlib", "scipy"),
     "hub": ("datasets", "huggingface_hub"),
