@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -51,7 +52,8 @@ def resolve_generator(config: GeneratorConfig) -> GeneratorConfig:
     if config.provider not in GENERATORS:
         raise ConfigError(f"unknown generator provider '{config.provider}'", nearest(config.provider, GENERATORS))
     if config.provider == "local":
-        name = config.model or DEFAULT_LOCAL_MODEL
+        own = config.options.get("path")
+        name = config.model or (Path(str(own)).name if own else DEFAULT_LOCAL_MODEL)
         if name not in QWEN_CODER and "path" not in config.options:
             raise ConfigError(
                 f"unknown local model '{name}'", f"{nearest(name, QWEN_CODER)} or set options.path to a GGUF file"
@@ -87,6 +89,8 @@ def _check_fake_options(config: ModelConfig, role: str) -> None:
 
 
 def _resolve_http(config: C, default_model: str | None, role: str) -> C:
+    if config.options:
+        raise ConfigError(f"provider '{config.provider}' takes no options", f"remove models.{role}.options")
     provider = HTTP_PROVIDERS[config.provider]
     model, base_url = config.model or default_model, config.base_url or provider.base_url
     if not model:

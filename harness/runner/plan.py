@@ -43,7 +43,8 @@ def plan_cells(config: BenchConfig) -> list[Cell]:
         load_evaluator(name)
     points = expand(config)
     _refuse_unknown_params(config)
-    return [_resolve(point) for point in points]
+    # The same cell named twice is one run.
+    return list({cell.run_id: cell for cell in map(_resolve, points)}.values())
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:

@@ -133,6 +133,8 @@ class Worker:
                     prediction = await system.answer(query)
                 if not isinstance(prediction, Prediction):
                     raise TypeError(f"the system returned {type(prediction).__name__}, not a Prediction")
+                # Text that no file can hold (half a surrogate pair) is this query's failure, not the run's end.
+                prediction.model_dump_json()
                 return prediction, None, "ok"
             except HarnessError:
                 raise

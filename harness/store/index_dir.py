@@ -33,6 +33,7 @@ class IndexDir:
     def begin(self) -> None:
         """Empty `store/`: what an interrupted build left there is not trusted."""
         with explained_io("prepare", self.store):
+            (self.path / "index.json").unlink(missing_ok=True)
             if self.store.exists():
                 shutil.rmtree(self.store)
             self.store.mkdir(parents=True)

@@ -139,10 +139,11 @@ def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:
 
 def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
     as_path = Path(name)
-    if (as_path / "manifest.json").exists():
+    if name and (as_path / "manifest.json").exists():
         return RunDir(as_path.resolve())
     fitting = [path for path in known if path.name == name]
-    fitting = fitting or [path for path in known if path.name.startswith(name) or path.name.endswith(name)]
+    if name and not fitting:
+        fitting = [path for path in known if path.name.startswith(name) or path.name.endswith(name)]
     if len(fitting) == 1:
         return RunDir(fitting[0])
     if fitting:

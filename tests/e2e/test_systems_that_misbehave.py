@@ -40,6 +40,7 @@ class Nasty:
             if self.deed == "raise": raise ValueError("a bug\\nin two lines")
             if self.deed == "sleep": await asyncio.sleep(3600)
             if self.deed == "block": time.sleep(3600)
+            if self.deed == "half_an_emoji": return Prediction(answer="\\ud83d")
             if self.deed == "not_a_prediction": return "an answer"
             if self.deed == "crash_once" and not os.path.exists("crashed"):
                 open("crashed", "w").close()
@@ -80,6 +81,7 @@ def failures(made: dict[str, Any]) -> list[RunRecord]:
         ("crash", "crash", "SIGABRT"),
         ("exit", "SystemExit", "4"),
         ("raise", "ValueError", "a bug in two lines"),
+        ("half_an_emoji", "PydanticSerializationError", "surrogates not allowed"),
         ("not_a_prediction", "TypeError", "returned str, not a Prediction"),
     ],
 )
