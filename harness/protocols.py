@@ -65,12 +65,25 @@ class Embedder(Protocol):
 class Runtime(Protocol):
     """What the harness hands to a system. Everything in it is metered."""
 
-    index_dir: Path
-    """The only folder a system writes to; empty when `index` is called."""
-    seed: int
-    chat: ChatModel | None
-    """None where the run has no generator: retrieve, and answer None."""
-    embedder: Embedder
+    @property
+    def index_dir(self) -> Path:
+        """The only folder a system writes to; empty when `index` is called, shared by processes that answer."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """For whatever is random."""
+        ...
+
+    @property
+    def chat(self) -> ChatModel | None:
+        """None where the run has no generator: retrieve, and answer None."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of the run."""
+        ...
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Time a part of the work under `name`: `with runtime.stage("retrieve"): ...`."""
@@ -91,11 +104,14 @@ class System(Protocol):
         ...
 
     async def answer(self, query: Query) -> Prediction:
-        """Answer one query; may be called concurrently. An exception becomes that query's record."""
+        """Answer one query; may be called concurrently, and cancelled at any await when its time is up.
+
+        An exception becomes that query's record.
+        """
         ...
 
     def close(self) -> None:
-        """Release everything; called once."""
+        """Release everything; called once, also where load() or index() failed or never came."""
         ...
 
 

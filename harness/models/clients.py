@@ -46,13 +46,16 @@ def open_client(role: str, config: ModelConfig, seam: Seam, base_url: str | None
         fix=known.fix if known else _LOCAL_FIX,
     )
     transport = MeteredTransport(seam, endpoint, _inner_transport(config))
-    return AsyncOpenAI(
+    client = AsyncOpenAI(
         api_key=api_key(config),
         base_url=url,
         max_retries=0,
         timeout=config.timeout_s,
         http_client=httpx2.AsyncClient(transport=transport, timeout=config.timeout_s),
     )
+    # The client imports these on first use, which would be charged to the first query.
+    _ = client.chat.completions, client.embeddings
+    return client
 
 
 def _inner_transport(config: ModelConfig) -> httpx2.AsyncBaseTransport:
