@@ -13,7 +13,7 @@ from typing import Literal
 from rich.console import Console
 from rich.markup import escape
 
-from harness.config import EmbedderConfig, GeneratorConfig
+from harness.config import GeneratorConfig, ModelConfig
 from harness.errors import EXIT_DONE, EXIT_USER, HarnessError
 from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER
 from harness.models.preflight import check_reachable
@@ -120,7 +120,7 @@ def _servers() -> Iterator[Finding]:
         yield Finding("openai key", "optional", f"{key} is not set", f"export {key}=... to use provider openai")
 
 
-def _server(name: str, config: GeneratorConfig | EmbedderConfig) -> Finding:
+def _server(name: str, config: ModelConfig) -> Finding:
     try:
         check_reachable("generator", config)
     except HarnessError as error:

@@ -55,20 +55,15 @@ class DatasetConfig(Section):
     """`full`: every document; `cited`: only those that the data set attaches to a sampled query (easier)."""
 
 
-class GeneratorConfig(Section):
-    """The model that writes answers."""
+class ModelConfig(Section):
+    """What any model role has in common."""
 
-    provider: str = "local"
-    """local, openai, ollama, vllm, openai-compatible (needs base_url), fake, or none (retrieval alone)."""
+    provider: str
     model: str | None = None
     """A name the provider knows; None: its default."""
     base_url: str | None = None
     api_key_env: str | None = None
     """The name of the environment variable that holds the key; the key itself never stands in a config."""
-    temperature: float = Field(0.0, ge=0)
-    max_tokens: int = Field(256, ge=1)
-    seed: int | None = 0
-    """Sent to the server where not None."""
     timeout_s: float = Field(600.0, gt=0)
     """One HTTP request."""
     max_retries: int = Field(6, ge=0)
@@ -76,7 +71,7 @@ class GeneratorConfig(Section):
     """Requests under way at once; halved at every 429, regained slowly."""
     requests_per_minute: float | None = Field(None, gt=0)
     options: dict[str, Any] = {}
-    """The provider's own: for local context_tokens, threads, path; for fake its script."""
+    """The provider's own: for local context_tokens, threads, path; for minilm threads; for fake its script."""
 
     @field_validator("base_url")
     @classmethod
@@ -89,30 +84,24 @@ class GeneratorConfig(Section):
         return check_variable(name)
 
 
-class EmbedderConfig(Section):
+class GeneratorConfig(ModelConfig):
+    """The model that writes answers."""
+
+    provider: str = "local"
+    """local, openai, ollama, vllm, openai-compatible (needs base_url), fake, or none (retrieval alone)."""
+    temperature: float = Field(0.0, ge=0)
+    max_tokens: int = Field(256, ge=1)
+    seed: int | None = 0
+    """Sent to the server where not None."""
+
+
+class EmbedderConfig(ModelConfig):
     """The model that turns texts into vectors."""
 
     provider: str = "minilm"
     """minilm (all-MiniLM-L6-v2, on this machine), sentence-transformers, openai, ollama, vllm, fake, ..."""
-    model: str | None = None
-    base_url: str | None = None
-    api_key_env: str | None = None
     batch_size: int = Field(32, ge=1)
-    timeout_s: float = Field(600.0, gt=0)
-    max_retries: int = Field(6, ge=0)
-    max_concurrency: int = Field(4, ge=1)
-    requests_per_minute: float | None = Field(None, gt=0)
-    options: dict[str, Any] = {}
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, url: str | None) -> str | None:
-        return check_url(url)
-
-    @field_validator("api_key_env")
-    @classmethod
-    def _name_of_a_variable(cls, name: str | None) -> str | None:
-        return check_variable(name)
+    """Texts in one request, and between two commits to the embedding cache."""
 
 
 class ModelsConfig(Section):

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import numpy as np
 
-from harness.config import EmbedderConfig, GeneratorConfig
+from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.errors import MissingDependency
 from harness.models.fake import FakeScript, FakeTransport
 from harness.models.limiter import AdaptiveLimiter
-from harness.models.providers import HTTP_PROVIDERS, ModelConfig, api_key
+from harness.models.providers import HTTP_PROVIDERS, api_key
 from harness.models.transport import Endpoint, MeteredTransport, Seam
 from harness.protocols import ChatModel, Message
 

@@ -3,8 +3,9 @@
 import socket
 from urllib.parse import urlsplit
 
+from harness.config import ModelConfig
 from harness.errors import ModelUnavailable
-from harness.models.providers import HTTP_PROVIDERS, ModelConfig, api_key
+from harness.models.providers import HTTP_PROVIDERS, api_key
 
 _CONNECT_TIMEOUT_S = 5.0
 

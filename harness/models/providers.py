@@ -7,12 +7,11 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from harness.config import EmbedderConfig, GeneratorConfig
+from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.config.load import explain
 from harness.errors import ConfigError, ModelUnavailable, nearest
 from harness.models.catalogue import DEFAULT_LOCAL_MODEL, QWEN_CODER
 
-ModelConfig = GeneratorConfig | EmbedderConfig
 C = TypeVar("C", GeneratorConfig, EmbedderConfig)
 
 
