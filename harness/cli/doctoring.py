@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
 from rich.markup import escape
 
+from harness.cli.consoles import open_console
 from harness.config import GeneratorConfig, ModelConfig
 from harness.errors import EXIT_DONE, EXIT_USER, HarnessError
 from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER
@@ -44,11 +44,13 @@ class Finding:
 def print_checkup(results: Path) -> int:
     """Print every finding; 2 if something that `make bench` needs is missing."""
     findings = [*_python(), *_packages(), *_weights(), *_data(), *_folders(results), *_servers()]
-    console = Console(highlight=False, soft_wrap=True)
+    console = open_console()
     for finding in findings:
         colour = {"ok": "green", "missing": "red", "optional": "yellow"}[finding.state]
         fix = f" -> {finding.fix}" if finding.fix else ""
-        console.print(f"[{colour}]{finding.state:<9}[/]" + escape(f"{finding.what}: {finding.detail}{fix}"))
+        console.print(
+            f"[{colour}]{finding.state:<9}[/]" + escape(f"{finding.what}: {finding.detail}{fix}"), soft_wrap=True
+        )
     return EXIT_USER if any(finding.state == "missing" for finding in findings) else EXIT_DONE
 
 

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable
 
-from rich.console import Console
 from rich.table import Table
 
+from harness.cli.consoles import open_console
 from harness.registry import (
     dataset_names,
     evaluator_names,
@@ -70,7 +70,7 @@ _LISTS: dict[str, Callable[[], Rows]] = {
 def print_list(kind: str, *, as_json: bool) -> None:
     """Print what of a kind is registered, as a table or as a JSON array of objects."""
     rows = _LISTS[kind]()
-    console = Console()
+    console = open_console()
     if as_json:
         console.print(json.dumps(rows, indent=2), markup=False, highlight=False, soft_wrap=True)
         return

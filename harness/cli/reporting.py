@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness.cli.consoles import open_console
 from harness.evaluators.base import evaluate_run
 from harness.identity import short_digest
 from harness.registry import load_evaluator
@@ -18,12 +19,12 @@ def evaluate_runs(names: Sequence[str], evaluators: str | None, results: Path) -
     for run in runs:
         wanted = evaluators.split(",") if evaluators else run.manifest().config["evaluators"]
         evaluate_run_dirs([run], [name.strip() for name in wanted])
-    render_terminal(runs, Console())
+    render_terminal(runs, open_console())
 
 
 def report_runs(names: Sequence[str], out: Path | None, results: Path) -> None:
     """Write and print the report of the named runs."""
-    print_report(find_runs(results, names), out, results, Console())
+    print_report(find_runs(results, names), out, results, open_console())
 
 
 def evaluate_run_dirs(runs: Sequence[RunDir], evaluators: Sequence[str]) -> None:

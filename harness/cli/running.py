@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from rich.console import Console
 from rich.table import Table
 
 from harness.analysis import load_prices
 from harness.analysis.prices import usage_usd
+from harness.cli.consoles import open_console
 from harness.cli.reporting import evaluate_run_dirs, print_report
 from harness.config import BenchConfig, load_config
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, RunInterrupted, explained_io
@@ -47,7 +47,7 @@ def build_config(
 def print_plan(config: BenchConfig, results: Path, *, as_json: bool) -> None:
     """Print each cell: run id, status, and whether its index is there."""
     rows = [_plan_row(cell, results) for cell in plan_cells(config)]
-    console = Console()
+    console = open_console()
     if as_json:
         console.print(json.dumps({"cells": rows}, indent=2), markup=False, highlight=False, soft_wrap=True)
         return
@@ -99,7 +99,7 @@ def run_all(config: BenchConfig, options: RunOptions) -> int:
     if not options.records_only:
         runs = [result.run for result in results]
         evaluate_run_dirs(runs, config.evaluators)
-        print_report(runs, options.out, options.results, Console(stderr=options.as_json, quiet=options.quiet))
+        print_report(runs, options.out, options.results, open_console(stderr=options.as_json, quiet=options.quiet))
     if options.as_json:
         sys.stdout.write(json.dumps({"runs": [_as_json(result) for result in results]}) + "\n")
     beyond = any(_is_beyond(result, config.runner.failure_tolerance) for result in results)

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from harness.cli.consoles import open_console
 from harness.errors import ConfigError, nearest
 from harness.records import Cost, Reference, RunRecord, Score
 from harness.report import render_terminal
@@ -17,7 +18,7 @@ def show_run(name: str, query_id: str | None, results: Path) -> None:
     """Print the run's table and its queries, or everything about one query."""
     run = find_runs(results, [name])[0]
     run.manifest()  # A run of a newer version is refused before anything of it is printed.
-    console = Console()
+    console = open_console()
     if query_id is None:
         _show_all(run, console)
     else:

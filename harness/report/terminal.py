@@ -13,7 +13,7 @@ from harness.store import RunDir
 WIDTH = 100
 _BESIDE = 60
 """What the columns other than the query types take at most, in characters."""
-_LONGEST_TYPE = 10
+_LONGEST_TYPE = 12
 
 
 def render_terminal(runs: Sequence[RunDir], console: Console) -> None:
