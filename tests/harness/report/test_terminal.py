@@ -47,7 +47,7 @@ def test_different_data_is_said_not_to_be_comparable(make_run: MakeRun) -> None:
 
 def test_more_types_than_fit_are_counted(make_run: MakeRun) -> None:
     text = shown(make_run(types={f"type number {n}": 1 for n in range(9)}, sessions=()))
-    assert "3 more query types in the report's files" in text
+    assert "4 more query types in the report's files" in text
 
 
 def test_types_that_do_not_fit_beside_the_rest_get_their_own_table(make_run: MakeRun) -> None:
