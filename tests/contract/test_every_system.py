@@ -40,6 +40,7 @@ from tests.contract.suite import (
     still_open,
 )
 
+pytestmark = pytest.mark.slow
 SMOKE = Path(__file__).resolve().parents[2] / "configs" / "bench" / "smoke.yaml"
 
 
@@ -112,7 +113,6 @@ def test_closing_releases_every_file_of_the_index(fresh: Findings) -> None:
     assert fresh.held == []
 
 
-@pytest.mark.slow
 def test_indexing_in_a_process_of_its_own_keeps_to_its_folder_too(
     system: str, indexed: Indexed, demo: Dataset, tmp_path: Path
 ) -> None:
@@ -125,7 +125,6 @@ def test_indexing_in_a_process_of_its_own_keeps_to_its_folder_too(
     assert findings.connections == findings.writes == findings.left_behind == findings.held == []
 
 
-@pytest.mark.slow
 def test_two_processes_may_answer_from_one_index_at_once(
     system: str, indexed: Indexed, fresh: Findings, demo: Dataset, tmp_path: Path
 ) -> None:
@@ -241,7 +240,6 @@ async def test_an_index_without_need_of_a_generator_is_built_without_one(
         assert (await built.index(demo.documents[:3])).documents == 3
 
 
-@pytest.mark.slow
 def test_a_failing_model_call_is_one_record_and_the_rest_goes_on(
     system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

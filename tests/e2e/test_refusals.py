@@ -11,6 +11,7 @@ from command_line import SMOKE, CommandLine
 
 from harness.store import RunDir
 
+pytestmark = pytest.mark.slow
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0 and not os.environ.get("CI"), reason="a small file system needs root to mount"
 )
@@ -87,7 +88,6 @@ def test_a_results_folder_that_cannot_be_written_is_named(cli: CommandLine) -> N
     assert "cannot write to" in line
 
 
-@pytest.mark.slow
 def test_a_run_of_a_newer_version_is_left_alone(cli: CommandLine) -> None:
     run = RunDir(Path(cli.run()["path"]))
     manifest = run.path / "manifest.json"
@@ -99,7 +99,6 @@ def test_a_run_of_a_newer_version_is_left_alone(cli: CommandLine) -> None:
     assert (run.path / "records.jsonl").read_bytes() == before
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     os.geteuid() != 0 and not os.environ.get("CI"), reason="a small file system needs root to mount"
 )
@@ -123,7 +122,6 @@ def test_a_full_disk_stops_the_run_in_one_line_and_it_resumes_when_there_is_room
         os.system(f"umount -l '{disk}'")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     os.geteuid() != 0 and not os.environ.get("CI"), reason="a small file system needs root to mount"
 )
