@@ -11,7 +11,7 @@ from types import FrameType
 
 from rich.table import Table
 
-from harness.analysis import load_prices
+from harness.analysis import Prices, load_prices
 from harness.analysis.prices import usage_usd
 from harness.cli.consoles import open_console
 from harness.cli.reporting import evaluate_run_dirs, print_report
@@ -85,12 +85,15 @@ def _plan_row(cell: Cell, results: Path) -> dict[str, object]:
 def run_all(config: BenchConfig, options: RunOptions) -> int:
     """Run every cell, evaluate, report; returns the exit code."""
     reporter = Reporter(quiet=options.quiet)
-    cells = plan_cells(config)
+    cells, prices = plan_cells(config), load_prices()
     with explained_io("write to", options.results):
         options.results.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        results = [_run_one(cell, number, len(cells), options, reporter) for number, cell in enumerate(cells, 1)]
+        results = [
+            _run_one(cell, f"{number}/{len(cells)}", options, reporter, prices)
+            for number, cell in enumerate(cells, 1)
+        ]
     except KeyboardInterrupt:
         raise RunInterrupted(f"interrupted; nothing answered is lost. To resume: {_same_command()}") from None
     for result in results:
@@ -106,10 +109,9 @@ def run_all(config: BenchConfig, options: RunOptions) -> int:
     return EXIT_TOLERANCE if beyond else EXIT_DONE
 
 
-def _run_one(cell: Cell, number: int, total: int, options: RunOptions, reporter: Reporter) -> CellResult:
-    prices = load_prices()
+def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, prices: Prices) -> CellResult:
     reporter.say(
-        f"[{number}/{total}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
+        f"[{place}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
         f"{len(cell.dataset.documents):,} documents, generator {cell.generator.model or 'none'}"
     )
     for note in cell.dataset.notes:

@@ -127,11 +127,9 @@ class Supervisor:
             if self._refusal.kind == "broken":
                 raise SystemBroken(self._refusal.what)
             raise HarnessError(self._refusal.what, self._refusal.fix)
-        if self._outcome.overdue:
+        if not self._outcome.completed:
             self._outcome.in_flight = list(self._started_at)
-        elif not self._outcome.completed:
-            self._outcome.in_flight = list(self._started_at)
-            self._outcome.death = _describe(code)
+            self._outcome.death = "" if self._outcome.overdue else _describe(code)
         return self._outcome
 
 
