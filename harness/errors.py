@@ -6,6 +6,7 @@ HarnessError              the user can fix it: one line (what and how), exit 2
 ├── DataError             a data directory or file that is missing, truncated or not what it says
 ├── StoreError            a run directory that is locked, damaged, newer, or not writable
 ├── ModelUnavailable      a provider, key, server or weight file that is not there
+├── ServiceUnavailable    another server that a system needs, such as a graph database, is not there or not fit
 └── MissingDependency     an optional package that this choice needs
 RunInterrupted            Ctrl-C or SIGTERM: exit 130, the run is resumable
 ```
@@ -49,6 +50,10 @@ class StoreError(HarnessError):
 
 class ModelUnavailable(HarnessError):
     """A provider, key, server or weight file that is not there; the run stops and stays resumable."""
+
+
+class ServiceUnavailable(HarnessError):
+    """Another server that a system needs, such as a graph database: down, refusing the password, too old."""
 
 
 class MissingDependency(HarnessError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.records import Document, IndexStats, Prediction, Query, Reference, RunRecord, Score
+from harness.records import Document, Evidence, IndexStats, Prediction, Query, Reference, RunRecord, Score
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,8 +85,17 @@ class Runtime(Protocol):
         """The embedder of the run."""
         ...
 
+    @property
+    def gold(self) -> Mapping[str, Sequence[Evidence]]:
+        """Reference evidence by query id, for a system whose spec says `sees_gold`; empty for every other."""
+        ...
+
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Time a part of the work under `name`: `with runtime.stage("retrieve"): ...`."""
+        ...
+
+    def progress(self, done: int, total: int, doing: str) -> None:
+        """Say how far index() is, such as (12, 56, "extracting"): the bar shows it, with ETA and cost."""
         ...
 
 
@@ -137,13 +146,22 @@ class SystemSpec:
     The two halves stand apart so that a change of answer_params reuses the index that index_params determine."""
     index_kind: str = ""
     """Two systems that name the same kind share stored indexes; empty: this system's own (name/version)."""
-    index_roles: frozenset[Role] = frozenset({"embedder"})
-    """Which models determine the index, and so its identity."""
+    index_roles: frozenset[Role] | Callable[[Any], frozenset[Role]] = frozenset({"embedder"})
+    """Which models determine the index, and so its identity; a function of index_params where they decide it."""
+    preflight: Callable[[Any, Any], None] | None = None
+    """preflight(index_params, answer_params) raises HarnessError where what they need is not there (a package, a
+    database server). Called before anything is fetched, started or paid; it must be quick and change nothing."""
+    sees_gold: bool = False
+    """Gets the reference evidence: a bracket around the systems, not one of them. Reports say so."""
 
     @property
     def stored_index_kind(self) -> str:
         """The kind under which indexes are stored and found again."""
         return self.index_kind or f"{self.name}/{self.version}"
+
+    def roles_of(self, index_params: Params) -> frozenset[Role]:
+        """The models that determine an index with these parameters."""
+        return self.index_roles(index_params) if callable(self.index_roles) else self.index_roles
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from harness.cli.consoles import open_console
 from harness.cli.reporting import evaluate_run_dirs, print_report
 from harness.config import BenchConfig, load_config
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, RunInterrupted, explained_io
-from harness.runner.execute import CellResult, run_cell
+from harness.runner.execute import CellResult, check_needs, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import IndexDir, RunDir
@@ -88,6 +88,10 @@ def run_all(config: BenchConfig, options: RunOptions) -> int:
     cells, prices = plan_cells(config), load_prices()
     with explained_io("write to", options.results):
         options.results.mkdir(parents=True, exist_ok=True)
+    for cell in cells:
+        # What only the last cell lacks must not show after hours of the first.
+        if not RunDir(options.results / cell.run_id).done():
+            check_needs(cell)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         results = [

@@ -50,8 +50,7 @@ def run_cell(
         if run.done() and not (retry_failed and _todo(cell, run, retry_failed=True)):
             return _result(run)
         run.reopen()
-        check_reachable("generator", cell.generator)
-        check_reachable("embedder", cell.embedder)
+        check_needs(cell)
         try:
             _fetch_weights(cell, reporter)
             with _model_server(cell, run) as server:
@@ -71,6 +70,14 @@ def run_cell(
             )
         )
         return result
+
+
+def check_needs(cell: Cell) -> None:
+    """Raise HarnessError where a server or package that the cell needs is not there; nothing is paid for."""
+    if cell.spec.preflight:
+        cell.spec.preflight(cell.index_params, cell.answer_params)
+    check_reachable("generator", cell.generator)
+    check_reachable("embedder", cell.embedder)
 
 
 def build_manifest(cell: Cell) -> Manifest:
@@ -167,7 +174,7 @@ class _Execution:
     def _build(self, index: IndexDir) -> IndexRecord:
         Corpora(self.results).save(self.cell.corpus_digest, self.cell.dataset.documents)
         with self.reporter.bar(f"{self.cell.spec.name}: index") as bar:
-            outcome = self._supervise("index", [], lambda event: _show_index(bar, event))
+            outcome = self._supervise("index", [], lambda event: self._show_index(bar, event))
         if outcome.indexed is None or outcome.indexed.stats is None or outcome.indexed.cost is None:
             raise SystemBroken(outcome.death or "the index ended without a result")
         return IndexRecord(
@@ -177,6 +184,11 @@ class _Execution:
             bytes_on_disk=index.bytes_on_disk(),
             built_by=self.run.run_id,
         )
+
+    def _show_index(self, bar: Bar, event: Event) -> None:
+        if event.kind == "progress":
+            usd = self.priced(event.usage) if event.usage else None
+            bar.update(event.done, event.total, f"{event.doing}, ${usd:.4f}" if usd else event.doing)
 
     def answer(self, todo: Sequence[Todo]) -> None:
         """Answer `todo`; a query that kills the system's process becomes a record, and the rest goes on."""
@@ -275,11 +287,6 @@ class _Tally:
     def _show(self) -> None:
         failed = f", {self._failed} failed" if self._failed else ""
         self._bar.update(self._done, self._expected, f"${self._usd:.4f}{failed}")
-
-
-def _show_index(bar: Bar, event: Event) -> None:
-    if event.kind == "progress":
-        bar.update(event.done, event.total, "embedding")
 
 
 def _now() -> str:

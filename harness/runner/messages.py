@@ -53,10 +53,11 @@ class Event(Message):
     status: RunStatus | None = None
     """finished."""
     usage: dict[str, Usage] = {}
-    """finished."""
+    """finished: the query's; progress: the index's so far."""
     done: int = 0
     total: int = 0
-    """progress: texts embedded, of all."""
+    doing: str = ""
+    """progress: so many of all, of what."""
     stats: IndexStats | None = None
     cost: Cost | None = None
     """indexed."""

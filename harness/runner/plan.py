@@ -66,6 +66,11 @@ def _resolve(config: BenchConfig) -> Cell:
     answer_params = _params(spec, "answer", config)
     generator = resolve_generator(config.models.generator)
     embedder = resolve_embedder(config.models.embedder)
+    if "generator" in spec.roles_of(index_params) and generator.provider == "none":
+        raise ConfigError(
+            f"'{spec.name}' builds its index with a generator, and models.generator.provider is none",
+            "choose a provider, or an index parameter that needs none (see its README)",
+        )
     dataset, corpus_digest = load_selected(config.dataset)
     models = {"generator": _generator_identity(generator), "embedder": _embedder_identity(embedder)}
     identity: dict[str, Any] = {
@@ -86,7 +91,7 @@ def _resolve(config: BenchConfig) -> Cell:
         "kind": spec.stored_index_kind,
         "corpus": corpus_digest,
         "params": identity["system"]["index"],
-        "models": {role: models[role] for role in sorted(spec.index_roles)},
+        "models": {role: models[role] for role in sorted(spec.roles_of(index_params))},
         "seed": config.seed,
     }
     return Cell(

@@ -12,9 +12,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -23,11 +23,11 @@ from harness.errors import HarnessError, StoreError
 from harness.models.clients import build_chat
 from harness.models.embedders import build_embedder
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.metering import Meter, metered, stage
+from harness.models.metering import Meter, current_meter, metered, stage
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder, System
-from harness.records import Cost, Failure, Prediction, Query, RunRecord, RunStatus
+from harness.records import Cost, Evidence, Failure, Prediction, Query, RunRecord, RunStatus
 from harness.registry import load_system
 from harness.runner.messages import Event, Job, Todo
 from harness.store import IndexDir, Journal, RunDir
@@ -46,10 +46,16 @@ class WorkerRuntime:
     seed: int
     chat: ChatModel | None
     embedder: Embedder
+    gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
+    tell: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Time a part of the work under `name`."""
         return stage(name)
+
+    def progress(self, done: int, total: int, doing: str) -> None:
+        """Say how far the index is."""
+        self.tell(done, total, doing)
 
 
 class Worker:
@@ -166,7 +172,11 @@ class Worker:
                 index_dir=self._index_dir.store,
                 seed=job.seed,
                 chat=build_chat(job.generator, seam, job.local_url),
-                embedder=build_embedder(job.embedder, seam, cache, self._embedded),
+                embedder=build_embedder(
+                    job.embedder, seam, cache, lambda done, total: self._progress(done, total, "embedding")
+                ),
+                gold=self._gold() if spec.sees_gold else {},
+                tell=self._progress,
             ),
         )
         try:
@@ -176,10 +186,14 @@ class Worker:
             cache.close()
             journal.close()
 
-    def _embedded(self, done: int, total: int) -> None:
+    def _gold(self) -> dict[str, Sequence[Evidence]]:
+        return {row.query.query_id: row.reference.evidence for row in self._run.sample()}
+
+    def _progress(self, done: int, total: int, doing: str) -> None:
         if time.monotonic() - self._told_at > _PROGRESS_INTERVAL_S or done == total:
             self._told_at = time.monotonic()
-            self._tell(Event(kind="progress", done=done, total=total))
+            usage = current_meter().usage
+            self._tell(Event(kind="progress", done=done, total=total, doing=doing, usage=usage))
 
     def _tell(self, event: Event) -> None:
         self._events.write(event.model_dump_json().encode() + b"\n")

@@ -234,7 +234,8 @@ async def test_a_document_of_a_megabyte_is_survived(system: str, tmp_path: Path)
 async def test_an_index_without_need_of_a_generator_is_built_without_one(
     system: str, tmp_path: Path, demo: Dataset
 ) -> None:
-    if "generator" in load_system(system).index_roles:
+    spec = load_system(system)
+    if "generator" in spec.roles_of(spec.index_params()):
         pytest.skip(f"{system} indexes with the generator")
     with opened(system, tmp_path, NONE) as built, metered(Meter("index")):
         assert (await built.index(demo.documents[:3])).documents == 3

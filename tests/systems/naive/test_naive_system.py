@@ -1,18 +1,17 @@
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from runtimes import BareRuntime, Chat, Embedder
 
-from harness import protocols
 from harness.models.fake import bag_of_words
-from harness.protocols import ChatModel, Message, Params
+from harness.protocols import Params
 from harness.records import Context, Document, Query
 from systems.naive.system import SPEC, AnswerParams, NaiveSystem
 from systems.parts.answering import generate_answer
@@ -20,7 +19,7 @@ from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.prompts import answer_messages
 
 if TYPE_CHECKING:
-    from harness.protocols import Vectors
+    pass
 
 README = Path(__file__).resolve().parents[3] / "systems" / "naive" / "README.md"
 CORPUS = [
@@ -37,57 +36,6 @@ CORPUS = [
 INDEX = ChunkParams(chunk_size=120, chunk_overlap=20)
 
 
-class Embedder:
-    """The fake's bag of words, and a note of what was asked."""
-
-    def __init__(self) -> None:
-        self.documents: list[str] = []
-        self.queries: list[str] = []
-
-    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
-        self.documents += texts
-        return np.array([bag_of_words(text) for text in texts], dtype=np.float32)
-
-    async def embed_query(self, text: str) -> "Vectors":
-        self.queries.append(text)
-        return np.array(bag_of_words(text), dtype=np.float32)
-
-
-class Chat:
-    """Answers ` reply\n` and keeps the prompts."""
-
-    def __init__(self) -> None:
-        self.prompts: list[list[Message]] = []
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        json_schema: Mapping[str, Any] | None = None,
-    ) -> str:
-        assert max_tokens is None
-        assert json_schema is None
-        self.prompts.append(list(messages))
-        return " reply\n"
-
-
-@dataclass
-class Harness:
-    """See `harness.protocols.Runtime`."""
-
-    index_dir: Path
-    chat: ChatModel | None
-    embedder: protocols.Embedder
-    seed: int = 0
-    stages: list[str] = field(default_factory=list)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        self.stages.append(name)
-        yield
-
-
 @pytest.fixture
 def chat() -> Chat:
     return Chat()
@@ -99,12 +47,12 @@ def embedder() -> Embedder:
 
 
 @pytest.fixture
-def bare(tmp_path: Path, chat: Chat, embedder: Embedder) -> Harness:
-    return Harness(tmp_path, chat, embedder)
+def bare(tmp_path: Path, chat: Chat, embedder: Embedder) -> BareRuntime:
+    return BareRuntime(tmp_path, chat, embedder)
 
 
 @pytest.fixture
-async def runtime(bare: Harness) -> Harness:
+async def runtime(bare: BareRuntime) -> BareRuntime:
     """With CORPUS indexed in it."""
     system = NaiveSystem(INDEX, AnswerParams(), bare)
     await system.index(CORPUS)
@@ -113,7 +61,7 @@ async def runtime(bare: Harness) -> Harness:
 
 
 @contextmanager
-def loaded(runtime: Harness, **answer: Any) -> Iterator[NaiveSystem]:
+def loaded(runtime: BareRuntime, **answer: Any) -> Iterator[NaiveSystem]:
     system = NaiveSystem(INDEX, AnswerParams.model_validate(answer), runtime)
     asyncio.run(system.load())
     yield system
@@ -124,7 +72,7 @@ def query(text: str) -> Query:
     return Query(query_id="q", text=text)
 
 
-def test_the_index_counts_documents_and_chunks_and_notes_empty_ones(bare: Harness) -> None:
+def test_the_index_counts_documents_and_chunks_and_notes_empty_ones(bare: BareRuntime) -> None:
     system = NaiveSystem(INDEX, AnswerParams(), bare)
     empty = [Document(doc_id="e1", text=""), Document(doc_id="e2", text=" \n")]
     stats = asyncio.run(system.index([*CORPUS, *empty]))
@@ -135,12 +83,12 @@ def test_the_index_counts_documents_and_chunks_and_notes_empty_ones(bare: Harnes
     assert bare.stages == ["chunk", "embed", "store"]
 
 
-def test_the_text_alone_is_embedded_each_chunk_once(runtime: Harness, embedder: Embedder) -> None:
+def test_the_text_alone_is_embedded_each_chunk_once(runtime: BareRuntime, embedder: Embedder) -> None:
     assert embedder.documents == [chunk.text for chunk in iter_chunks(CORPUS, INDEX)]
     assert embedder.queries == []
 
 
-def test_the_contexts_are_the_k_chunks_that_brute_force_finds(runtime: Harness) -> None:
+def test_the_contexts_are_the_k_chunks_that_brute_force_finds(runtime: BareRuntime) -> None:
     text = "Which animal lives in the pine wood of chapter 3?"
     chunks = list(iter_chunks(CORPUS, INDEX))
     vectors = np.array([bag_of_words(chunk.text) for chunk in chunks], dtype=np.float32)
@@ -158,14 +106,16 @@ def test_the_contexts_are_the_k_chunks_that_brute_force_finds(runtime: Harness) 
     assert contexts[0].doc_ids == ("d3",)
 
 
-def test_the_generator_sees_title_source_and_date_before_each_passage(runtime: Harness, chat: Chat) -> None:
+def test_the_generator_sees_title_source_and_date_before_each_passage(runtime: BareRuntime, chat: Chat) -> None:
     with loaded(runtime, top_k=2) as system:
         prediction = asyncio.run(system.answer(query("Where does the otter live?")))
     assert prediction.contexts[0].text.startswith("On the otter | The Zoo Post | 2031-03-14\nThe otter of")
     assert chat.prompts == [answer_messages("Where does the otter live?", prediction.contexts, "short")]
 
 
-def test_one_query_is_one_embedding_and_one_generation(runtime: Harness, chat: Chat, embedder: Embedder) -> None:
+def test_one_query_is_one_embedding_and_one_generation(
+    runtime: BareRuntime, chat: Chat, embedder: Embedder
+) -> None:
     runtime.stages.clear()
     with loaded(runtime) as system:
         prediction = asyncio.run(system.answer(query("Where?")))
@@ -176,13 +126,13 @@ def test_one_query_is_one_embedding_and_one_generation(runtime: Harness, chat: C
     assert runtime.stages == ["embed_query", "retrieve", "generate"]
 
 
-def test_the_style_reaches_the_prompt(runtime: Harness, chat: Chat) -> None:
+def test_the_style_reaches_the_prompt(runtime: BareRuntime, chat: Chat) -> None:
     with loaded(runtime, style="sentence") as system:
         contexts = asyncio.run(system.answer(query("Where?"))).contexts
     assert chat.prompts[0] == answer_messages("Where?", contexts, "sentence")
 
 
-def test_without_a_generator_the_answer_is_none_and_the_contexts_are_there(runtime: Harness) -> None:
+def test_without_a_generator_the_answer_is_none_and_the_contexts_are_there(runtime: BareRuntime) -> None:
     runtime.chat = None
     runtime.stages.clear()
     with loaded(runtime) as system:
@@ -192,7 +142,7 @@ def test_without_a_generator_the_answer_is_none_and_the_contexts_are_there(runti
     assert "generate" not in runtime.stages
 
 
-async def test_a_generation_without_a_generator_gives_none(bare: Harness) -> None:
+async def test_a_generation_without_a_generator_gives_none(bare: BareRuntime) -> None:
     contexts = [Context(text="a passage", doc_ids=("d",))]
     assert await generate_answer(bare, query("Where?"), contexts, "short") == "reply"
     bare.chat = None
@@ -200,7 +150,7 @@ async def test_a_generation_without_a_generator_gives_none(bare: Harness) -> Non
     assert bare.stages == ["generate"]
 
 
-def test_an_answer_before_load_is_refused(bare: Harness) -> None:
+def test_an_answer_before_load_is_refused(bare: BareRuntime) -> None:
     system = NaiveSystem(INDEX, AnswerParams(), bare)
     with pytest.raises(RuntimeError, match="before load"):
         asyncio.run(system.answer(query("Where?")))
@@ -216,7 +166,7 @@ def test_parameters_that_cannot_be_are_refused(bad: dict[str, object]) -> None:
 
 
 def test_only_the_embedder_and_the_chunks_determine_the_index() -> None:
-    assert SPEC.index_roles == {"embedder"}
+    assert SPEC.roles_of(INDEX) == {"embedder"}
     assert SPEC.stored_index_kind == "passages/1"
     assert set(SPEC.index_params.model_fields) == {"chunk_size", "chunk_overlap"}
 

@@ -1,0 +1,77 @@
+"""The nouns of a knowledge graph: what an extractor finds in a chunk, and the graph that the chunks add up to."""
+
+from dataclasses import dataclass
+
+from systems.parts.chunking import Chunk
+
+
+@dataclass(frozen=True)
+class FoundEntity:
+    """An entity as a text names it."""
+
+    name: str
+    kind: str = ""
+    """Such as Person or Organisation; empty where the extractor does not say."""
+
+
+@dataclass(frozen=True)
+class FoundTriplet:
+    """A statement of a text: (head)-[relation]->(tail), in the text's or the model's words."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+@dataclass(frozen=True)
+class ChunkGraph:
+    """What was found in one chunk; a failure says why nothing was, and is never silently an empty graph."""
+
+    entities: tuple[FoundEntity, ...] = ()
+    triplets: tuple[FoundTriplet, ...] = ()
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A node: every spelling that normalises to `entity_id`."""
+
+    entity_id: str
+    """The normalised name: `systems.parts.extraction.normalise.entity_id`."""
+    name: str
+    """The spelling met most often, the first one among equals."""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """An edge, and the chunks that state it."""
+
+    head_id: str
+    relation: str
+    """Normalised: `WORKS_FOR`."""
+    tail_id: str
+    chunk_ids: tuple[str, ...]
+    """In corpus order, each once, never empty."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A chunk names an entity."""
+
+    chunk_id: str
+    entity_id: str
+
+
+@dataclass(frozen=True)
+class KnowledgeGraph:
+    """Everything a graph store holds; lists are in a fixed order, so that the same chunks give the same graph."""
+
+    chunks: tuple[Chunk, ...]
+    entities: tuple[Entity, ...]
+    """By entity_id, ascending."""
+    relations: tuple[Relation, ...]
+    """By (head_id, relation, tail_id), ascending; each such triple once."""
+    mentions: tuple[Mention, ...]
+    """By (chunk_id, entity_id), ascending; each pair once."""
+    failed_chunks: int = 0

@@ -1,0 +1,1 @@
+"""Where a knowledge graph is kept: Ladybug in the process, Neo4j on a server, one contract."""

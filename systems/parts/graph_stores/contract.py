@@ -1,0 +1,88 @@
+"""What a graph store keeps and finds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from harness.records import Context
+from systems.parts.graph import KnowledgeGraph
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+
+@dataclass(frozen=True)
+class GraphSize:
+    """What a stored index holds."""
+
+    documents: int
+    chunks: int
+    entities: int
+    relations: int
+    mentions: int
+
+
+@dataclass(frozen=True)
+class EntityHit:
+    """An entity that full-text search found."""
+
+    entity_id: str
+    name: str
+    kind: str
+    score: float
+    """The search's own (BM25 in both stores): comparable within one answer only."""
+    degree: int
+    """Relations it takes part in."""
+
+
+@dataclass(frozen=True)
+class StoredTriplet:
+    """An edge as it comes back."""
+
+    head: str
+    """Names, not ids."""
+    relation: str
+    tail: str
+    head_id: str
+    tail_id: str
+    chunk_ids: tuple[str, ...]
+    doc_ids: tuple[str, ...]
+    """Of the chunks that state it, in the same order, each once."""
+
+
+class GraphStore(Protocol):
+    """One index's graph. `write` once, then in any process: find. Calls may overlap and may be cancelled.
+
+    Every list comes in a fixed order: the same store gives the same answer twice, in any process.
+    """
+
+    async def write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+        """Keep the graph, in place of what an interrupted build left; vectors[i] (unit rows) is chunks[i]'s."""
+        ...
+
+    async def find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
+        """Entities whose names share words with `phrase`, best first, equal scores by entity_id.
+
+        Any text is a phrase: search syntax in it is text, and one without a word finds nothing.
+        """
+        ...
+
+    async def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
+        """Every relation that starts or ends at one of them, by (head_id, relation, tail_id), each once."""
+        ...
+
+    async def nearest_chunks(self, vector: "Vectors", k: int) -> list[Context]:
+        """The k passages nearest by cosine, best first, equal scores in corpus order, as `PassageIndex.search`."""
+        ...
+
+    async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
+        """These passages, in the order asked for, without score."""
+        ...
+
+    async def size(self) -> GraphSize:
+        """What is stored."""
+        ...
+
+    def close(self) -> None:
+        """Release files and connections; may be called twice."""
+        ...

@@ -1,0 +1,92 @@
+"""A `Runtime` for tests of one system: no seam, no process, everything it was asked is kept."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import protocols
+from harness.models.fake import bag_of_words
+from harness.protocols import ChatModel, Message
+from harness.records import Evidence
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+
+class Embedder:
+    """The fake's bag of words, and a note of what was asked."""
+
+    def __init__(self) -> None:
+        self.documents: list[str] = []
+        self.queries: list[str] = []
+
+    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+        self.documents += texts
+        return np.array([bag_of_words(text) for text in texts], dtype=np.float32)
+
+    async def embed_query(self, text: str) -> "Vectors":
+        self.queries.append(text)
+        return np.array(bag_of_words(text), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One call of the model."""
+
+    messages: list[Message]
+    max_tokens: int | None
+    json_schema: Mapping[str, Any] | None
+
+    @property
+    def text(self) -> str:
+        """Every message, joined."""
+        return "\n".join(message.content for message in self.messages)
+
+
+class Chat:
+    """Answers what `reply` makes of each call (text, or raises), and keeps the calls."""
+
+    def __init__(self, reply: Callable[[Asked], str] = lambda _: " reply\n") -> None:
+        self.calls: list[Asked] = []
+        self._reply = reply
+
+    @property
+    def prompts(self) -> list[list[Message]]:
+        """The messages of every call."""
+        return [call.messages for call in self.calls]
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        json_schema: Mapping[str, Any] | None = None,
+    ) -> str:
+        asked = Asked(list(messages), max_tokens, json_schema)
+        self.calls.append(asked)
+        return self._reply(asked)
+
+
+@dataclass
+class BareRuntime:
+    """See `harness.protocols.Runtime`."""
+
+    index_dir: Path
+    chat: ChatModel | None = field(default_factory=Chat)
+    embedder: protocols.Embedder = field(default_factory=Embedder)
+    seed: int = 0
+    gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
+    stages: list[str] = field(default_factory=list)
+    told: list[tuple[int, int, str]] = field(default_factory=list)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        self.stages.append(name)
+        yield
+
+    def progress(self, done: int, total: int, doing: str) -> None:
+        self.told.append((done, total, doing))
