@@ -124,7 +124,11 @@ class Cost(Record):
     cached_texts: int = 0
     """Texts whose vectors came from the content cache: wall_s is then not that of a first build."""
     replayed_calls: int = 0
-    """Calls answered from the journal of an earlier, interrupted attempt: timing is then not a latency."""
+    """Calls answered from the journal of an earlier attempt or build: timing is then not a latency."""
+    replayed_from: dict[str, dict[str, Usage]] = {}
+    """What the replayed calls used, by the run that paid for them, then by model role. Part of `usage`."""
+    cached_from: dict[str, int] = {}
+    """`cached_texts` by the run that computed their vectors; empty name: not known."""
 
     @property
     def latency_s(self) -> float:

@@ -12,9 +12,10 @@ Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs a
   cache, took no time: all n_failed.
 
 Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, earlier attempts included;
-`index_*`, what the index took, whoever paid for it (its seconds are unknown if calls were replayed or vectors came
-from the cache); `<phase>_<quantity>_mean` and `_max` for each column of resources.csv (n = samples; no interval,
-since neighbouring samples are alike).
+`index_*`, what the index took, whoever paid for it (`index_wall_s` is unknown if calls were replayed or vectors
+came from the cache; `index_spent_s` is what the build took with their help); `index_shared_*`, the part of it that
+another run than the builder had paid for; `<phase>_<quantity>_mean` and `_max` for each column of resources.csv
+(n = samples; no interval, since neighbouring samples are alike).
 """
 
 from collections.abc import Iterable, Mapping
@@ -85,7 +86,12 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
     counted = index.stats.model_dump(exclude={"notes"}, exclude_none=True)
     values: Measured = {**counted, "bytes": index.bytes_on_disk, **_tokens(cost, has_generator=False)}
     values["embedded_texts"], values["cached_texts"] = cost.embedded_texts, cost.cached_texts
-    values["wall_s"] = cost.wall_s if live else None
+    values["spent_s"], values["wall_s"] = cost.wall_s, cost.wall_s if live else None
+    shared = [
+        usage for run, roles in cost.replayed_from.items() if run != index.built_by for usage in roles.values()
+    ]
+    values.update(_counts("shared_", sum(shared, Usage())))
+    values["shared_texts"] = sum(number for run, number in cost.cached_from.items() if run != index.built_by)
     values["throttled_s"] = cost.throttled_s if live else None
     if cost.cpu_s is not None:
         values["cpu_s"] = cost.cpu_s if live else None

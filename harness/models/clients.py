@@ -88,7 +88,8 @@ class OpenAIChat:
         if self._config.seed is not None:
             request["seed"] = self._config.seed
         if json_schema is not None:
-            schema = {"name": "reply", "schema": dict(json_schema), "strict": True}
+            wanted = _without_lengths(json_schema) if self._config.provider == "openai" else dict(json_schema)
+            schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
         reply = await _unwrapped(self._client.chat.completions.create(**request))
         choices = getattr(reply, "choices", None) or [None]
@@ -128,6 +129,15 @@ def unit_rows(vectors: "Vectors") -> "Vectors":
         raise ValueError("the embedder returned a vector of zeros, NaN or infinity")
     unit: Vectors = (vectors / lengths).astype(np.float32)
     return unit
+
+
+def _without_lengths(schema: Any) -> Any:
+    """The schema without bounds on strings, which OpenAI's strict mode refuses (its list of supported keywords)."""
+    if isinstance(schema, Mapping):
+        return {
+            key: _without_lengths(value) for key, value in schema.items() if key not in {"minLength", "maxLength"}
+        }
+    return [_without_lengths(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def _well_formed(text: str) -> str:

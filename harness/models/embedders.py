@@ -54,7 +54,7 @@ class CachedEmbedder:
             return np.zeros((0, 0), dtype=np.float32)
         meter, missing = current_meter(), self._cache.missing(texts)
         # A text that stands twice in a first build comes from no cache.
-        meter.cached_texts += len(set(texts)) - len(missing)
+        meter.cached_from.update(self._cache.payers(texts).values())
         # Texts of like length together: padding is work for nothing.
         missing.sort(key=len)
         done = len(texts) - len(missing)

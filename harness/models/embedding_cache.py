@@ -3,7 +3,7 @@
 import hashlib
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 class EmbeddingCache:
     """One SQLite file for all models; several processes may use it at once."""
 
-    def __init__(self, path: Path, model: str) -> None:
+    def __init__(self, path: Path, model: str, payer: str = "") -> None:
         self._model = model
         """Whatever determines the vectors: provider, model, and where it matters the server."""
+        self._payer = payer
+        """The run that computes what is added."""
         self._path = path
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,44 +31,56 @@ class EmbeddingCache:
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS embeddings"
-                " (model TEXT, text_digest BLOB, vector BLOB, PRIMARY KEY (model, text_digest)) WITHOUT ROWID"
+                " (model TEXT, text_digest BLOB, vector BLOB, paid_by TEXT NOT NULL DEFAULT '',"
+                " PRIMARY KEY (model, text_digest)) WITHOUT ROWID"
             )
+            if "paid_by" not in {row[1] for row in self._db.execute("PRAGMA table_info(embeddings)")}:
+                # A cache from before the payer was noted; another process may be adding the column too.
+                with suppress(sqlite3.OperationalError):
+                    self._db.execute("ALTER TABLE embeddings ADD COLUMN paid_by TEXT NOT NULL DEFAULT ''")
+
+    def payers(self, texts: Sequence[str]) -> dict[str, str]:
+        """Each distinct text that is kept, and the run that computed its vector (empty: not known)."""
+        found = ((text, self._find(text)) for text in dict.fromkeys(texts))
+        return {text: row[1] for text, row in found if row}
 
     def missing(self, texts: Sequence[str]) -> list[str]:
         """The distinct texts that are not kept yet, in order."""
-        return [text for text in dict.fromkeys(texts) if self._find(text) is None]
+        kept = self.payers(texts)
+        return [text for text in dict.fromkeys(texts) if text not in kept]
 
     def add(self, texts: Sequence[str], vectors: "Vectors") -> None:
         """Keep vectors[i] for texts[i]; committed when this returns."""
         rows = [
-            (self._model, _digest(text), np.asarray(vector, dtype="<f4").tobytes())
+            (self._model, _digest(text), np.asarray(vector, dtype="<f4").tobytes(), self._payer)
             for text, vector in zip(texts, vectors, strict=True)
         ]
         with self._explained():
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT OR IGNORE INTO embeddings VALUES (?,?,?)", rows)
+            self._db.executemany("INSERT OR IGNORE INTO embeddings VALUES (?,?,?,?)", rows)
             self._db.execute("COMMIT")
 
     def get(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), d); a text that is not kept raises KeyError."""
         rows = []
         for text in texts:
-            vector = self._find(text)
-            if vector is None:
+            found = self._find(text)
+            if found is None:
                 raise KeyError(text[:80])
-            rows.append(np.frombuffer(vector, dtype="<f4"))
+            rows.append(np.frombuffer(found[0], dtype="<f4"))
         return np.stack(rows).astype(np.float32, copy=False)
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
-    def _find(self, text: str) -> bytes | None:
+    def _find(self, text: str) -> tuple[bytes, str] | None:
         with self._explained():
-            row = self._db.execute(
-                "SELECT vector FROM embeddings WHERE model=? AND text_digest=?", (self._model, _digest(text))
+            row: tuple[bytes, str] | None = self._db.execute(
+                "SELECT vector, paid_by FROM embeddings WHERE model=? AND text_digest=?",
+                (self._model, _digest(text)),
             ).fetchone()
-        return row[0] if row else None
+        return row
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -18,6 +18,8 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field
 
+from harness.models.fake_json import example_of
+
 EMBEDDING_DIM = 64
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -28,7 +30,7 @@ class FakeScript(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reply: str | None = None
-    """The answer to everything; None: a word of the prompt, chosen by its hash."""
+    """The answer to everything; None: a word of the prompt, chosen by its hash, or JSON where a schema asks."""
     replies: dict[str, str] = {}
     """Regular expression -> reply; the first that is found in the prompt wins."""
     latency_s: float = Field(0.0, ge=0)
@@ -83,7 +85,7 @@ class FakeModel:
         return Reply(200, json.dumps(payload).encode())
 
     def _chat(self, request: Mapping[str, Any], text: str) -> dict[str, Any]:
-        answer = self._answer(text)
+        answer = self._answer(text, request)
         prompt_tokens, completion_tokens = len(_WORD.findall(text)), len(_WORD.findall(answer))
         message = {"role": "assistant", "content": answer}
         return {
@@ -99,12 +101,14 @@ class FakeModel:
             },
         }
 
-    def _answer(self, text: str) -> str:
+    def _answer(self, text: str, request: Mapping[str, Any]) -> str:
         for pattern, reply in self.script.replies.items():
             if re.search(pattern, text):
                 return reply
         if self.script.reply is not None:
             return self.script.reply
+        if schema := ((request.get("response_format") or {}).get("json_schema") or {}).get("schema"):
+            return json.dumps(example_of(schema, text))
         words: list[str] = re.findall(r"[A-Z][a-z]+", text) or ["Yes"]
         return words[_number(text) % len(words)]
 

@@ -17,9 +17,11 @@ class Meter:
         self.scope = scope
         """`index`, or `answer/<query_id>/<repeat>/<attempt>`: the journal's scope."""
         self.usage: dict[str, Usage] = {}
-        self.replayed_calls = 0
+        self.replayed_from: dict[str, dict[str, Usage]] = {}
+        """What replayed calls used, by the run that paid, then by role."""
         self.embedded_texts = 0
-        self.cached_texts = 0
+        self.cached_from: Counter[str] = Counter()
+        """Texts whose vectors were there, by the run that computed them."""
         self.stages_s: defaultdict[str, float] = defaultdict(float)
         self._occurrences: Counter[tuple[str, str]] = Counter()
         self._given_back: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
@@ -37,10 +39,22 @@ class Meter:
         """The call failed: the next one with this request takes its place, as it will find it on resume."""
         heapq.heappush(self._given_back[(role, request_digest)], occurrence)
 
-    def add_call(self, role: str, usage: Usage, *, replayed: bool) -> None:
-        """Count one answered call. A replayed one counts too: the query needed it, whoever paid."""
+    def add_call(self, role: str, usage: Usage, *, paid_by: str | None = None) -> None:
+        """Count one answered call. A replayed one, `paid_by` an earlier run, counts too: the query needed it."""
         self.usage[role] = self.usage.get(role, Usage()) + usage
-        self.replayed_calls += replayed
+        if paid_by is not None:
+            from_run = self.replayed_from.setdefault(paid_by, {})
+            from_run[role] = from_run.get(role, Usage()) + usage
+
+    @property
+    def replayed_calls(self) -> int:
+        """Calls that the journal answered."""
+        return sum(usage.calls for roles in self.replayed_from.values() for usage in roles.values())
+
+    @property
+    def cached_texts(self) -> int:
+        """Texts whose vectors were there."""
+        return self.cached_from.total()
 
     def add_throttled(self, start_s: float, end_s: float) -> None:
         """Note that a call waited for a limit or a retry from start_s to end_s (time.monotonic)."""

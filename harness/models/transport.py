@@ -9,7 +9,7 @@ import json
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -34,6 +34,9 @@ class Seam:
     """What every call of one worker process shares."""
 
     journal: Journal
+    servers: Mapping[str, str] = field(default_factory=dict)
+    """Role -> what its server is (provider, URL, weights), where the journal is shared by runs that may differ in
+    it: the same request to another server is another call."""
     fatal: HarnessError | None = None
     """Set when no further query can succeed. A system may swallow the exception; the runner looks here."""
     backoff: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - jitter, no secret
@@ -72,11 +75,13 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         meter = current_meter()
         body = await request.aread()
         parsed = _parse_request(body)
-        request_digest = digest([request.url.path.rsplit("/", 1)[-1], parsed])
         role = self._endpoint.role
+        asked = [request.url.path.rsplit("/", 1)[-1], parsed]
+        server = self._seam.servers.get(role)
+        request_digest = digest([*asked, server] if server else asked)
         key = CallKey(meter.scope, role, request_digest, meter.next_occurrence(role, request_digest))
         if stored := self._seam.journal.find(key):
-            meter.add_call(role, stored.usage, replayed=True)
+            meter.add_call(role, stored.usage, paid_by=stored.paid_by)
             return _response(200, stored.response, request)
         started_at, start = datetime.now(UTC).isoformat(), time.monotonic()
         answered = False
@@ -95,7 +100,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             )
             if answered:
                 self._seam.journal.add(key, call)
-            meter.add_call(role, usage, replayed=False)
+            meter.add_call(role, usage)
         return _response(response.status_code, content, request)
 
     async def aclose(self) -> None:

@@ -261,6 +261,7 @@ class _Execution:
             index_params=cell.index_params.model_dump(mode="json"),
             answer_params=cell.answer_params.model_dump(mode="json"),
             seed=cell.config.seed,
+            servers=cell.servers,
             limits=cell.config.limits,
             todo=tuple(todo),
         )

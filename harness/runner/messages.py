@@ -40,6 +40,8 @@ class Job(Message):
     index_params: dict[str, object]
     answer_params: dict[str, object]
     seed: int
+    servers: dict[str, str] = {}
+    """Role -> digest of what serves it: keeps calls apart in the journal that indexes share."""
     limits: LimitsConfig
     todo: tuple[Todo, ...] = ()
 

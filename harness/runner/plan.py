@@ -36,6 +36,16 @@ class Cell:
     run_id: str
     index_id: str
 
+    @property
+    def servers(self) -> dict[str, str]:
+        """Role -> digest of what serves it; how it decodes stands in each request."""
+        decoding = {"temperature", "max_tokens", "seed"}
+        models: dict[str, dict[str, Any]] = self.identity["models"]
+        return {
+            role: digest({key: value for key, value in model.items() if key not in decoding})
+            for role, model in models.items()
+        }
+
 
 def plan_cells(config: BenchConfig) -> list[Cell]:
     """Every cell of the config, in order; any mistake in any of them raises before the first one runs."""

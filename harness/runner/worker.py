@@ -79,7 +79,8 @@ class Worker:
     async def _index(self) -> None:
         corpus = list(Corpora(Path(self._job.results)).iter_documents(self._job.corpus_digest))
         self._index_dir.begin()
-        with self._system(self._index_dir.journal_path) as (system, seam), metered(Meter("index")) as meter:
+        journal = Journal(self._index_dir.journal_path, payer=self._job.run_id, shared=True)
+        with self._system(Seam(journal, self._job.servers)) as (system, seam), metered(Meter("index")) as meter:
             start, cpu = time.monotonic(), time.process_time()
             try:
                 stats = await system.index(corpus)
@@ -94,7 +95,7 @@ class Worker:
 
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
-        with self._system(self._run.journal_path) as (system, seam):
+        with self._system(Seam(Journal(self._run.journal_path, payer=self._job.run_id))) as (system, seam):
             with metered(Meter("load")):
                 await system.load()
             waiting = iter(self._job.todo)
@@ -159,12 +160,10 @@ class Worker:
         return message
 
     @contextmanager
-    def _system(self, journal_path: Path) -> Iterator[tuple[System, Seam]]:
+    def _system(self, seam: Seam) -> Iterator[tuple[System, Seam]]:
         job, spec = self._job, load_system(self._job.system)
-        journal = Journal(journal_path)
-        seam = Seam(journal)
         cache_key = f"{job.embedder.provider}/{job.embedder.model}/{job.embedder.base_url or ''}"
-        cache = EmbeddingCache(cache_dir() / "embeddings.sqlite", cache_key)
+        cache = EmbeddingCache(cache_dir() / "embeddings.sqlite", cache_key, payer=job.run_id)
         system = spec.build(
             spec.index_params.model_validate(job.index_params),
             spec.answer_params.model_validate(job.answer_params),
@@ -184,7 +183,7 @@ class Worker:
         finally:
             system.close()
             cache.close()
-            journal.close()
+            seam.journal.close()
 
     def _gold(self) -> dict[str, Sequence[Evidence]]:
         return {row.query.query_id: row.reference.evidence for row in self._run.sample()}
@@ -212,7 +211,9 @@ def _cost(meter: Meter, wall_s: float, cpu_s: float | None) -> Cost:
         peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
         embedded_texts=meter.embedded_texts,
         cached_texts=meter.cached_texts,
+        cached_from=dict(meter.cached_from),
         replayed_calls=meter.replayed_calls,
+        replayed_from=meter.replayed_from,
     )
 
 

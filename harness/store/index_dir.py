@@ -18,8 +18,9 @@ class IndexDir:
         self.index_id = index_id
         self.store = self.path / "store"
         """What the system wrote; its only folder."""
-        self.journal_path = self.path / "calls.sqlite"
-        """The journal of the build: a killed build replays it and pays nothing twice."""
+        self.journal_path = self.path.parent / "calls.sqlite"
+        """The journal that all indexes share: a killed build replays its calls, and so does another index that
+        asks the same of the same model, such as a graph in another store. Nothing is paid twice."""
 
     def exclusive(self, *, wait_s: float = 10.0) -> AbstractContextManager[int]:
         """Be the only builder."""

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS calls (
   scope TEXT NOT NULL, role TEXT NOT NULL, request_digest TEXT NOT NULL, occurrence INTEGER NOT NULL,
   model TEXT NOT NULL, request BLOB NOT NULL, response BLOB NOT NULL,
   input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL,
-  metered INTEGER NOT NULL, wall_s REAL NOT NULL, started_at TEXT NOT NULL,
+  metered INTEGER NOT NULL, wall_s REAL NOT NULL, started_at TEXT NOT NULL, paid_by TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (scope, role, request_digest, occurrence)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS faults (
@@ -45,31 +45,42 @@ class StoredCall:
     usage: Usage
     wall_s: float
     started_at: str
+    paid_by: str = ""
+    """The run that made the call; `Journal.add` fills it in."""
 
 
 class Journal:
-    """Append-only; a committed call survives kill -9. Used by one process at a time."""
+    """Append-only; a committed call survives kill -9.
 
-    def __init__(self, path: Path) -> None:
+    A run's is used by one process at a time. The one that all indexes share (`shared`) is used by many: two that
+    make the same call at once both pay, and the first answer is kept.
+    """
+
+    def __init__(self, path: Path, *, payer: str = "", shared: bool = False) -> None:
         self._path = path
+        self._payer = payer
+        self._insert = "INSERT OR IGNORE" if shared else "INSERT"
         with _explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=60)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.executescript(_SCHEMA)
+            if "paid_by" not in {row[1] for row in self._db.execute("PRAGMA table_info(calls)")}:
+                # A journal from before calls were shared.
+                self._db.execute("ALTER TABLE calls ADD COLUMN paid_by TEXT NOT NULL DEFAULT ''")
 
     def find(self, key: CallKey) -> StoredCall | None:
         """The call if it was answered before."""
         with _explained(self._path):
             row = self._db.execute(
                 "SELECT model, request, response, input_tokens, output_tokens, cached_tokens, metered, wall_s,"
-                " started_at FROM calls WHERE scope=? AND role=? AND request_digest=? AND occurrence=?",
+                " started_at, paid_by FROM calls WHERE scope=? AND role=? AND request_digest=? AND occurrence=?",
                 (key.scope, key.role, key.request_digest, key.occurrence),
             ).fetchone()
             if row is None:
                 return None
-            model, request, response, tokens_in, tokens_out, cached, metered, wall_s, started_at = row
+            model, request, response, tokens_in, tokens_out, cached, metered, wall_s, started_at, payer = row
             request, response = zlib.decompress(request), zlib.decompress(response)
         usage = Usage(
             calls=1,
@@ -78,19 +89,19 @@ class Journal:
             cached_tokens=cached,
             unmetered_calls=int(not metered),
         )
-        return StoredCall(model, request, response, usage, wall_s, started_at)
+        return StoredCall(model, request, response, usage, wall_s, started_at, payer)
 
     def add(self, key: CallKey, call: StoredCall) -> None:
-        """Keep an answered call; the same key twice is a bug and raises."""
+        """Keep an answered call, paid by this journal's payer; the same key twice is a bug and raises."""
         usage = call.usage
         with _explained(self._path):
             self._db.execute(
-                "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                f"{self._insert} INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 (
                     *(key.scope, key.role, key.request_digest, key.occurrence, call.model),
                     *(zlib.compress(call.request), zlib.compress(call.response)),
                     *(usage.input_tokens, usage.output_tokens, usage.cached_tokens),
-                    *(int(not usage.unmetered_calls), call.wall_s, call.started_at),
+                    *(int(not usage.unmetered_calls), call.wall_s, call.started_at, self._payer),
                 ),
             )
 

@@ -30,6 +30,8 @@ class ChunkGraph:
     entities: tuple[FoundEntity, ...] = ()
     triplets: tuple[FoundTriplet, ...] = ()
     failure: str = ""
+    asked_again: bool = False
+    """The model's first reply was no graph, and it was asked once more."""
 
 
 @dataclass(frozen=True)

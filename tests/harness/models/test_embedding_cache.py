@@ -1,5 +1,7 @@
 """The same text and model, the same vector, computed once; also for several processes at a time."""
 
+import hashlib
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,6 +41,29 @@ def test_what_was_added_comes_back_to_the_bit_in_the_order_asked(cache: Embeddin
 def test_only_the_distinct_texts_that_are_not_kept_are_missing(cache: EmbeddingCache) -> None:
     cache.add(["b"], rows(1.0))
     assert cache.missing(["c", "b", "a", "c", "b"]) == ["c", "a"]
+
+
+def test_each_vector_says_which_run_computed_it(cache: EmbeddingCache, path: Path) -> None:
+    cache.add(["a"], rows(1.0))
+    with closing(EmbeddingCache(path, "minilm", payer="demo--kg--1")) as other:
+        other.add(["a", "b"], rows(1.0, 2.0))
+    assert cache.payers(["c", "b", "a", "b"]) == {"b": "demo--kg--1", "a": ""}
+
+
+def test_a_cache_from_before_the_payer_was_noted_is_used_on(path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(
+            "CREATE TABLE embeddings (model TEXT, text_digest BLOB, vector BLOB, PRIMARY KEY (model, text_digest))"
+            " WITHOUT ROWID"
+        )
+        digest = hashlib.sha256(b"old").digest()
+        db.execute("INSERT INTO embeddings VALUES ('minilm', ?, ?)", (digest, rows(3.0)[0].tobytes()))
+        db.commit()
+    with closing(EmbeddingCache(path, "minilm", payer="new")) as cache:
+        cache.add(["young"], rows(4.0))
+        np.testing.assert_array_equal(cache.get(["old", "young"]), rows(3.0, 4.0))
+        assert cache.payers(["old", "young"]) == {"old": "", "young": "new"}
 
 
 def test_a_text_that_is_not_kept_is_a_key_error(cache: EmbeddingCache) -> None:
@@ -115,7 +140,7 @@ from harness.models.embedding_cache import EmbeddingCache
 cache = EmbeddingCache(Path(sys.argv[1]), "minilm")
 cache.add(["kept"], np.ones((1, 2), dtype=np.float32))
 cache._db.execute("BEGIN IMMEDIATE")
-cache._db.execute("INSERT INTO embeddings VALUES ('minilm', x'00', x'00')")
+cache._db.execute("INSERT INTO embeddings VALUES ('minilm', x'00', x'00', '')")
 os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9

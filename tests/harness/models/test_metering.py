@@ -58,14 +58,15 @@ def test_a_scope_ends_with_its_block_also_after_an_exception() -> None:
 
 def test_usage_is_kept_apart_by_role_and_a_replayed_call_counts_too() -> None:
     meter = Meter("index")
-    meter.add_call("generator", Usage(calls=1, input_tokens=3), replayed=False)
-    meter.add_call("generator", Usage(calls=1, input_tokens=4), replayed=True)
-    meter.add_call("embedder", Usage(calls=1, input_tokens=5), replayed=False)
+    meter.add_call("generator", Usage(calls=1, input_tokens=3))
+    meter.add_call("generator", Usage(calls=1, input_tokens=4), paid_by="an earlier run")
+    meter.add_call("embedder", Usage(calls=1, input_tokens=5))
     assert meter.usage == {
         "generator": Usage(calls=2, input_tokens=7),
         "embedder": Usage(calls=1, input_tokens=5),
     }
     assert meter.replayed_calls == 1
+    assert meter.replayed_from == {"an earlier run": {"generator": Usage(calls=1, input_tokens=4)}}
 
 
 def test_the_same_request_is_numbered_within_its_scope_and_role() -> None:

@@ -61,8 +61,33 @@ def faults(tmp_path: Path) -> list[tuple[Any, ...]]:
         return db.execute("SELECT scope, role, reason, waited_s FROM faults").fetchall()
 
 
+NAME = {"type": "string", "maxLength": 60}
+
+
 def files_holding(folder: Path, secret: str) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+
+
+# What is sent
+
+
+async def test_lengths_in_a_schema_are_kept_from_openai_which_refuses_them(
+    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    schema = {"type": "object", "properties": {"names": {"type": "array", "maxItems": 3, "items": NAME}}}
+    for provider, sent in (("openai", {"type": "string"}), ("openai-compatible", NAME)):
+        bodies: list[bytes] = []
+
+        def respond(path: str, body: bytes, bodies: list[bytes] = bodies) -> Reply:
+            bodies.append(body)
+            return Reply(200, json.dumps({"choices": [{"message": {"content": "{}"}}]}).encode())
+
+        chat = connect(serve(respond=respond).base_url, provider=provider, api_key_env="OPENAI_API_KEY")
+        with metered(Meter(f"answer/{provider}/0/1")):
+            await chat.complete(ask("Who?"), json_schema=schema)
+        asked = json.loads(bodies[0])["response_format"]["json_schema"]["schema"]
+        assert asked["properties"]["names"] == {"type": "array", "maxItems": 3, "items": sent}
 
 
 # Counting
@@ -123,6 +148,20 @@ async def test_a_call_outside_any_scope_never_reaches_the_server(serve: Serve, c
 
 
 # The journal
+
+
+async def test_in_a_shared_journal_the_same_request_to_another_server_is_another_call(
+    serve: Serve, connect: Connect, open_seam: OpenSeam
+) -> None:
+    server = serve()
+    for weights, calls in (("7b", 1), ("70b", 2), ("7b", 2)):
+        seam = open_seam()
+        seam.servers = {GENERATOR: weights, "embedder": "of no matter"}
+        with metered(Meter("index")) as meter:
+            await connect(server.base_url, seam).complete(ask("Who was Ada?"))
+        assert server.model.served["calls"] == calls
+    assert meter.replayed_calls == 1
+    assert meter.replayed_from == {"": meter.usage}
 
 
 async def test_a_resumed_run_is_answered_from_the_journal_without_any_server(

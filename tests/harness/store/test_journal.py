@@ -103,6 +103,38 @@ def test_the_same_call_twice_is_a_bug_and_the_first_one_stays(journal: Journal) 
     assert found.response == b"first"
 
 
+def test_a_call_says_which_run_paid_for_it(path: Path) -> None:
+    with closing(Journal(path, payer="demo--kg--1")) as journal:
+        journal.add(KEY, stored())
+    with closing(Journal(path, payer="demo--kg--2")) as other:
+        found = other.find(KEY)
+    assert found is not None
+    assert found.paid_by == "demo--kg--1"
+
+
+def test_of_two_builds_that_make_the_same_call_at_once_the_first_answer_is_kept(path: Path) -> None:
+    with (
+        closing(Journal(path, payer="a", shared=True)) as one,
+        closing(Journal(path, payer="b", shared=True)) as other,
+    ):
+        one.add(KEY, stored(response=b"first"))
+        other.add(KEY, stored(response=b"second"))
+        found = other.find(KEY)
+    assert found is not None
+    assert (found.response, found.paid_by) == (b"first", "a")
+
+
+def test_a_journal_from_before_the_payer_was_noted_is_used_on(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        journal.add(KEY, stored(response=b"old"))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE calls DROP COLUMN paid_by")
+    with closing(Journal(path, payer="new")) as journal:
+        found = journal.find(KEY)
+    assert found is not None
+    assert (found.response, found.paid_by) == (b"old", "")
+
+
 def test_usage_is_summed_by_role(journal: Journal, path: Path) -> None:
     for n in range(3):
         journal.add(CallKey("index", "embedder", str(n), 0), stored(usage=Usage(calls=1, input_tokens=5)))

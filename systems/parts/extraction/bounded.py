@@ -1,0 +1,122 @@
+"""Triplets by one schema-constrained call a chunk, with bounded lists: for small local models.
+
+A free list of nodes and edges lets a small model run on until its token limit, and everything is lost; at most
+`MAX_TRIPLETS` short triplets cannot.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from harness.errors import HarnessError
+from harness.protocols import ChatModel, Message
+from systems.parts.chunking import Chunk
+from systems.parts.concurrency import map_bounded
+from systems.parts.graph import ChunkGraph, FoundTriplet
+from systems.parts.structured import Question, Unreadable, ask_json
+from systems.parts.vector_index import heading
+
+MAX_TRIPLETS = 10
+_MAX_NAME, _MAX_RELATION = 60, 40
+# Ten triplets at their longest, as tokens, with room for their brackets.
+_MAX_TOKENS = 700
+_CONCURRENCY = 8
+"""Calls under way at once, at most; the limiter of the model role may allow fewer."""
+
+_TASK = (
+    f"List up to {MAX_TRIPLETS} facts that the text states, the most important first, as triplets: "
+    "head (who or what it is about), relation (a verb or short phrase), tail (who, what, where or when). "
+    "Head and tail are names as the text writes them: people, organisations, places, products, events, dates, "
+    "amounts. Never he, she, it or they. State nothing that the text does not say."
+)
+_FORMAT = 'Reply with JSON only: {"triplets": [{"head": "...", "relation": "...", "tail": "..."}]}'
+
+
+def _string(length: int) -> dict[str, Any]:
+    return {"type": "string", "maxLength": length}
+
+
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "triplets": {
+            "type": "array",
+            "maxItems": MAX_TRIPLETS,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "head": _string(_MAX_NAME),
+                    "relation": _string(_MAX_RELATION),
+                    "tail": _string(_MAX_NAME),
+                },
+                "required": ["head", "relation", "tail"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["triplets"],
+    "additionalProperties": False,
+}
+
+
+class BoundedExtractor:
+    """See `systems.parts.extraction.contract.Extractor`."""
+
+    def __init__(self, chat: ChatModel, progress: Callable[[int, int], None]) -> None:
+        self._chat = chat
+        self._progress = progress
+
+    async def extract(self, chunks: Sequence[Chunk]) -> list[ChunkGraph]:
+        """One call for each chunk, a second where the first reply cannot be read."""
+        done = 0
+
+        async def one(chunk: Chunk) -> ChunkGraph:
+            nonlocal done
+            found = await self._extract(chunk)
+            done += 1
+            self._progress(done, len(chunks))
+            return found
+
+        return await map_bounded(one, chunks, _CONCURRENCY)
+
+    async def _extract(self, chunk: Chunk) -> ChunkGraph:
+        try:
+            answered = await ask_json(self._chat, Question(_messages(chunk), _SCHEMA, _read, _MAX_TOKENS))
+        except HarnessError:
+            raise
+        except Unreadable as error:
+            return ChunkGraph(failure=str(error), asked_again=True)
+        except Exception as error:
+            # This call's alone (a refused prompt, a server error that outlived its retries): the others go on.
+            return ChunkGraph(failure=f"{type(error).__name__}: {str(error)[:200]}")
+        return ChunkGraph(triplets=answered.value, asked_again=answered.asked_again)
+
+
+def _messages(chunk: Chunk) -> list[Message]:
+    head = heading(chunk)
+    text = f"{head}\n{chunk.text.strip()}" if head else chunk.text.strip()
+    return [
+        Message("system", f"You read texts and list the facts they state.\n{_TASK}\n{_FORMAT}"),
+        Message("user", f"Text:\n\n{text}\n\n{_TASK}\n{_FORMAT}"),
+    ]
+
+
+def _read(reply: Mapping[str, Any]) -> tuple[FoundTriplet, ...]:
+    """Every well-formed triplet; a server that does not hold the model to the schema may send others too."""
+    listed = reply.get("triplets")
+    if not isinstance(listed, list):
+        raise ValueError("no list of triplets")
+    found = [_triplet(item) for item in listed[:MAX_TRIPLETS]]
+    triplets = tuple(dict.fromkeys(triplet for triplet in found if triplet))
+    if listed and not triplets:
+        raise ValueError("none of its triplets has a head, a relation and a tail")
+    return triplets
+
+
+def _triplet(item: object) -> FoundTriplet | None:
+    if not isinstance(item, dict):
+        return None
+    words = [item.get(key) for key in ("head", "relation", "tail")]
+    if not all(isinstance(word, str) and word.strip() for word in words):
+        return None
+    head, relation, tail = (str(word).strip() for word in words)
+    return FoundTriplet(head[:_MAX_NAME], relation[:_MAX_RELATION], tail[:_MAX_NAME])

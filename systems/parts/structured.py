@@ -1,0 +1,71 @@
+"""Asking a model for JSON, and what becomes of a reply that is none."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from harness.protocols import ChatModel, Message
+
+T = TypeVar("T")
+
+_REMINDER = "Your last reply could not be read. Reply with the JSON object alone, and keep it short."
+
+
+class Unreadable(Exception):
+    """Two replies in a row were not what was asked for; the message says why the second was not."""
+
+
+@dataclass(frozen=True)
+class Question(Generic[T]):
+    """What is asked, and how the reply is read."""
+
+    messages: Sequence[Message]
+    schema: Mapping[str, Any]
+    """JSON Schema of an object. Servers that know schemas hold the model to it; others only read the prompt."""
+    read: Callable[[Mapping[str, Any]], T]
+    """From the reply's JSON object to its meaning; raises ValueError where it has none."""
+    max_tokens: int
+
+
+@dataclass(frozen=True)
+class Answered(Generic[T]):
+    """A reply that could be read."""
+
+    value: T
+    asked_again: bool
+
+
+async def ask_json(chat: ChatModel, question: Question[T]) -> Answered[T]:
+    """Ask; where the reply cannot be read, once more with a reminder, which makes it another request.
+
+    Raises Unreadable after the second, and whatever the model's client raises.
+    """
+    try:
+        return Answered(await _ask(chat, question, question.messages), asked_again=False)
+    except ValueError:
+        *before, last = question.messages
+        reminded = last._replace(content=f"{last.content}\n\n{_REMINDER}")
+    try:
+        return Answered(await _ask(chat, question, [*before, reminded]), asked_again=True)
+    except ValueError as error:
+        raise Unreadable(f"the model's reply is not what was asked for: {error}") from error
+
+
+async def _ask(chat: ChatModel, question: Question[T], messages: Sequence[Message]) -> T:
+    reply = await chat.complete(messages, max_tokens=question.max_tokens, json_schema=question.schema)
+    return question.read(parse_object(reply))
+
+
+def parse_object(reply: str) -> dict[str, Any]:
+    """The JSON object in a reply, also between a code fence or a sentence around it; ValueError without one."""
+    start, end = reply.find("{"), reply.rfind("}")
+    if start < 0:
+        raise ValueError(f"no JSON object in {reply[:60]!r}")
+    try:
+        parsed = json.loads(reply[start : end + 1] if end > start else reply[start:])
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"broken JSON ({str(error)[:80]}), perhaps cut off at max_tokens") from error
+    if not isinstance(parsed, dict):
+        raise ValueError("the JSON is not an object")
+    return parsed
