@@ -1,11 +1,11 @@
 """Passages in a persistent Chroma collection, by cosine."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.records import Context, Span
+from harness.records import Context, Document, Span
 from systems.parts.chunking import Chunk
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class PassageIndex:
                 ids=[chunk.chunk_id for chunk in batch],
                 embeddings=vectors[start : start + _ADD_BATCH],
                 documents=[chunk.text for chunk in batch],
-                metadatas=[_metadata(chunk) for chunk in batch],
+                metadatas=[passage_metadata(chunk) for chunk in batch],
             )
         return cls(client, collection)
 
@@ -55,16 +55,17 @@ class PassageIndex:
 
     async def search(self, vector: "Vectors", k: int) -> list[Context]:
         """The k nearest passages, best first; equal scores in corpus order. Fewer where there are fewer."""
-        return await asyncio.to_thread(self._search, vector, k)
+        return await asyncio.to_thread(self.search_here, vector, k)
 
-    def _search(self, vector: "Vectors", k: int) -> list[Context]:
+    def search_here(self, vector: "Vectors", k: int) -> list[Context]:
+        """`search` in the caller's own thread."""
         wanted = k + 1
         rows = self._nearest(vector, wanted)
         # Of equal scores at the cut Chroma keeps any: ask on, until the ones that come first are among them.
         while len(rows) == wanted and rows[-1][0] == rows[k - 1][0]:
             wanted *= 2
             rows = self._nearest(vector, wanted)
-        return [_context(text, metadata, 1.0 - distance) for distance, _, text, metadata in rows[:k]]
+        return [passage(text, metadata, 1.0 - distance) for distance, _, text, metadata in rows[:k]]
 
     def _nearest(self, vector: "Vectors", n: int) -> list[_Row]:
         found = self._collection.query(
@@ -85,7 +86,8 @@ def _client(folder: Path) -> Any:
     return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
 
 
-def _metadata(chunk: Chunk) -> dict[str, str | int]:
+def passage_metadata(chunk: Chunk) -> dict[str, str | int]:
+    """What is stored beside a chunk's text."""
     return {
         "doc_id": chunk.span.doc_id,
         "start": chunk.span.start,
@@ -95,13 +97,21 @@ def _metadata(chunk: Chunk) -> dict[str, str | int]:
 
 
 def heading(chunk: Chunk) -> str:
-    """Title, source and date of a chunk's document on one line, as far as the corpus has them."""
-    document = chunk.document
+    """The heading of a chunk's document."""
+    return document_heading(chunk.document)
+
+
+def document_heading(document: Document) -> str:
+    """Title, source and date of a document on one line, as far as the corpus has them."""
     parts = [document.title, document.metadata.get("source", ""), document.metadata.get("published_at", "")[:10]]
     return " | ".join(" ".join(part.split()) for part in parts if part)
 
 
-def _context(text: str, metadata: dict[str, Any], score: float) -> Context:
+def passage(text: str, metadata: Mapping[str, Any], score: float | None = None) -> Context:
+    """A stored passage as a context: its heading, if it has one, on a line of its own before the text.
+
+    `metadata` holds doc_id, start, end and heading, as `passage_metadata` gives them.
+    """
     doc_id = str(metadata["doc_id"])
     span = Span(doc_id=doc_id, start=int(metadata["start"]), end=int(metadata["end"]))
     head = str(metadata["heading"])

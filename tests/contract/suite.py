@@ -30,8 +30,8 @@ from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.transport import Seam
 from harness.protocols import System
-from harness.records import Context, Document, IndexStats, Prediction, Query
-from harness.registry import load_system
+from harness.records import Context, Document, Evidence, IndexStats, Prediction, Query
+from harness.registry import load_dataset_spec, load_system
 from harness.runner.worker import WorkerRuntime
 from harness.store import Journal
 
@@ -54,6 +54,7 @@ def opened(name: str, folder: Path, generator: GeneratorConfig = FAKE) -> Iterat
         seed=SEED,
         chat=build_chat(resolve_generator(generator), seam),
         embedder=build_embedder(resolve_embedder(EmbedderConfig(provider="fake")), seam, cache),
+        gold=_demo_gold() if spec.sees_gold else {},
     )
     system = spec.build(spec.index_params.model_validate({}), spec.answer_params.model_validate({}), runtime)
     try:
@@ -62,6 +63,11 @@ def opened(name: str, folder: Path, generator: GeneratorConfig = FAKE) -> Iterat
         system.close()
         cache.close()
         journal.close()
+
+
+def _demo_gold() -> dict[str, Sequence[Evidence]]:
+    rows = load_dataset_spec("demo").load("default").rows
+    return {row.query.query_id: row.reference.evidence for row in rows}
 
 
 async def build_index(name: str, folder: Path, documents: Sequence[Document]) -> IndexStats:

@@ -94,6 +94,11 @@ def test_every_context_comes_from_where_it_says_in_rank_order(fresh: Findings, d
             check_prediction(prediction, demo.documents)
 
 
+def test_what_the_generator_saw_is_in_the_record(system: str, fresh: Findings) -> None:
+    seen = [bool(prediction.contexts) for prediction in fresh.passes["first"]]
+    assert any(seen) == (system != "closed-book")
+
+
 def test_without_a_generator_it_retrieves_and_answers_none(fresh: Findings, demo: Dataset) -> None:
     retrieved, first = fresh.passes["retrieved"], fresh.passes["first"]
     assert [prediction.answer for prediction in retrieved] == [None] * len(demo.queries)

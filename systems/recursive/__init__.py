@@ -1,0 +1,1 @@
+"""Recursive RAG: see README.md in this folder."""

@@ -1,0 +1,122 @@
+"""Recursive RAG: retrieve, ask what is still missing, retrieve with that too, and so on; then generate once."""
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from harness.protocols import ChatModel, Params, Runtime, SystemSpec
+from harness.records import Context, Document, IndexStats, Prediction, Query, Span, Step
+from systems.parts.answering import generate_answer
+from systems.parts.chunking import ChunkParams
+from systems.parts.passages import INDEX_KIND, Passages
+from systems.parts.prompts import AnswerStyle
+from systems.recursive.prompts import read_questions, reply_schema, reply_tokens, sub_question_messages
+
+
+class AnswerParams(Params):
+    """What a change of may reuse the index."""
+
+    rounds: int = Field(5, ge=1, le=20)
+    """Retrievals for a query, at most; 1 is naive RAG with k_per_round passages."""
+    k_per_round: int = Field(7, ge=1, le=100)
+    """Passages that one round retrieves, found before or not. Not `top_k`, which would set naive's too."""
+    max_questions: int = Field(3, ge=1, le=10)
+    """Sub-questions that extend the query in one round, at most."""
+    style: AnswerStyle = "short"
+    """`short`: a word or name, as the thesis asks; `sentence`: for data sets with free-text references."""
+
+
+class RecursiveSystem:
+    """See `harness.protocols.System`."""
+
+    def __init__(self, index: ChunkParams, answer: AnswerParams, runtime: Runtime) -> None:
+        self._index_params = index
+        self._params = answer
+        self._runtime = runtime
+        self._passages = Passages(runtime)
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Chunk, embed and store."""
+        return await self._passages.build(corpus, self._index_params)
+
+    async def load(self) -> None:
+        """Open the stored passages."""
+        self._passages.open()
+
+    async def answer(self, query: Query) -> Prediction:
+        """Retrieve round by round, then generate once from everything that was found."""
+        found = _Found()
+        reason = await self._search(query.text, found)
+        answer = await generate_answer(self._runtime, query, found.contexts, self._params.style)
+        trace = (*found.rounds, Step(name="stop", content=reason))
+        return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace)
+
+    async def _search(self, question: str, found: "_Found") -> str:
+        """Fill `found`; why the search ended."""
+        sub_questions: list[str] = []
+        while True:
+            text = "\n".join([question, *sub_questions])
+            if not found.add(sub_questions, await self._passages.search(text, self._params.k_per_round)):
+                return "no new passage"
+            if len(found.rounds) == self._params.rounds:
+                return "rounds used up"
+            if self._runtime.chat is None:
+                return "no generator to ask"
+            reply = await self._ask(self._runtime.chat, question, found.contexts)
+            asked = read_questions(reply, self._params.max_questions)
+            if not asked:
+                return "nothing missing" if asked is not None else f"no question in the reply: {reply[:200]!r}"
+            sub_questions = asked
+
+    async def _ask(self, chat: ChatModel, question: str, contexts: Sequence[Context]) -> str:
+        limit = self._params.max_questions
+        with self._runtime.stage("ask"):
+            return await chat.complete(
+                sub_question_messages(question, contexts, limit),
+                max_tokens=reply_tokens(limit),
+                json_schema=reply_schema(limit),
+            )
+
+    def close(self) -> None:
+        """Release the store."""
+        self._passages.close()
+
+
+class _Found:
+    """What the rounds of one query have found so far."""
+
+    def __init__(self) -> None:
+        self._contexts: dict[Span | None, Context] = {}
+        self.rounds: list[Step] = []
+
+    @property
+    def contexts(self) -> list[Context]:
+        """Each passage once, round by round, the best of its round first."""
+        return list(self._contexts.values())
+
+    def add(self, sub_questions: Sequence[str], retrieved: Sequence[Context]) -> bool:
+        """Take in one round; whether it brought a new passage."""
+        new = [context for context in retrieved if context.span not in self._contexts]
+        if self.rounds:
+            # Their cosine is to an extended query: it says nothing beside one to the question.
+            new = [context.model_copy(update={"score": None}) for context in new]
+        self._contexts.update((context.span, context) for context in new)
+        lines = [*(f"? {text}" for text in sub_questions), *(f"+ {_place(context)}" for context in new)]
+        self.rounds.append(Step(name=f"round {len(self.rounds) + 1}", content="\n".join(lines)))
+        return bool(new)
+
+
+def _place(context: Context) -> str:
+    span = context.span
+    return f"{span.doc_id} {span.start}-{span.end}" if span else context.doc_ids[0]
+
+
+SPEC = SystemSpec(
+    name="recursive",
+    version="1",
+    summary="retrieve in rounds, each extended by sub-questions on what is still missing, generate once",
+    index_params=ChunkParams,
+    answer_params=AnswerParams,
+    build=RecursiveSystem,
+    index_kind=INDEX_KIND,
+)
