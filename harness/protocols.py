@@ -152,7 +152,9 @@ class SystemSpec:
     """preflight(index_params, answer_params) raises HarnessError where what they need is not there (a package, a
     database server). Called before anything is fetched, started or paid; it must be quick and change nothing."""
     sees_gold: bool = False
-    """Gets the reference evidence: a bracket around the systems, not one of them. Reports say so."""
+    """Gets the reference evidence in `runtime.gold`, which no other system sees."""
+    bracket: str = ""
+    """For what is no contender but a mark to read the others by: one sentence that every report prints."""
 
     @property
     def stored_index_kind(self) -> str:

@@ -132,7 +132,7 @@ def unit_rows(vectors: "Vectors") -> "Vectors":
 
 
 def _without_lengths(schema: Any) -> Any:
-    """The schema without bounds on strings, which OpenAI's strict mode refuses (its list of supported keywords)."""
+    """The schema without bounds on strings, which are not among the keywords that OpenAI's strict mode knows."""
     if isinstance(schema, Mapping):
         return {
             key: _without_lengths(value) for key, value in schema.items() if key not in {"minLength", "maxLength"}

@@ -24,6 +24,7 @@ Records = Mapping[tuple[str, int], RunRecord]
 def run_notes(run: RunDir, frame: Frame, scores: Sequence[Score], records: Records, prices: Prices) -> list[str]:
     """One sentence for each thing; empty for a run that finished without any of them."""
     return [
+        *(printable(note, _LONGEST_REASON) for note in run.manifest().notes),
         *_progress_notes(run, frame, records),
         *_score_notes(run, scores, records),
         *_index_notes(run),
@@ -136,7 +137,7 @@ def _index_notes(run: RunDir) -> Iterator[str]:
             counted(index.cost.replayed_calls, "model call") if index.cost.replayed_calls else "",
             counted(index.cost.cached_texts, "vector") if index.cost.cached_texts else "",
         ]
-        yield f"Index seconds are unknown: {' and '.join(filter(None, saved))} came from an earlier build."
+        yield f"Index seconds are a lower bound: {' and '.join(filter(None, saved))} came from an earlier build."
     if index.stats.failed_chunks:
         yield f"{counted(index.stats.failed_chunks, 'chunk')} could not be indexed."
     for note in index.stats.notes:

@@ -27,6 +27,9 @@ _HOW_TO_READ = """\
   **False abstention rate**: answerable queries that were refused.
 - **latency** is wall time without waiting for rate limits; tokens and dollars include every model role.
 - **CPU, RAM** are mean / maximum; process CPU in percent of one core, the machine's in percent of all cores.
+- **index**: tokens, calls and dollars are what building it needs, whoever paid. "Calls another run paid" and
+  "from another run" are the part that was there already: systems that ask the same of the same model, or embed
+  the same text, share it. Seconds with ≥ are what the build took with that help.
 - – means not measured or not applicable; it is never zero.
 
 Every number, with counts and intervals, stands in `summary.csv`.
@@ -61,6 +64,7 @@ def _group(group: Group, figures: Sequence[Path]) -> Lines:
         ("Other measures", tables.other_measures_table(group)),
         ("Cost and time of a query", tables.query_cost_table(group)),
         ("Index", tables.index_table(group)),
+        ("Index ledger", tables.ledger_table(group)),
         ("CPU and RAM", tables.resources_table(group)),
         ("Figures", _images(figures)),
         ("Run it again", _commands(group)),
@@ -86,19 +90,10 @@ def _description(group: Group) -> str:
 
 
 def _notes(group: Group) -> Lines:
-    lines = [f"- {markdown(note, 600)}" for note in group.notes]
-    shared = _shared_notes(group)
-    lines += [f"- {markdown(note, 600)}" for note in shared]
+    lines = [f"- {markdown(note, 600)}" for note in (*group.notes, *group.shared_notes)]
     for view in group.views:
-        own = [note for note in view.notes if note not in shared]
-        lines += [f"- **{markdown(view.label)}**: {markdown(note, 600)}" for note in own]
+        lines += [f"- **{markdown(view.label)}**: {markdown(note, 600)}" for note in group.own_notes(view)]
     return lines or ["Nothing: every run finished, every query was answered and every score was computed."]
-
-
-def _shared_notes(group: Group) -> list[str]:
-    """What is said of every run, such as a note of the data set, is said once."""
-    first, *others = group.views
-    return [note for note in first.notes if others and all(note in view.notes for view in others)]
 
 
 def _images(figures: Sequence[Path]) -> Lines:

@@ -147,15 +147,39 @@ def query_cost_table(group: Group) -> Lines:
 
 
 def index_table(group: Group) -> Lines:
-    """What the index took and what it is."""
-    header = ["system", "seconds", "input tokens", "output tokens", "USD", "documents", "chunks", "nodes", "edges"]
+    """What the index is, and how long and how much memory building it took."""
+    header = ["system", "seconds", "documents", "chunks", "failed chunks", "nodes", "edges", "communities"]
     header += ["size, GB", "peak memory, GB"]
     rows = []
     for view in group.views:
-        names = ("wall_s", "input_tokens", "output_tokens", "usd", "documents", "chunks", "nodes", "edges")
+        names = ("documents", "chunks", "failed_chunks", "nodes", "edges", "communities")
+        counts = [number(view.value(f"index_{name}")) for name in names]
         sizes = [gigabytes(view.value(f"index_{name}")) for name in ("bytes", "peak_rss_bytes")]
-        rows.append([markdown(view.label), *[number(view.value(f"index_{name}")) for name in names], *sizes])
+        rows.append([markdown(view.label), index_seconds(view), *counts, *sizes])
     return table(header, rows)
+
+
+def index_seconds(view: RunView) -> str:
+    """With the help of an earlier build, what it took is only a lower bound of a first one."""
+    first, spent = view.value("index_wall_s"), view.value("index_spent_s")
+    return number(first) if first is not None or spent is None else f"≥ {number(spent)}"
+
+
+def ledger_table(group: Group) -> Lines:
+    """What the index asked of models, which run built it, and how much of it another run had paid for."""
+    header = ["system", "built by", "model calls", "input tokens", "output tokens", "USD"]
+    header += ["calls another run paid", "texts embedded", "from another run"]
+    rows = []
+    for view in group.views:
+        index = view.run.index()
+        if index is None:
+            continue
+        built_by = "this run" if index.built_by == view.run.run_id else markdown(index.built_by, 200)
+        names = ("model_calls", "input_tokens", "output_tokens", "usd", "shared_model_calls")
+        used = [number(view.value(f"index_{name}")) for name in names]
+        texts = number(index.cost.embedded_texts + index.cost.cached_texts)
+        rows.append([markdown(view.label), built_by, *used, texts, number(view.value("index_shared_texts"))])
+    return table(header, rows) if rows else []
 
 
 def resources_table(group: Group) -> Lines:

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.report.tables import index_seconds
 from harness.report.text import counted, number, percent, population, printable, type_name
 from harness.report.view import Group, RunView, load_groups
 from harness.store import RunDir
@@ -106,7 +107,7 @@ def _cost_table(group: Group) -> Table:
             number(view.value("latency_s_p50")),
             number(view.value("latency_s_p95")),
             number(view.value("usd")),
-            number(view.value("index_wall_s")),
+            index_seconds(view),
             number(_sum(view, "index_input_tokens", "index_output_tokens")),
             number(view.value("index_usd")),
         )
@@ -129,8 +130,8 @@ def _sum(view: RunView, *names: str) -> float | None:
 
 
 def _print_notes(group: Group, console: Console, width: int) -> None:
-    lines = [("", note) for note in group.notes]
-    lines += [(view.label, note) for view in group.views for note in view.notes]
+    lines = [("", note) for note in (*group.notes, *group.shared_notes)]
+    lines += [(view.label, note) for view in group.views for note in group.own_notes(view)]
     for label, note in lines:
         who = f"{printable(label)}: " if label else ""
         console.print(Text(f"! {who}{note}", style="yellow"), width=width)

@@ -74,6 +74,17 @@ class Group:
         return sorted({query_type for view in self.views for query_type in view.frame.query_types.values()})
 
     @property
+    def shared_notes(self) -> list[str]:
+        """What is to be said of every run, such as a note of the data set; none where there is one run."""
+        first, *others = self.views
+        return [note for note in first.notes if others and all(note in view.notes for view in others)]
+
+    def own_notes(self, view: RunView) -> list[str]:
+        """What is to be said of this run and not of all."""
+        shared = self.shared_notes
+        return [note for note in view.notes if note not in shared]
+
+    @property
     def measures(self) -> list[str]:
         """Every measure that has a row."""
         return sorted({row.measure for view in self.views for row in view.rows})

@@ -101,6 +101,7 @@ def build_manifest(cell: Cell) -> Manifest:
             "notes": list(dataset.notes),
         },
         index_id=cell.index_id,
+        notes=(cell.spec.bracket,) if cell.spec.bracket else (),
         machine=describe_machine(),
         packages=package_versions(),
         git_commit=git_commit(),

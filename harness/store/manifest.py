@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from harness.records import Query, Record, Reference
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised when a run directory of this version could be misread by an older one."""
 
 
@@ -24,6 +24,8 @@ class Manifest(BaseModel):
     dataset: dict[str, Any]
     """Name, subset, digest, type_mix (queries per type in the whole data set), counts and notes."""
     index_id: str
+    notes: tuple[str, ...] = ()
+    """What every report says of this run, such as that it is a bracket."""
     machine: dict[str, Any]
     packages: dict[str, str]
     git_commit: str
