@@ -55,6 +55,8 @@ class RunPlan:
     notes: tuple[str, ...] = ()
     indexed: bool = True
     reused_from: str | None = None
+    index_cost: Cost | None = None
+    bracket: str = ""
     evaluated: bool = True
     sessions: tuple[int, ...] = (40,)
     """Resource samples in each session; an hour lies between sessions."""
@@ -123,6 +125,7 @@ def _manifest(plan: RunPlan) -> Manifest:
             "notes": list(plan.notes),
         },
         index_id="0123456789ab",
+        notes=(plan.bracket,) if plan.bracket else (),
         machine={"processor": "test", "cores": plan.cores, "ram_bytes": 8_000_000_000},
         packages={"numpy": "2.4.6"},
         git_commit=plan.git_commit,
@@ -172,7 +175,7 @@ def _index(plan: RunPlan, run_id: str) -> IndexRecord:
     return IndexRecord(
         index_id="0123456789ab",
         stats=IndexStats(documents=609, chunks=6624),
-        cost=Cost(wall_s=42.5, usage=usage, peak_rss_bytes=410_000_000, embedded_texts=6624),
+        cost=plan.index_cost or Cost(wall_s=42.5, usage=usage, peak_rss_bytes=410_000_000, embedded_texts=6624),
         bytes_on_disk=51_000_000,
         built_by=plan.reused_from or run_id,
         reused_from=plan.reused_from,

@@ -11,7 +11,7 @@ import pytest
 from harness.errors import MissingDependency
 from harness.evaluators.answer import EVALUATOR
 from harness.evaluators.base import evaluate_run
-from harness.records import Failure, Score, Usage
+from harness.records import Cost, Failure, Score, Usage
 from harness.report import write_report
 from harness.report.summary import summary_markdown
 from harness.report.tables import summary_csv
@@ -170,6 +170,47 @@ def test_a_score_that_could_not_be_computed_is_named_with_its_reason(make_run: M
 def test_who_paid_for_a_shared_index_is_said(make_run: MakeRun) -> None:
     text = text_of(make_run(reused_from="demo--naive--ffffffffffff", types=SMALL, sessions=()))
     assert "The index was built, and its cost paid, by run demo--naive--ffffffffffff." in text
+
+
+def test_what_another_run_had_paid_of_an_index_stands_in_the_ledger(make_run: MakeRun) -> None:
+    used = Usage(calls=50, input_tokens=20_000, output_tokens=9_000)
+    shared = Usage(calls=30, input_tokens=12_000, output_tokens=5_000)
+    cost = Cost(
+        wall_s=61.0,
+        usage={"generator": used},
+        replayed_calls=31,
+        replayed_from={
+            "demo--kg--aaaaaaaaaaaa": {"generator": shared},
+            "": {"generator": Usage(calls=1, input_tokens=400)},
+        },
+        embedded_texts=6,
+        cached_texts=50,
+        cached_from={"demo--naive--bbbbbbbbbbbb": 50},
+    )
+    run = make_run(system="community", index_cost=cost, types=SMALL, sessions=())
+    text = text_of(run)
+    assert "| community | this run | 50 | 20,000 | 9,000 | 0.00840 | 31 | 56 | 50 |" in text
+    assert "| community | ≥ 61 |" in text
+    rows = {row["measure"]: row["mean"] for row in rows_of(run)}
+    assert (rows["index_wall_s"], rows["index_spent_s"]) == ("", "61")
+    assert (rows["index_input_tokens"], rows["index_shared_input_tokens"]) == ("20000", "12400")
+
+
+def test_what_the_building_run_itself_had_paid_before_it_was_interrupted_is_not_called_shared(
+    make_run: MakeRun,
+) -> None:
+    run_id = make_run(system="kg", types=SMALL, sessions=()).run_id
+    used = {"generator": Usage(calls=50)}
+    cost = Cost(wall_s=9.0, usage=used, replayed_calls=50, replayed_from={run_id: used})
+    again = make_run(system="kg", index_cost=cost, types=SMALL, sessions=())
+    assert again.run_id == run_id
+    assert {row["measure"]: row["mean"] for row in rows_of(again)}["index_shared_model_calls"] == "0"
+
+
+def test_a_bracket_is_named_as_no_contender(make_run: MakeRun) -> None:
+    gold = make_run(system="gold", bracket="A ceiling, not one of them.", types=SMALL, sessions=())
+    text = text_of(gold, make_run(types=SMALL, sessions=()))
+    assert "- **gold**: A ceiling, not one of them." in text
 
 
 def test_a_model_without_a_price_is_named(make_run: MakeRun) -> None:

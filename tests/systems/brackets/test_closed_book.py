@@ -1,5 +1,4 @@
 import asyncio
-import re
 from pathlib import Path
 from typing import get_args
 
@@ -75,11 +74,3 @@ def test_it_asks_for_the_form_that_every_system_is_asked_for_and_names_no_passag
 
     assert form(closed_book_messages(QUESTION, style)) == form(answer_messages(QUESTION, [], style))
     assert not any("passage" in message.content.lower() for message in closed_book_messages(QUESTION, style))
-
-
-def test_the_readme_names_every_parameter_with_its_default() -> None:
-    readme = Path(__file__).resolve().parents[3] / "systems" / "brackets" / "README.md"
-    rows = re.findall(r"^\| `(\w+\.\w+)` \| `?([^|`]+)`? \|", readme.read_text(), re.M)
-    fields = SPEC.answer_params.model_fields.items()
-    assert rows == [(f"answer.{name}", value.default) for name, value in fields]
-    assert not SPEC.index_params.model_fields

@@ -1,5 +1,4 @@
 import asyncio
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,6 @@ from pydantic import ValidationError
 from runtimes import BareRuntime, Chat, Embedder
 
 from harness.models.fake import bag_of_words
-from harness.protocols import Params
 from harness.records import Context, Document, Query
 from systems.naive.system import SPEC, AnswerParams, NaiveSystem
 from systems.parts.answering import generate_answer
@@ -21,7 +19,6 @@ from systems.parts.prompts import answer_messages
 if TYPE_CHECKING:
     pass
 
-README = Path(__file__).resolve().parents[3] / "systems" / "naive" / "README.md"
 CORPUS = [
     Document(
         doc_id=f"d{number}",
@@ -169,14 +166,3 @@ def test_only_the_embedder_and_the_chunks_determine_the_index() -> None:
     assert SPEC.roles_of(INDEX) == {"embedder"}
     assert SPEC.stored_index_kind == "passages/1"
     assert set(SPEC.index_params.model_fields) == {"chunk_size", "chunk_overlap"}
-
-
-def test_the_readme_names_every_parameter_with_its_default() -> None:
-    rows = re.findall(r"^\| `([\w.]+)` \| `?([^|`]+)`? \|", README.read_text(), re.M)
-    halves: dict[str, type[Params]] = {"index": SPEC.index_params, "answer": SPEC.answer_params}
-    defaults = [
-        (f"{half}.{name}", str(value.default))
-        for half, params in halves.items()
-        for name, value in params.model_fields.items()
-    ]
-    assert [(name, value.strip().replace(",", "")) for name, value in rows] == defaults

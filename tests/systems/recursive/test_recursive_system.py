@@ -1,5 +1,4 @@
 import asyncio
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -11,7 +10,7 @@ from pydantic import ValidationError
 from runtimes import Asked, BareRuntime, Chat, Embedder
 
 from harness.datasets import demo
-from harness.protocols import ChatModel, Message, Params
+from harness.protocols import ChatModel, Message
 from harness.records import Context, Document, Prediction, Query
 from systems.naive import system as naive
 from systems.parts.chunking import ChunkParams
@@ -19,7 +18,6 @@ from systems.parts.prompts import answer_messages
 from systems.recursive.prompts import reply_schema, reply_tokens
 from systems.recursive.system import SPEC, AnswerParams, RecursiveSystem
 
-README = Path(__file__).resolve().parents[3] / "systems" / "recursive" / "README.md"
 INDEX = ChunkParams(chunk_size=300, chunk_overlap=30)
 QUESTION = "Which company supplied the equipment at Hallin Junction?"
 ELSEWHERE = [
@@ -344,14 +342,3 @@ def test_parameters_that_cannot_be_are_refused(bad: dict[str, object]) -> None:
 def test_the_defaults_are_those_of_the_thesis() -> None:
     defaults = AnswerParams()
     assert (defaults.rounds, defaults.k_per_round, defaults.max_questions) == (5, 7, 3)
-
-
-def test_the_readme_names_every_parameter_with_its_default() -> None:
-    rows = re.findall(r"^\| `([\w.]+)` \| `?([^|`]+)`? \|", README.read_text(), re.M)
-    halves: dict[str, type[Params]] = {"index": SPEC.index_params, "answer": SPEC.answer_params}
-    defaults = [
-        (f"{half}.{name}", str(value.default))
-        for half, params in halves.items()
-        for name, value in params.model_fields.items()
-    ]
-    assert [(name, value.strip().replace(",", "")) for name, value in rows] == defaults
