@@ -19,15 +19,25 @@ from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER
 from harness.models.preflight import check_reachable
 from harness.models.providers import HTTP_PROVIDERS, resolve_generator
 from harness.models.weights import cache_dir, cached_path
+from harness.registry import load_system, system_names
 
 _EXTRAS = {
     "rag": ("chromadb", "onnxruntime", "openai", "tokenizers"),
     "local": ("xllamacpp",),
     "report": ("matplotlib", "scipy"),
+    "graph": ("ladybug", "neo4j"),
+    "community": ("nano_graphrag", "graspologic_native", "nano_vectordb", "networkx"),
+    "nlp": ("spacy",),
+    "langchain": ("langchain_experimental", "langchain_core"),
     "hub": ("datasets", "huggingface_hub"),
     "st": ("torch", "sentence_transformers"),
 }
-_NEEDED = ("rag", "local", "report")
+_FIXES = {
+    "st": "scripts/setup --torch",
+    # Two of its dependencies, which nothing here uses, cost 550 MB.
+    "community": "pip install 'rag-harness[community]' && pip install --no-deps nano-graphrag==0.0.8.2",
+}
+_NEEDED = ("rag", "local", "report", "graph", "community")
 _ROOM_BYTES = 2_000_000_000
 
 
@@ -43,7 +53,7 @@ class Finding:
 
 def print_checkup(results: Path) -> int:
     """Print every finding; 2 if something that `make bench` needs is missing."""
-    findings = [*_python(), *_packages(), *_weights(), *_data(), *_folders(results), *_servers()]
+    findings = [*_python(), *_packages(), *_systems(), *_weights(), *_data(), *_folders(results), *_servers()]
     console = open_console()
     for finding in findings:
         colour = {"ok": "green", "missing": "red", "optional": "yellow"}[finding.state]
@@ -65,8 +75,20 @@ def _packages() -> Iterator[Finding]:
         if not missing:
             yield Finding(f"extra {extra}", "ok", ", ".join(modules))
             continue
-        fix = "scripts/setup --torch" if extra == "st" else f"pip install 'rag-harness[{extra}]'"
+        fix = _FIXES.get(extra, f"pip install 'rag-harness[{extra}]'")
         yield Finding(f"extra {extra}", _need(extra in _NEEDED), f"no {', '.join(missing)}", fix)
+
+
+def _systems() -> Iterator[Finding]:
+    """What each system needs beyond packages and models, with its default parameters."""
+    for name in system_names():
+        try:
+            spec = load_system(name)
+            if spec.preflight:
+                spec.preflight(spec.index_params(), spec.answer_params())
+                yield Finding(f"system {name}", "ok", "what it needs is there")
+        except HarnessError as error:
+            yield Finding(f"system {name}", "missing", error.what, error.fix)
 
 
 def _weights() -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from harness.protocols import Runtime, SystemSpec
 from harness.records import Document, IndexStats, Prediction, Query
 from systems.brackets.params import AnswerParams, IndexParams
 from systems.parts.answering import generate
-from systems.parts.prompts import closed_book_messages
+from systems.parts.prompts.answers import closed_book_messages
 
 
 class ClosedBookSystem:

@@ -6,7 +6,7 @@ from harness.protocols import Runtime, SystemSpec
 from harness.records import Context, Document, Evidence, IndexStats, Prediction, Query, Span
 from systems.brackets.params import AnswerParams, IndexParams
 from systems.parts.answering import generate_answer
-from systems.parts.vector_index import document_heading
+from systems.parts.headings import document_heading, under_heading
 
 
 class GoldSystem:
@@ -50,10 +50,9 @@ def _contexts(evidence: Sequence[Evidence], documents: Mapping[str, Document]) -
 
 
 def _context(fact: str, document: Document) -> Context:
-    head = document_heading(document)
     start = document.text.find(fact)
     span = Span(doc_id=document.doc_id, start=start, end=start + len(fact)) if start >= 0 else None
-    text = f"{head}\n{fact}" if head else fact
+    text = under_heading(document_heading(document), fact)
     return Context(text=text, doc_ids=(document.doc_id,), kind="sentence", span=span)
 
 

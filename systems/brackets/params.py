@@ -1,7 +1,7 @@
 """The parameters of both brackets."""
 
 from harness.protocols import Params
-from systems.parts.prompts import AnswerStyle
+from systems.parts.prompts.answers import AnswerStyle
 
 
 class IndexParams(Params):

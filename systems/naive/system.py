@@ -9,7 +9,7 @@ from harness.records import Document, IndexStats, Prediction, Query
 from systems.parts.answering import generate_answer
 from systems.parts.chunking import ChunkParams
 from systems.parts.passages import INDEX_KIND, Passages
-from systems.parts.prompts import AnswerStyle
+from systems.parts.prompts.answers import AnswerStyle
 
 
 class AnswerParams(Params):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from harness.protocols import Message, Runtime
 from harness.records import Context, Query
-from systems.parts.prompts import AnswerStyle, answer_messages
+from systems.parts.prompts.answers import AnswerStyle, answer_messages
 
 
 async def generate_answer(

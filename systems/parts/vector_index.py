@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.records import Context, Document, Span
+from harness.records import Context, Span
 from systems.parts.chunking import Chunk
+from systems.parts.headings import document_heading, under_heading
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -92,19 +93,8 @@ def passage_metadata(chunk: Chunk) -> dict[str, str | int]:
         "doc_id": chunk.span.doc_id,
         "start": chunk.span.start,
         "end": chunk.span.end,
-        "heading": heading(chunk),
+        "heading": document_heading(chunk.document),
     }
-
-
-def heading(chunk: Chunk) -> str:
-    """The heading of a chunk's document."""
-    return document_heading(chunk.document)
-
-
-def document_heading(document: Document) -> str:
-    """Title, source and date of a document on one line, as far as the corpus has them."""
-    parts = [document.title, document.metadata.get("source", ""), document.metadata.get("published_at", "")[:10]]
-    return " | ".join(" ".join(part.split()) for part in parts if part)
 
 
 def passage(text: str, metadata: Mapping[str, Any], score: float | None = None) -> Context:
@@ -114,7 +104,5 @@ def passage(text: str, metadata: Mapping[str, Any], score: float | None = None) 
     """
     doc_id = str(metadata["doc_id"])
     span = Span(doc_id=doc_id, start=int(metadata["start"]), end=int(metadata["end"]))
-    head = str(metadata["heading"])
-    return Context(
-        text=f"{head}\n{text}" if head else text, doc_ids=(doc_id,), kind="passage", score=score, span=span
-    )
+    shown = under_heading(str(metadata["heading"]), text)
+    return Context(text=shown, doc_ids=(doc_id,), kind="passage", score=score, span=span)

@@ -9,8 +9,8 @@ from harness.records import Context, Document, IndexStats, Prediction, Query, Sp
 from systems.parts.answering import generate_answer
 from systems.parts.chunking import ChunkParams
 from systems.parts.passages import INDEX_KIND, Passages
-from systems.parts.prompts import AnswerStyle
-from systems.recursive.prompts import read_questions, reply_schema, reply_tokens, sub_question_messages
+from systems.parts.prompts.answers import AnswerStyle
+from systems.parts.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 
 
 class AnswerParams(Params):

@@ -233,6 +233,8 @@ class _Guard:
     def _note(self, path: object) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
             return  # a descriptor: its opening was heard of
+        if str(path).endswith("?immutable=1"):
+            return  # an SQLite file that is neither written nor locked
         full = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - resolve() would itself look at files
         if not any(full == place or full.startswith(place + os.sep) for place in (*self._allowed, "/dev")):
             self.writes.append(full)

@@ -8,54 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from harness.errors import HarnessError
-from harness.protocols import ChatModel, Message
+from harness.protocols import ChatModel
 from systems.parts.chunking import Chunk
 from systems.parts.concurrency import map_bounded
 from systems.parts.graph import ChunkGraph, FoundTriplet
+from systems.parts.headings import passage_text
+from systems.parts.prompts.triplets import (
+    MAX_NAME,
+    MAX_RELATION,
+    MAX_TOKENS,
+    MAX_TRIPLETS,
+    TRIPLETS_SCHEMA,
+    triplets_messages,
+)
 from systems.parts.structured import Question, Unreadable, ask_json
-from systems.parts.vector_index import heading
 
-MAX_TRIPLETS = 10
-_MAX_NAME, _MAX_RELATION = 60, 40
-# Ten triplets at their longest, as tokens, with room for their brackets.
-_MAX_TOKENS = 700
 _CONCURRENCY = 8
 """Calls under way at once, at most; the limiter of the model role may allow fewer."""
-
-_TASK = (
-    f"List up to {MAX_TRIPLETS} facts that the text states, the most important first, as triplets: "
-    "head (who or what it is about), relation (a verb or short phrase), tail (who, what, where or when). "
-    "Head and tail are names as the text writes them: people, organisations, places, products, events, dates, "
-    "amounts. Never he, she, it or they. State nothing that the text does not say."
-)
-_FORMAT = 'Reply with JSON only: {"triplets": [{"head": "...", "relation": "...", "tail": "..."}]}'
-
-
-def _string(length: int) -> dict[str, Any]:
-    return {"type": "string", "maxLength": length}
-
-
-_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "triplets": {
-            "type": "array",
-            "maxItems": MAX_TRIPLETS,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "head": _string(_MAX_NAME),
-                    "relation": _string(_MAX_RELATION),
-                    "tail": _string(_MAX_NAME),
-                },
-                "required": ["head", "relation", "tail"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["triplets"],
-    "additionalProperties": False,
-}
 
 
 class BoundedExtractor:
@@ -80,7 +49,9 @@ class BoundedExtractor:
 
     async def _extract(self, chunk: Chunk) -> ChunkGraph:
         try:
-            answered = await ask_json(self._chat, Question(_messages(chunk), _SCHEMA, _read, _MAX_TOKENS))
+            answered = await ask_json(
+                self._chat, Question(triplets_messages(passage_text(chunk)), TRIPLETS_SCHEMA, _read, MAX_TOKENS)
+            )
         except HarnessError:
             raise
         except Unreadable as error:
@@ -89,15 +60,6 @@ class BoundedExtractor:
             # This call's alone (a refused prompt, a server error that outlived its retries): the others go on.
             return ChunkGraph(failure=f"{type(error).__name__}: {str(error)[:200]}")
         return ChunkGraph(triplets=answered.value, asked_again=answered.asked_again)
-
-
-def _messages(chunk: Chunk) -> list[Message]:
-    head = heading(chunk)
-    text = f"{head}\n{chunk.text.strip()}" if head else chunk.text.strip()
-    return [
-        Message("system", f"You read texts and list the facts they state.\n{_TASK}\n{_FORMAT}"),
-        Message("user", f"Text:\n\n{text}\n\n{_TASK}\n{_FORMAT}"),
-    ]
 
 
 def _read(reply: Mapping[str, Any]) -> tuple[FoundTriplet, ...]:
@@ -119,4 +81,4 @@ def _triplet(item: object) -> FoundTriplet | None:
     if not all(isinstance(word, str) and word.strip() for word in words):
         return None
     head, relation, tail = (str(word).strip() for word in words)
-    return FoundTriplet(head[:_MAX_NAME], relation[:_MAX_RELATION], tail[:_MAX_NAME])
+    return FoundTriplet(head[:MAX_NAME], relation[:MAX_RELATION], tail[:MAX_NAME])

@@ -9,7 +9,7 @@ from harness.protocols import Message
 from harness.records import Document, IndexStats, Prediction, Query
 from systems.brackets.closed_book import SPEC, ClosedBookSystem
 from systems.brackets.params import AnswerParams, IndexParams
-from systems.parts.prompts import ABSTENTION, AnswerStyle, answer_messages, closed_book_messages
+from systems.parts.prompts.answers import ABSTENTION, AnswerStyle, answer_messages, closed_book_messages
 
 QUESTION = "Is {this} %s <b>100 %</b> of\nit? Question: {0}"
 STYLES: tuple[AnswerStyle, ...] = get_args(AnswerStyle)

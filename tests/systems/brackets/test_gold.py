@@ -12,7 +12,7 @@ from harness.records import Context, Document, Evidence, IndexStats, Prediction,
 from systems.brackets import closed_book
 from systems.brackets.gold import SPEC, GoldSystem
 from systems.brackets.params import AnswerParams, IndexParams
-from systems.parts.prompts import AnswerStyle, answer_messages
+from systems.parts.prompts.answers import AnswerStyle, answer_messages
 
 ARRAY = Document(
     doc_id="array",

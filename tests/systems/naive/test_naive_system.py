@@ -14,7 +14,7 @@ from harness.records import Context, Document, Query
 from systems.naive.system import SPEC, AnswerParams, NaiveSystem
 from systems.parts.answering import generate_answer
 from systems.parts.chunking import ChunkParams, iter_chunks
-from systems.parts.prompts import answer_messages
+from systems.parts.prompts.answers import answer_messages
 
 if TYPE_CHECKING:
     pass

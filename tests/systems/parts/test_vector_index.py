@@ -15,7 +15,8 @@ import pytest
 
 from harness.records import Context, Document, Span
 from systems.parts.chunking import Chunk
-from systems.parts.vector_index import PassageIndex, heading
+from systems.parts.headings import document_heading
+from systems.parts.vector_index import PassageIndex
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -191,7 +192,7 @@ ODD_TEXTS = {
 def test_odd_texts_and_metadata_come_back_to_the_letter(build: Build, text: str) -> None:
     source = Document(doc_id=f"id {text}", text=text, title=text[:100], metadata={"source": text[:100], "": text})
     (context,) = search(build([chunk(0, text, source)], unit(np.ones((1, DIM)))), unit(np.ones(DIM)), 1)
-    head = heading(chunk(0, text, source))
+    head = document_heading(chunk(0, text, source).document)
     assert context.text == (f"{head}\n{text}" if head else text)
     assert context.doc_ids == (source.doc_id,)
     assert context.kind == "passage"
@@ -212,7 +213,7 @@ def test_a_heading_is_title_source_and_day_on_one_line(
     title: str, metadata: dict[str, str], expected: str
 ) -> None:
     source = Document(doc_id="d", text="text", title=title, metadata=metadata)
-    assert heading(chunk(0, source=source)) == expected
+    assert document_heading(chunk(0, source=source).document) == expected
 
 
 def open_below(folder: Path) -> list[str]:

@@ -4,7 +4,12 @@ import time
 import pytest
 
 from harness.records import Context
-from systems.recursive.prompts import LONGEST_QUESTION, read_questions, reply_schema, sub_question_messages
+from systems.parts.prompts.sub_questions import (
+    LONGEST_QUESTION,
+    read_questions,
+    reply_schema,
+    sub_question_messages,
+)
 
 QUESTION = "Which company built the Gull Sound array?"
 

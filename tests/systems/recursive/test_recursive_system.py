@@ -14,8 +14,8 @@ from harness.protocols import ChatModel, Message
 from harness.records import Context, Document, Prediction, Query
 from systems.naive import system as naive
 from systems.parts.chunking import ChunkParams
-from systems.parts.prompts import answer_messages
-from systems.recursive.prompts import reply_schema, reply_tokens
+from systems.parts.prompts.answers import answer_messages
+from systems.parts.prompts.sub_questions import reply_schema, reply_tokens
 from systems.recursive.system import SPEC, AnswerParams, RecursiveSystem
 
 INDEX = ChunkParams(chunk_size=300, chunk_overlap=30)

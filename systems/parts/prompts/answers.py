@@ -1,8 +1,4 @@
-"""The prompts every system answers with: ours, in one place.
-
-The constant part comes first, so that a server can reuse its cache of it, and the instruction stands before and
-after the contexts: with small models that alone decides between a right and a useless answer.
-"""
+"""What every system asks in the end: the answer, under one contract."""
 
 from collections.abc import Sequence
 from typing import Literal

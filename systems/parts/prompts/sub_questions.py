@@ -1,4 +1,4 @@
-"""What the model is asked between two rounds, and what is read in its reply."""
+"""What recursive asks between two rounds, and what is read in the reply."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.protocols import Message
 from harness.records import Context
+from systems.parts.prompts.schemas import list_of, object_of, string_of
 from systems.parts.structured import parse_object
 
 LONGEST_QUESTION = 120
@@ -51,13 +52,7 @@ def _how_many(max_questions: int) -> str:
 
 def reply_schema(max_questions: int) -> dict[str, Any]:
     """The JSON Schema of the reply: at most so many questions, each of bounded length."""
-    question = {"type": "string", "maxLength": LONGEST_QUESTION}
-    return {
-        "type": "object",
-        "properties": {"questions": {"type": "array", "items": question, "maxItems": max_questions}},
-        "required": ["questions"],
-        "additionalProperties": False,
-    }
+    return object_of({"questions": list_of(string_of(LONGEST_QUESTION), max_questions)})
 
 
 def reply_tokens(max_questions: int) -> int:

@@ -1,0 +1,1 @@
+"""Community-Graph RAG over nano-graphrag: see README.md in this folder."""

@@ -1,0 +1,115 @@
+"""Global search: every report is asked what it contributes; the points that help most make the answer."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from harness.protocols import ChatModel, Runtime
+from harness.records import Context, Query, Step
+from systems.community.found import Found, within
+from systems.community.guard import CONCURRENCY
+from systems.community.params import AnswerParams
+from systems.community.reports import bounded_number
+from systems.community.stored import Report, StoredIndex
+from systems.community.tokens import clip, count_tokens
+from systems.parts.concurrency import map_bounded
+from systems.parts.extraction.normalise import one_line
+from systems.parts.prompts import reports as prompts
+from systems.parts.structured import Question, Unreadable, ask_json
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a report says on the question."""
+
+    description: str
+    score: float
+    """How much it helps, 0 to 100, as the model sees it."""
+    community_id: str
+    """Empty where the model did not say which report it is from."""
+    doc_ids: tuple[str, ...]
+
+
+async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> Found:
+    """The points of all reports, best first; without a generator, the reports themselves as they are ranked."""
+    reports = index.ranked_reports(params.community_level, params.max_reports)
+    if runtime.chat is None:
+        with runtime.stage("retrieve"):
+            return Found(tuple(within(map(_as_context, reports), params.context_tokens)), ())
+    chat = runtime.chat
+    batches = in_batches(reports, params.context_tokens)
+    with runtime.stage("map"):
+        found = await map_bounded(lambda batch: _points(chat, query.text, batch), batches, CONCURRENCY)
+    trace = tuple(Step(name=f"map {n}", content=_shown(points)) for n, points in enumerate(found, start=1))
+    helpful = [point for point in chain.from_iterable(points or [] for points in found) if point.score > 0]
+    helpful.sort(key=lambda point: -point.score)
+    contexts = within(map(_point_context, helpful), params.context_tokens)
+    return Found(tuple(contexts), trace)
+
+
+def in_batches(reports: Sequence[Report], tokens: int) -> list[list[Report]]:
+    """The reports in order, in batches of at most that many tokens; a longer one is cut, a batch of its own."""
+    batches: list[list[Report]] = []
+    left = 0
+    for report in reports:
+        size = count_tokens(report.text)
+        if not batches or size > left:
+            batches.append([])
+            left = tokens
+        batches[-1].append(report)
+        left -= size
+    return [[replace(report, text=clip(report.text, tokens)) for report in batch] for batch in batches]
+
+
+async def _points(chat: ChatModel, question: str, batch: Sequence[Report]) -> list[Point] | None:
+    """What a batch contributes; None where two replies in a row could not be read."""
+    asked = Question(
+        prompts.map_messages(question, [report.text for report in batch]),
+        prompts.map_schema(len(batch)),
+        lambda reply: _read(reply, batch),
+        prompts.MAP_MAX_TOKENS,
+    )
+    try:
+        return (await ask_json(chat, asked)).value
+    except Unreadable:
+        return None
+
+
+def _read(reply: Mapping[str, Any], batch: Sequence[Report]) -> list[Point]:
+    listed = reply.get("points")
+    if not isinstance(listed, list):
+        raise ValueError("no list of points")
+    points = [_point(item, batch) for item in listed[: prompts.MAX_POINTS]]
+    return [point for point in points if point]
+
+
+def _point(item: object, batch: Sequence[Report]) -> Point | None:
+    if not isinstance(item, dict) or not isinstance(item.get("description"), str):
+        return None
+    description = one_line(item["description"])[: prompts.MAX_POINT].strip()
+    score = bounded_number(item.get("score"), 100)
+    if not description or score is None:
+        return None
+    number = item.get("report")
+    if isinstance(number, int) and 1 <= number <= len(batch):
+        report = batch[number - 1]
+        return Point(description, score, report.community_id, report.doc_ids)
+    everywhere = tuple(dict.fromkeys(doc_id for report in batch for doc_id in report.doc_ids))
+    return Point(description, score, "", everywhere)
+
+
+def _shown(points: Sequence[Point] | None) -> str:
+    if points is None:
+        return "the reply could not be read"
+    rows = [{"score": p.score, "community": p.community_id, "description": p.description} for p in points]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+def _as_context(report: Report) -> Context:
+    return Context(text=report.text, doc_ids=report.doc_ids, kind="summary")
+
+
+def _point_context(point: Point) -> Context:
+    return Context(text=point.description, doc_ids=point.doc_ids, kind="summary", score=point.score)

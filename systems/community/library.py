@@ -1,0 +1,104 @@
+"""nano-graphrag 0.0.8.2 as this system drives it: offline, quiet, imported when needed (2.5 s and more)."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from harness.errors import MissingDependency
+from systems.community.tokens import TokenCounter
+
+# Whatever the import of nano_graphrag needs, and the Leiden algorithm.
+_PACKAGES = (
+    "nano_graphrag",
+    "graspologic_native",
+    "hnswlib",
+    "nano_vectordb",
+    "neo4j",
+    "networkx",
+    "openai",
+    "tenacity",
+    "tiktoken",
+    "xxhash",
+)
+_FIX = (
+    "run `make setup`, or: pip install 'rag-harness[rag,graph,community]' and then "
+    "pip install --no-deps nano-graphrag==0.0.8.2"
+)
+
+
+def require() -> None:
+    """Raise MissingDependency where a package is not installed; imports nothing."""
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise MissingDependency(f"community needs packages that are not installed: {', '.join(missing)}", _FIX)
+
+
+@cache
+def load() -> Any:
+    """The package nano_graphrag, changed where it has no setting for what a benchmark on any machine needs.
+
+    It counts tokens by tiktoken, whose encodings are a download, and prints its progress to standard output.
+    The changes are to its own modules: tiktoken and print stay as they are for everyone else.
+    """
+    require()
+    with _root_logger_as_it_is():
+        package = import_module("nano_graphrag")
+    its_utilities: Any = import_module("nano_graphrag._utils")
+    its_utilities.ENCODER = TokenCounter()
+    its_operations: Any = import_module("nano_graphrag._op")
+    its_operations.tiktoken = _Tiktoken
+    its_operations.print = _say_nothing
+    for name in ("nano-graphrag", "nano-vectordb"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return package
+
+
+def operations() -> Any:
+    """The module of nano-graphrag's operations: extraction, reports, search."""
+    load()
+    return import_module("nano_graphrag._op")
+
+
+def utilities() -> Any:
+    """The module of its helpers, such as ids by hash."""
+    load()
+    return import_module("nano_graphrag._utils")
+
+
+def storages() -> Any:
+    """`systems.community.storages`, whose classes extend the package's."""
+    load()
+    return import_module("systems.community.storages")
+
+
+class _Tiktoken:
+    """What nano-graphrag uses of the module tiktoken: it encodes every document before it calls `chunk_func`."""
+
+    @staticmethod
+    def encoding_for_model(_name: str) -> "type[_Tiktoken]":
+        return _Tiktoken
+
+    @staticmethod
+    def encode_batch(texts: Sequence[str], **_options: Any) -> list[list[str]]:
+        # Our chunk_func brings chunks of its own: to encode a corpus would cost memory that is then measured.
+        return [[] for _ in texts]
+
+
+def _say_nothing(*_words: object, **_options: object) -> None:
+    pass
+
+
+@contextmanager
+def _root_logger_as_it_is() -> Iterator[None]:
+    """nano_vectordb configures the root logger when imported, and every library would log to the terminal."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)

@@ -1,0 +1,96 @@
+"""Local search: the entities near the question, and the reports, relations and text units that are near them."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from harness.protocols import Runtime
+from harness.records import Context, Query, Step
+from systems.community import library
+from systems.community.found import Found, within
+from systems.community.params import AnswerParams
+from systems.community.stored import StoredIndex
+from systems.community.units import SEPARATOR, Record, passage
+
+# The library's 3,200, 4,800 and 4,000 of 12,000 tokens.
+_REPORTS, _GRAPH, _PASSAGES = 0.27, 0.40, 0.33
+
+
+async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> Found:
+    """Reports, entities, relations and passages, in the library's order and ranked by its functions."""
+    with runtime.stage("embed_query"):
+        vector = await runtime.embedder.embed_query(query.text)
+    with runtime.stage("retrieve"):
+        near = index.vectors.nearest(vector, params.top_entities)
+        entities = [await _entity(index, name) for name, _ in near]
+        graph_tokens = int(_GRAPH * params.context_tokens)
+        described = [_entity_context(index, data, score) for data, (_, score) in zip(entities, near, strict=True)]
+        # The library does not bound its entity table; half of the graph's share leaves room for relations.
+        contexts = [
+            *within(await _reports(index, params, entities), int(_REPORTS * params.context_tokens)),
+            *within(described, graph_tokens // 2),
+            *within(await _relations(index, entities), graph_tokens - graph_tokens // 2),
+            *within(await _passages(index, entities), int(_PASSAGES * params.context_tokens)),
+        ]
+    names = "\n".join(_plain(name) for name, _ in near)
+    return Found(tuple(contexts), (Step(name="entities", content=names),))
+
+
+async def _entity(index: StoredIndex, name: str) -> Record:
+    return {**await index.graph.get_node(name), "entity_name": name}
+
+
+def _entity_context(index: StoredIndex, entity: Record, score: float) -> Context:
+    name, kind = _plain(entity["entity_name"]), _plain(entity["entity_type"])
+    shown = f"{name} ({kind.lower()})" if kind != "UNKNOWN" else name
+    text = f"{shown}: {_plain(entity['description'])}" if entity["description"] else shown
+    return Context(text=text, doc_ids=index.sources(entity), kind="triplet", score=score)
+
+
+async def _reports(index: StoredIndex, params: AnswerParams, entities: Sequence[Record]) -> list[Context]:
+    """Of the communities that hold most of the entities, then the best rated."""
+    found = await library.operations()._find_most_related_community_from_entities(
+        entities, _unbounded(level=params.community_level), index.reports
+    )
+    return [
+        Context(text=data["report_string"].strip(), doc_ids=index.doc_ids(data["chunk_ids"]), kind="summary")
+        for data in found
+    ]
+
+
+async def _relations(index: StoredIndex, entities: Sequence[Record]) -> list[Context]:
+    """Of the best connected ends, then of the greatest weight."""
+    found = await library.operations()._find_most_related_edges_from_entities(entities, _unbounded(), index.graph)
+    # Equal ones come in the order of a set, which differs from process to process.
+    found.sort(key=lambda edge: (-edge["rank"], -edge["weight"], edge["src_tgt"]))
+    return [Context(text=_relation(edge), doc_ids=index.sources(edge), kind="triplet") for edge in found]
+
+
+def _relation(edge: Record) -> str:
+    ends, description = [_plain(end) for end in edge["src_tgt"]], _plain(edge["description"])
+    if all(end.casefold() in description.casefold() for end in ends):
+        return description
+    return f"{' - '.join(ends)}: {description}"
+
+
+async def _passages(index: StoredIndex, entities: Sequence[Record]) -> list[Context]:
+    """Text units of the nearest entity first; of one entity's, those that name most of its neighbours."""
+    found = await library.operations()._find_most_related_text_unit_from_entities(
+        entities, _unbounded(), index.units, index.graph
+    )
+    return [passage(record) for record in found]
+
+
+def _unbounded(level: int = 0) -> Any:
+    """The library's budgets count descriptions only; ours are applied to what is shown."""
+    return library.load().QueryParam(
+        level=level,
+        local_max_token_for_text_unit=sys.maxsize,
+        local_max_token_for_local_context=sys.maxsize,
+        local_max_token_for_community_report=sys.maxsize,
+    )
+
+
+def _plain(text: str) -> str:
+    """Without the quotes and separators that the library leaves in names and descriptions."""
+    return text.replace(SEPARATOR, " ").strip().strip('"')

@@ -1,0 +1,39 @@
+"""What a run may choose."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from harness.protocols import Params
+from systems.parts.chunking import ChunkParams
+from systems.parts.prompts.answers import AnswerStyle
+
+
+class IndexParams(ChunkParams):
+    """What determines the index, beside the models and the seed."""
+
+    extractor: Literal["bounded", "nano"] = "bounded"
+    """`bounded`: one structured call a chunk, the very requests of kg; `nano`: the library's own prompts."""
+    max_gleaning: int = Field(1, ge=0, le=10)
+    """With `nano`: how often a chunk is asked what was missed."""
+    components: Literal["largest", "all"] = "largest"
+    """What is divided into communities: the largest connected component, as in the library, or every one."""
+    report_tokens: int = Field(5000, ge=200)
+    """Estimated tokens of tables in a report's prompt, at most."""
+
+
+class AnswerParams(Params):
+    """What a change of may reuse the index."""
+
+    mode: Literal["global", "local"] = "global"
+    """`global`: map over community reports, reduce; `local`: entities near the question, and what is near them."""
+    community_level: int = Field(2, ge=0)
+    """The finest level of the hierarchy whose communities are used; 0 is the coarsest."""
+    max_reports: int = Field(512, ge=1)
+    """With `global`: reports that are mapped, those of the communities in most chunks first."""
+    context_tokens: int = Field(6000, ge=200)
+    """Estimated tokens of reports in one map call, of points in the final prompt, of all contexts with `local`."""
+    top_entities: int = Field(20, ge=1, le=1000)
+    """With `local`: entities nearest to the question. Not `top_k`, which counts passages in other systems."""
+    style: AnswerStyle = "short"
+    """`short`: a word or name, as the thesis asks; `sentence`: for data sets with free-text references."""

@@ -1,0 +1,67 @@
+"""Community-Graph RAG: a graph, its communities, a report on each; answers from the reports or near entities."""
+
+from collections.abc import Sequence
+
+from harness.errors import ModelUnavailable
+from harness.protocols import Runtime, SystemSpec
+from harness.records import Document, IndexStats, Prediction, Query
+from systems.community import library
+from systems.community.building import build_index
+from systems.community.global_search import search_globally
+from systems.community.local_search import search_locally
+from systems.community.params import AnswerParams, IndexParams
+from systems.community.stored import StoredIndex
+from systems.parts.answering import generate_answer
+from systems.parts.prompts.answers import ABSTENTION
+
+
+class CommunitySystem:
+    """See `harness.protocols.System`."""
+
+    def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+        self._index_params = index
+        self._answer_params = answer
+        self._runtime = runtime
+        self._stored: StoredIndex | None = None
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Extract a graph, divide it, report on every community, embed the entities."""
+        if self._runtime.chat is None:
+            raise ModelUnavailable("community builds its graph with a generator", "set models.generator.provider")
+        return await build_index(self._runtime, self._runtime.chat, self._index_params, corpus)
+
+    async def load(self) -> None:
+        """Read the stored index into memory."""
+        self._stored = await StoredIndex.open(self._runtime.index_dir)
+
+    async def answer(self, query: Query) -> Prediction:
+        """Search, then generate once; where nothing is found, abstain without a call, as the library does."""
+        if self._stored is None:
+            raise RuntimeError("answer() was called before load()")
+        search = search_globally if self._answer_params.mode == "global" else search_locally
+        found = await search(self._runtime, self._stored, self._answer_params, query)
+        if found.contexts or self._runtime.chat is None:
+            answer = await generate_answer(self._runtime, query, found.contexts, self._answer_params.style)
+        else:
+            answer = ABSTENTION
+        return Prediction(answer=answer, contexts=found.contexts, trace=found.trace)
+
+    def close(self) -> None:
+        """Forget the index: no file of it is open."""
+        self._stored = None
+
+
+def _preflight(_index: IndexParams, _answer: AnswerParams) -> None:
+    library.require()
+
+
+SPEC = SystemSpec(
+    name="community",
+    version="1",
+    summary="graph, communities, reports (nano-graphrag): map over reports and reduce, or search near entities",
+    index_params=IndexParams,
+    answer_params=AnswerParams,
+    build=CommunitySystem,
+    index_roles=frozenset({"generator", "embedder"}),
+    preflight=_preflight,
+)

@@ -1,0 +1,83 @@
+"""Chunks as nano-graphrag keeps them: text units, known by the hash of their text."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.records import Context, Span
+from systems.community import library
+from systems.community.tokens import count_tokens
+from systems.parts.chunking import Chunk
+from systems.parts.headings import document_heading, under_heading
+
+SEPARATOR = "<SEP>"
+"""The library's, between the text units of a node or an edge, and between descriptions that it joined."""
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TextUnits:
+    """The text units of a corpus. Chunks with equal texts are one unit that knows all their places."""
+
+    records: tuple[Record, ...]
+    """As the library stores them, in corpus order; `places` is ours: doc_id, start, end, heading of each chunk."""
+    id_of: Mapping[str, str]
+    """From chunk_id to the unit's id."""
+
+    @classmethod
+    def of(cls, chunks: Sequence[Chunk]) -> "TextUnits":
+        """The units that the chunks amount to."""
+        records: dict[str, Record] = {}
+        id_of = {}
+        for chunk in chunks:
+            unit_id = id_of[chunk.chunk_id] = _hash(chunk.text, "chunk-")
+            record = records.setdefault(unit_id, _record(chunk, len(records)))
+            span = chunk.span
+            place = {
+                "doc_id": span.doc_id,
+                "start": span.start,
+                "end": span.end,
+                "heading": document_heading(chunk.document),
+            }
+            record["places"].append(place)
+        return cls(tuple(records.values()), id_of)
+
+    def ids_of(self, chunk_ids: Iterable[str]) -> list[str]:
+        """The units of these chunks, each once."""
+        return list(dict.fromkeys(self.id_of[chunk_id] for chunk_id in chunk_ids))
+
+    def in_order(self) -> list[str]:
+        """Every unit's id, in corpus order."""
+        return list(dict.fromkeys(self.id_of.values()))
+
+
+def _record(chunk: Chunk, number: int) -> Record:
+    return {
+        "tokens": count_tokens(chunk.text),
+        "content": chunk.text,
+        "chunk_order_index": number,
+        "full_doc_id": _hash(chunk.document.text.strip(), "doc-"),
+        "places": [],
+    }
+
+
+def _hash(text: str, prefix: str) -> str:
+    hashed: str = library.utilities().compute_mdhash_id(text, prefix=prefix)
+    return hashed
+
+
+def doc_ids_of(records: Iterable[Record]) -> tuple[str, ...]:
+    """The documents of these units, each once, in the units' order."""
+    return tuple(dict.fromkeys(place["doc_id"] for record in records for place in record["places"]))
+
+
+def passage(record: Record) -> Context:
+    """The unit as a context: heading and span of its first place, the documents of all."""
+    first = record["places"][0]
+    text = record["content"]
+    return Context(
+        text=under_heading(first["heading"], text),
+        doc_ids=doc_ids_of([record]),
+        kind="passage",
+        span=Span(doc_id=first["doc_id"], start=first["start"], end=first["end"]),
+    )

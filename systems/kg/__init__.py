@@ -1,0 +1,1 @@
+"""KG-Graph RAG: see README.md in this folder."""

@@ -1,0 +1,155 @@
+"""The names, concepts and values of a parsed text: what the `nlp` extractor takes for an entity, and what not.
+
+Labels are those of spaCy's English pipelines: OntoNotes entities, universal parts of speech.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from systems.parts.extraction.normalise import entity_id
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span, Token
+
+Sort = Literal["name", "concept", "value", "description"]
+"""A proper name; a compound of common nouns (`interest rate`); a date or an amount of money; a common noun with
+its adjectives (`new feature`), which is no entity by itself."""
+
+_NAMES = {
+    "PERSON": "Person",
+    "ORG": "Organisation",
+    "GPE": "Place",
+    "LOC": "Place",
+    "FAC": "Place",
+    "NORP": "Group",
+    "PRODUCT": "Product",
+    "EVENT": "Event",
+    "WORK_OF_ART": "Work",
+    "LAW": "Law",
+}
+_MAX_TOKENS = 8
+"""Of a name; the recogniser's longer ones are headlines and lists."""
+_MONTH = r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\b\.?"
+# A date that means the same wherever it stands; a bare year would tie together all that happened in it.
+_DATE = re.compile(rf"{_MONTH},? \d|\d(?:st|nd|rd|th)?,? (?:of )?{_MONTH}|\d{{4}}-\d\d", re.IGNORECASE)
+_MONEY = re.compile(r"[$\u20ac\u00a3\u00a5] ?\d|\d.* (?:dollars|euros|pounds|million|billion|trillion)")
+_TITLE_WORDS = """
+ceo cfo cto coo chairman chairwoman president director manager judge coach captain mr mrs ms dr prof sir
+"""
+_TITLES = frozenset(_TITLE_WORDS.split())
+"""Written as names, but they only stand beside one."""
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """Consecutive tokens that stand for one thing."""
+
+    text: str
+    sort: Sort
+    kind: str
+    """Such as Person; empty for a proper name that the recogniser does not know."""
+    start: int
+    """The first token."""
+    end: int
+    """The token behind the last."""
+
+    @property
+    def recognised(self) -> bool:
+        """A name that spaCy's entity recogniser knows the kind of."""
+        return self.sort == "name" and bool(self.kind)
+
+
+def phrases_of(doc: "Doc") -> dict[int, Phrase]:
+    """Each token that is part of a phrase, with that phrase; no token is part of two."""
+    found: dict[int, Phrase] = {}
+    for phrase in (*_recognised(doc), *_from_noun_chunks(doc)):
+        tokens = range(phrase.start, phrase.end)
+        if found.keys().isdisjoint(tokens) and entity_id(phrase.text):
+            found |= dict.fromkeys(tokens, phrase)
+    return found
+
+
+def _recognised(doc: "Doc") -> Iterator[Phrase]:
+    """The recogniser's names, and its dates and amounts where they mean something alone."""
+    for span in doc.ents:
+        label = span.label_
+        if label in _NAMES and _is_name(span):
+            start, end = _trimmed(span)
+            yield _phrase(doc, start, end, "name", _NAMES[label])
+        elif label == "DATE" and _DATE.search(span.text):
+            yield _phrase(doc, span.start, span.end, "value", "Date")
+        elif label == "MONEY" and _MONEY.search(span.text):
+            yield _phrase(doc, span.start, span.end, "value", "Money")
+
+
+def _is_name(span: "Span") -> bool:
+    if len(span) == 1 and _is_title(span[0]):
+        return False
+    return len(span) <= _MAX_TOKENS and any(token.pos_ == "PROPN" for token in span)
+
+
+def _trimmed(span: "Span") -> tuple[int, int]:
+    """Without the article and possessives in front, and the possessive and punctuation behind."""
+    start, end = span.start, span.end
+    while start < end - 1 and span.doc[start].pos_ in {"DET", "PRON", "PUNCT", "SPACE"}:
+        start += 1
+    while end > start + 1 and span.doc[end - 1].pos_ in {"PART", "PUNCT", "SPACE"}:
+        end -= 1
+    return start, end
+
+
+def _from_noun_chunks(doc: "Doc") -> Iterator[Phrase]:
+    """Proper names that the recogniser missed, and compounds of two common nouns or more."""
+    for chunk in doc.noun_chunks:
+        root = chunk.root
+        if root.ent_type_:
+            continue
+        start = _compound_start(doc, root.i, chunk.start)
+        if root.pos_ == "PROPN" and (start < root.i or _is_proper(root)):
+            yield _phrase(doc, start, root.i + 1, "name", "")
+        elif root.pos_ == "NOUN" and start < root.i:
+            yield _phrase(doc, start, root.i + 1, "concept", "Concept")
+        elif root.pos_ == "NOUN" and (start := _described_start(doc, root.i, chunk.start)) < root.i:
+            yield _phrase(doc, start, root.i + 1, "description", "Concept")
+
+
+def _compound_start(doc: "Doc", root: int, first: int) -> int:
+    """Where the nouns that run up to the root begin; half a hyphenated word (12-yard pass) is left out."""
+    start = root
+    while start > first and _is_noun(doc[start - 1]):
+        start -= 1
+    while start < root and start > 0 and not doc[start - 1].whitespace_ and not doc[start - 1].is_quote:
+        start += 1
+    return start
+
+
+def _is_noun(token: "Token") -> bool:
+    return token.pos_ in {"NOUN", "PROPN"} and not token.ent_type_ and token.text[0].isalnum()
+
+
+def _described_start(doc: "Doc", root: int, first: int) -> int:
+    """Where the adjectives before the root begin."""
+    start = root
+    while start > first and _is_adjective(doc[start - 1]):
+        start -= 1
+    return start
+
+
+def _is_adjective(token: "Token") -> bool:
+    return token.dep_ == "amod" and token.is_alpha and not token.is_stop
+
+
+def _is_proper(token: "Token") -> bool:
+    """One word is a name if it is written as one: `ChatGPT` and `iPhone`, not `hamstring` or `No`."""
+    word = token.text
+    return len(word) > 1 and word.isalnum() and not (word.islower() or token.is_stop or _is_title(token))
+
+
+def _is_title(token: "Token") -> bool:
+    return token.lower_.rstrip(".") in _TITLES
+
+
+def _phrase(doc: "Doc", start: int, end: int, sort: Sort, kind: str) -> Phrase:
+    return Phrase(doc[start:end].text, sort, kind, start, end)

@@ -1,0 +1,94 @@
+"""One spelling for one entity, and one for one relation. Nothing here knows what a name means."""
+
+import re
+import unicodedata
+
+_LONGEST_NAME = 100
+"""Characters; what is longer is a clause and no name."""
+_LONGEST_KIND = 60
+_LONGEST_RELATION = 60
+
+# Quotes, brackets and punctuation; those that are not ASCII as escapes, since they resemble others.
+_EDGES = (
+    " \"'`()[]{}<>.,;:!?*_-/\\|~="
+    "\u00ab\u00b4\u00b7\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2022\u2026\u2039\u203a"
+)
+_APOSTROPHES = "\u2018\u2019\u201b\u02bc\u2032"
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+_TYPOGRAPHY = str.maketrans(dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys(_DASHES, "-"))
+_ARTICLE = re.compile(r"^(?:the|an|a) ")
+_POSSESSIVE = re.compile(r"'s$")
+_INITIALS = re.compile(r"\b[^\W\d_](?:\.[^\W\d_])+\.?(?!\w)")
+# Words that stand for a name. "us" and "who" are left out on purpose: casefolded, so are US and WHO.
+_STAND_INS = """
+i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself
+we our ours ourselves they them their theirs themselves this that these those which whom whose what here there
+someone somebody something everyone everybody everything anyone anybody anything nobody nothing
+one ones another other others none n/a the a an
+"""
+_NOT_ENTITIES = frozenset(_STAND_INS.split())
+
+
+def entity_id(name: str) -> str:
+    """The name under which two spellings are one entity; empty for what cannot be one.
+
+    Unicode NFKC, case folded, white space collapsed, typographic apostrophes and dashes made plain; then, as often
+    as there are any, quotes, brackets and punctuation around the name, a leading article (the, a, an), a final
+    possessive ('s) and the dots of initials (`U.S.`) dropped. No stemming and no fuzzy match: `Apple Inc.` is not
+    `Apple`.
+
+    Empty for a name without a letter or digit, of more than 100 characters, or that is a pronoun or article.
+    Applying it twice changes nothing.
+    """
+    text = one_line(name)
+    if len(text) > _LONGEST_NAME:
+        return ""
+    text = one_line(_compatible(_compatible(text).casefold())).translate(_TYPOGRAPHY)
+    bare = _without_wrapping(text)
+    while bare != text:
+        text, bare = bare, _without_wrapping(bare)
+    possible = len(text) <= _LONGEST_NAME and text not in _NOT_ENTITIES and any(map(str.isalnum, text))
+    return text if possible else ""
+
+
+def relation_name(text: str) -> str:
+    """A relation as `WORKS_FOR`: upper case, words of any script joined by `_`, at most 60 characters.
+
+    `RELATED_TO` where the text holds neither letter nor digit. Applying it twice changes nothing.
+    """
+    # A character's upper case may be two, and NFKC may take one for eighteen: cut before and after.
+    upper = _compatible(_compatible(one_line(text)[: 4 * _LONGEST_RELATION]).upper())
+    words = "".join(character if _in_word(character) else " " for character in upper).split()
+    return "_".join(words)[:_LONGEST_RELATION].rstrip("_") or "RELATED_TO"
+
+
+def kind_name(text: str) -> str:
+    """A kind as it is shown and stored: one line of 60 characters at most."""
+    return one_line(text)[:_LONGEST_KIND].rstrip()
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without what cannot be shown or stored (control characters, halves of an emoji)."""
+    if not text.isprintable():
+        text = "".join(map(_printable, text))
+    return " ".join(text.split())
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return " " if character.isspace() or unicodedata.category(character) == "Cc" else ""
+
+
+def _compatible(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)
+
+
+def _without_wrapping(text: str) -> str:
+    bare = _ARTICLE.sub("", _POSSESSIVE.sub("", text).strip(_EDGES))
+    return _INITIALS.sub(lambda initials: initials.group().replace(".", ""), bare)
+
+
+def _in_word(character: str) -> bool:
+    """A letter or digit, or a mark on one: vowels of many scripts are marks."""
+    return character.isalnum() or unicodedata.category(character)[0] == "M"

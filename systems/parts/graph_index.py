@@ -1,0 +1,128 @@
+"""The stored knowledge graph that systems share: chunk, extract, assemble, embed and store once."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from harness.protocols import Params, Role, Runtime
+from harness.records import Document, IndexStats
+from systems.parts.chunking import ChunkParams, iter_chunks
+from systems.parts.extraction.assemble import assemble
+from systems.parts.extraction.contract import Extractor
+from systems.parts.graph import ChunkGraph
+from systems.parts.graph_stores.contract import GraphStore
+from systems.parts.graph_stores.open import StoreKind, check_store, open_store
+from systems.parts.passages import empty_documents_note
+
+INDEX_KIND = "graph/1"
+"""The `index_kind` of every system whose whole index is `GraphIndex.build`: they share one stored index."""
+
+ExtractorName = Literal["bounded", "langchain", "nlp"]
+
+
+class GraphIndexParams(ChunkParams):
+    """What determines the graph."""
+
+    extractor: ExtractorName = "bounded"
+    """`bounded`: one schema-constrained call a chunk, for small models too; `langchain`: LLMGraphTransformer, as
+    the thesis, for capable models; `nlp`: spaCy, no model call."""
+    store: StoreKind = "ladybug"
+    """`ladybug`: in this process; `neo4j`: a server, see scripts/neo4j."""
+    nlp_pipeline: str | None = None
+    """A spaCy pipeline's name or folder for `nlp`; None: en_core_web_sm as it is installed."""
+
+
+def roles_of(params: GraphIndexParams) -> frozenset[Role]:
+    """The models that determine the index: without a model call, only the embedder."""
+    return frozenset({"embedder"}) if params.extractor == "nlp" else frozenset({"embedder", "generator"})
+
+
+def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
+    """Raise HarnessError where the store's server or a package is not there; see `SystemSpec.preflight`."""
+    check_store(index_params.store)
+    if index_params.extractor == "nlp":
+        from systems.parts.extraction.nlp import check_pipeline
+
+        check_pipeline(index_params.nlp_pipeline)
+    if index_params.extractor == "langchain":
+        from systems.parts.extraction.langchain import check_langchain
+
+        check_langchain()
+
+
+class GraphIndex:
+    """`build` once, `open` in another process, then ask `store`; every part of building is timed as a stage."""
+
+    def __init__(self, params: GraphIndexParams, runtime: Runtime) -> None:
+        self._params = params
+        self._runtime = runtime
+        self._store: GraphStore | None = None
+
+    @property
+    def store(self) -> GraphStore:
+        """The opened store; RuntimeError before `open`."""
+        if self._store is None:
+            raise RuntimeError("answer() was called before load()")
+        return self._store
+
+    async def build(self, corpus: Sequence[Document]) -> IndexStats:
+        """Store the graph of `corpus`; a chunk that failed is counted, and the rest stands."""
+        stage = self._runtime.stage
+        with stage("chunk"):
+            chunks = list(iter_chunks(corpus, self._params))
+        with stage("extract"):
+            found = await self._extractor().extract(chunks)
+        with stage("assemble"):
+            graph = assemble(chunks, found)
+        with stage("embed"):
+            vectors = await self._runtime.embedder.embed_documents([chunk.text for chunk in chunks])
+        with stage("store"):
+            self._store = open_store(self._params.store, self._runtime.index_dir)
+            await self._store.write(graph, vectors)
+            size = await self._store.size()
+        return IndexStats(
+            documents=len(corpus),
+            chunks=size.chunks,
+            nodes=size.entities,
+            edges=size.relations,
+            failed_chunks=graph.failed_chunks,
+            notes=(*empty_documents_note(corpus), *_extraction_notes(found)),
+        )
+
+    async def open(self) -> None:
+        """Open what `build` stored."""
+        self._store = open_store(self._params.store, self._runtime.index_dir)
+        # Stores open their files at the first question, which would be charged to the first query.
+        await self._store.size()
+
+    def close(self) -> None:
+        """Release the store; also where nothing was opened."""
+        if self._store is not None:
+            self._store.close()
+
+    def _extractor(self) -> Extractor:
+        params, chat = self._params, self._runtime.chat
+
+        def progress(done: int, total: int) -> None:
+            self._runtime.progress(done, total, "extracting")
+
+        if params.extractor == "nlp":
+            from systems.parts.extraction.nlp import NlpExtractor
+
+            return NlpExtractor(pipeline=params.nlp_pipeline, progress=progress)
+        if chat is None:
+            raise RuntimeError("this extractor needs a generator, and the plan should have refused the run")
+        if params.extractor == "langchain":
+            from systems.parts.extraction.langchain import LangChainExtractor
+
+            return LangChainExtractor(chat, progress=progress)
+        from systems.parts.extraction.bounded import BoundedExtractor
+
+        return BoundedExtractor(chat, progress)
+
+
+def _extraction_notes(found: Sequence[ChunkGraph]) -> list[str]:
+    """How many chunks the model had to be asked for twice, and why the first of those that failed did."""
+    again = sum(1 for graph in found if graph.asked_again)
+    failures = [graph.failure for graph in found if graph.failure]
+    notes = [f"{again} of {len(found)} chunks were asked for twice: the first reply was no graph"] if again else []
+    return notes + ([f"{len(failures)} chunks gave no graph; the first: {failures[0][:200]}"] if failures else [])

@@ -1,0 +1,47 @@
+"""Blocking calls in threads, for stores that are asked from coroutines."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Calls:
+    """Runs blocking work in threads, and lets close() wait for what cancelled coroutines left running there."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+        self._closed = False
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """work() in a thread. A cancelled caller goes on at once; the thread ends in its own time."""
+        return await asyncio.to_thread(self._counted, work)
+
+    def check(self) -> None:
+        """Raise if close() was called: long work asks between its steps."""
+        if self._closed:
+            raise RuntimeError("the graph store is closed")
+
+    def close(self, wait_s: float | None = None) -> bool:
+        """Start nothing more and wait for what runs, for ever or at most `wait_s`; whether nothing runs now."""
+        end = None if wait_s is None else time.monotonic() + wait_s
+        with self._changed:
+            self._closed = True
+            while self._running and (end is None or time.monotonic() < end):
+                self._changed.wait(None if end is None else max(0.0, end - time.monotonic()))
+            return not self._running
+
+    def _counted(self, work: Callable[[], T]) -> T:
+        with self._changed:
+            self.check()
+            self._running += 1
+        try:
+            return work()
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()

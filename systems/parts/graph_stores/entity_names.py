@@ -1,0 +1,50 @@
+"""The names of entities in an SQLite full-text table."""
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+from systems.parts.graph import Entity
+from systems.parts.graph_stores.contract import EntityHit
+from systems.parts.graph_stores.words import query_words, words
+
+# `ascii` leaves every other character alone: the words are already what is to be compared.
+_TABLE = """
+CREATE VIRTUAL TABLE entities USING fts5(
+    words, entity_id UNINDEXED, name UNINDEXED, kind UNINDEXED, degree UNINDEXED, tokenize = 'ascii'
+)
+"""
+_FIND = """
+SELECT entity_id, name, kind, -bm25(entities), degree FROM entities
+WHERE entities MATCH ? ORDER BY bm25(entities), rowid LIMIT ?
+"""
+
+
+def store_names(path: Path, entities: Iterable[tuple[Entity, int]]) -> None:
+    """A new file with each entity and its degree; entities come by entity_id, which orders equal scores."""
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(_TABLE)
+        file.executemany(
+            "INSERT INTO entities (words, entity_id, name, kind, degree) VALUES (?, ?, ?, ?, ?)",
+            (
+                (" ".join(words(entity.name)), entity.entity_id, entity.name, entity.kind, degree)
+                for entity, degree in entities
+            ),
+        )
+        file.execute("INSERT INTO entities (entities) VALUES ('optimize')")
+
+
+def open_names(path: Path) -> sqlite3.Connection:
+    """For `find_names`, by any one thread at a time. Writes nothing, not even a lock: any folder will do."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, check_same_thread=False)
+
+
+def find_names(connection: sqlite3.Connection, phrase: str, limit: int) -> list[EntityHit]:
+    """Entities that share a word with `phrase`, by BM25, then by entity_id."""
+    asked = query_words(phrase)
+    if not asked:
+        return []
+    # Quoted, a word is a word: NEAR, AND and * mean nothing in it.
+    query = " OR ".join(f'"{word}"' for word in asked)
+    return [EntityHit(*row) for row in connection.execute(_FIND, (query, limit))]

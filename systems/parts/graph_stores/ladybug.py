@@ -1,0 +1,190 @@
+"""A graph in the process: Ladybug for nodes and edges, Chroma for passages, SQLite for the names of entities."""
+
+import importlib.util
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import MissingDependency
+from harness.records import Context
+from systems.parts.graph import KnowledgeGraph
+from systems.parts.graph_stores.calls import Calls
+from systems.parts.graph_stores.contract import EntityHit, GraphSize, StoredTriplet
+from systems.parts.graph_stores.entity_names import find_names, open_names, store_names
+from systems.parts.graph_stores.ladybug_files import graph_database, load_graph, rows_of
+from systems.parts.graph_stores.results import degrees, in_order, triplets
+from systems.parts.vector_index import PassageIndex
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+_PASSAGES, _NAMES, _GRAPH, _UNFINISHED = "passages", "entities.sqlite", "graph.lbug", "unfinished"
+# One query an entity finds its edges by the key in 0.2 ms; `IN` over several reads the whole table.
+_EDGES = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
+_FROM = f"MATCH (h:Entity {{entity_id: $id}})-[r:RELATES]->(t:Entity) {_EDGES}"
+_TO = f"MATCH (t:Entity {{entity_id: $id}})<-[r:RELATES]-(h:Entity) {_EDGES}"
+_DOCUMENTS = "MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN c.chunk_id, c.doc_id"
+_CHUNKS = """
+MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN c.chunk_id, c.text, c.doc_id, c.start, c.`end`, c.heading
+"""
+_SIZE = (
+    "MATCH (n:Document) RETURN count(*)",
+    "MATCH (n:Chunk) RETURN count(*)",
+    "MATCH (n:Entity) RETURN count(*)",
+    "MATCH ()-[r:RELATES]->() RETURN count(*)",
+    "MATCH ()-[r:MENTIONS]->() RETURN count(*)",
+)
+
+
+def check_ladybug() -> None:
+    """Raise MissingDependency where the package is not there."""
+    if importlib.util.find_spec("ladybug") is None:
+        raise MissingDependency("Ladybug is not installed", "pip install 'rag-harness[graph]'")
+
+
+class LadybugStore:
+    """See `GraphStore`. Everything lies under `folder`, which may be moved; questions open it read-only.
+
+    The first question opens the files; ask for size() to have that done.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        check_ladybug()
+        self._folder = folder
+        self._calls = Calls()
+        self._opening = threading.Lock()
+        self._stored: _Stored | None = None
+
+    async def write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+        """See `GraphStore.write`."""
+        await self._calls.run(lambda: self._write(graph, vectors))
+
+    def _write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+        for name in (_PASSAGES, _UNFINISHED):
+            shutil.rmtree(self._folder / name, ignore_errors=True)
+        for name in (_NAMES, _GRAPH):
+            (self._folder / name).unlink(missing_ok=True)
+        PassageIndex.create(self._folder / _PASSAGES, graph.chunks, vectors).close()
+        self._calls.check()
+        degree = degrees(graph)
+        store_names(self._folder / _NAMES, ((entity, degree[entity.entity_id]) for entity in graph.entities))
+        self._calls.check()
+        unfinished = self._folder / _UNFINISHED
+        unfinished.mkdir()
+        load_graph(unfinished / _GRAPH, graph, self._calls.check)
+        # Last: where this file is, all of it is.
+        (unfinished / _GRAPH).rename(self._folder / _GRAPH)
+        shutil.rmtree(unfinished)
+
+    async def find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
+        """See `GraphStore.find_entities`; scores are SQLite's BM25."""
+        return await self._calls.run(lambda: self._find_entities(phrase, limit))
+
+    def _find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
+        with self._open().reader() as reader:
+            return find_names(reader.names, phrase, limit)
+
+    async def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
+        """See `GraphStore.triplets_of`."""
+        return await self._calls.run(lambda: self._triplets_of(entity_ids))
+
+    def _triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
+        with self._open().reader() as reader:
+            edges = [
+                edge
+                for entity_id in dict.fromkeys(entity_ids)
+                for query in (_FROM, _TO)
+                for edge in rows_of(reader.graph, query, id=entity_id)
+            ]
+            stated_in = sorted({chunk_id for edge in edges for chunk_id in edge[5]})
+            documents = rows_of(reader.graph, _DOCUMENTS, ids=stated_in) if stated_in else []
+        return triplets(edges, dict(documents))
+
+    async def nearest_chunks(self, vector: "Vectors", k: int) -> list[Context]:
+        """See `GraphStore.nearest_chunks`."""
+        return await self._calls.run(lambda: self._open().passages.search_here(vector, k))
+
+    async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
+        """See `GraphStore.chunks`."""
+        return await self._calls.run(lambda: self._chunks(chunk_ids))
+
+    def _chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
+        # An empty list has no type, and Ladybug wants one.
+        if not chunk_ids:
+            return []
+        with self._open().reader() as reader:
+            return in_order(rows_of(reader.graph, _CHUNKS, ids=list(chunk_ids)), chunk_ids)
+
+    async def size(self) -> GraphSize:
+        """See `GraphStore.size`."""
+        return await self._calls.run(self._size)
+
+    def _size(self) -> GraphSize:
+        with self._open().reader() as reader:
+            return GraphSize(*(int(rows_of(reader.graph, query)[0][0]) for query in _SIZE))
+
+    def _open(self) -> "_Stored":
+        with self._opening:
+            if self._stored is None:
+                self._stored = _Stored(self._folder)
+            return self._stored
+
+    def close(self) -> None:
+        """See `GraphStore.close`; waits for the questions that are being answered."""
+        self._calls.close()
+        if self._stored is not None:
+            self._stored.close()
+            self._stored = None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Connections that one thread at a time may use."""
+
+    graph: Any
+    names: sqlite3.Connection
+
+    def close(self) -> None:
+        self.graph.close()
+        self.names.close()
+
+
+class _Stored:
+    """The files of a finished index, open for reading."""
+
+    def __init__(self, folder: Path) -> None:
+        if not (folder / _GRAPH).is_file():
+            raise FileNotFoundError(f"{folder} holds no finished graph")
+        self._names = folder / _NAMES
+        self.passages = PassageIndex.open(folder / _PASSAGES)
+        self._database = graph_database(folder / _GRAPH, read_only=True)
+        self._idle: list[_Reader] = []
+
+    @contextmanager
+    def reader(self) -> Iterator[_Reader]:
+        """One of the idle readers, or a new one."""
+        try:
+            reader = self._idle.pop()
+        except IndexError:
+            reader = self._new()
+        try:
+            yield reader
+        finally:
+            self._idle.append(reader)
+
+    def _new(self) -> _Reader:
+        import ladybug
+
+        return _Reader(ladybug.Connection(self._database, num_threads=1), open_names(self._names))
+
+    def close(self) -> None:
+        """Close all; nobody may be reading."""
+        while self._idle:
+            self._idle.pop().close()
+        self._database.close()
+        self.passages.close()

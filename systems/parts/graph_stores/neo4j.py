@@ -1,0 +1,213 @@
+"""A graph on a Neo4j server, with Neo4j's own vector and full-text search."""
+
+import json
+import threading
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import ServiceUnavailable
+from harness.records import Context
+from systems.parts.graph import KnowledgeGraph
+from systems.parts.graph_stores.calls import Calls
+from systems.parts.graph_stores.contract import EntityHit, GraphSize, StoredTriplet
+from systems.parts.graph_stores.neo4j_load import load_space
+from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_package, connect, explained, rows_of
+from systems.parts.graph_stores.neo4j_space import Space, count, drop_space
+from systems.parts.graph_stores.results import PASSAGE_COLUMNS, in_order, size_of, triplets
+from systems.parts.graph_stores.words import query_words
+from systems.parts.vector_index import passage
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+_DESCRIPTION = "neo4j.json"
+_CANDIDATES = 1000
+"""Lucene searches as widely as it is asked for neighbours: of the true ten nearest among 6,600 random vectors,
+k = 10 misses seven, k = 100 one, k = 500 none."""
+_PASSAGE = ", ".join(f"c.{column}" for column in PASSAGE_COLUMNS)
+_FIND = """
+CALL db.index.fulltext.queryNodes($index, $words) YIELD node, score
+RETURN node.entity_id, node.name, node.kind, score, node.degree ORDER BY score DESC, node.number LIMIT $limit
+"""
+_EDGES = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
+_FROM = f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity) {_EDGES}"
+_TO = f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {_EDGES}"
+_DOCUMENTS = "UNWIND $ids AS id MATCH (c:$Chunk {chunk_id: id}) RETURN c.chunk_id, c.doc_id"
+_CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {_PASSAGE}"
+_NEAREST = f"""
+CALL db.index.vector.queryNodes($index, $n, $vector) YIELD node AS c, score
+WITH c, score ORDER BY score DESC, c.chunk_id
+WITH collect({{c: c, score: score}}) AS found
+RETURN size(found), found[-1].score, [hit IN found[..$k] | [hit.score, {_PASSAGE.replace("c.", "hit.c.")}]]
+"""
+
+
+class Neo4jStore:
+    """See `GraphStore`. The server is the one that the environment names (`Neo4jSettings`) at the first question.
+
+    `folder` holds neo4j.json: which label space, and which build of it. A moved folder still finds its graph; the
+    graph of a deleted folder stays on the server, until `drop` or until an index is written at the same place.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        check_package()
+        self._folder = folder
+        self._calls = Calls()
+        self._opening = threading.Lock()
+        self._opened: _Opened | None = None
+
+    async def write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+        """See `GraphStore.write`."""
+        await self._calls.run(lambda: self._write(graph, vectors))
+
+    def _write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+        file = self._folder / _DESCRIPTION
+        file.unlink(missing_ok=True)
+        settings = Neo4jSettings.from_environment()
+        space, build = Space.of(self._folder), uuid.uuid4().hex
+        driver = connect(settings)
+        try:
+            with explained(settings):
+                load_space(driver, space, graph, vectors, self._calls.check)
+                rows_of(driver, space.in_query("CREATE (:$Index {build: $build})"), write=True, build=build)
+        finally:
+            driver.close()
+        description = {"space": space.name, "build": build, "server": settings.uri, **asdict(size_of(graph))}
+        unfinished = file.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(file)
+
+    async def drop(self) -> None:
+        """Remove the graph from the server; nothing can be found any more."""
+        await self._calls.run(self._drop)
+
+    def _drop(self) -> None:
+        file = self._folder / _DESCRIPTION
+        space = _Description.read(file).space if file.exists() else Space.of(self._folder)
+        settings = Neo4jSettings.from_environment()
+        driver = connect(settings)
+        try:
+            with explained(settings):
+                drop_space(driver, space)
+        finally:
+            driver.close()
+
+    async def find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
+        """See `GraphStore.find_entities`; scores are Lucene's BM25."""
+        return await self._calls.run(lambda: self._find_entities(phrase, limit))
+
+    def _find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
+        # Letters, digits and marks in lower case: none of Lucene's syntax can be among them.
+        asked = " ".join(query_words(phrase))
+        if not asked:
+            return []
+        opened = self._open()
+        rows = opened.ask(_FIND, index=opened.space.names, words=asked, limit=limit)
+        return [EntityHit(*row) for row in rows]
+
+    async def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
+        """See `GraphStore.triplets_of`."""
+        return await self._calls.run(lambda: self._triplets_of(entity_ids))
+
+    def _triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
+        opened = self._open()
+        ids = list(dict.fromkeys(entity_ids))
+        edges = [edge for query in (_FROM, _TO) for edge in opened.ask(query, ids=ids)]
+        stated_in = sorted({chunk_id for edge in edges for chunk_id in edge[5]})
+        return triplets(edges, {row[0]: row[1] for row in opened.ask(_DOCUMENTS, ids=stated_in)})
+
+    async def nearest_chunks(self, vector: "Vectors", k: int) -> list[Context]:
+        """See `GraphStore.nearest_chunks`."""
+        return await self._calls.run(lambda: self._nearest_chunks(vector.tolist(), k))
+
+    def _nearest_chunks(self, vector: list[float], k: int) -> list[Context]:
+        opened = self._open()
+        if not opened.chunks:
+            return []
+        n = min(max(_CANDIDATES, 2 * k), opened.chunks)
+        while True:
+            ((found, last, hits),) = opened.ask(_NEAREST, index=opened.space.vectors, n=n, vector=vector, k=k)
+            # Of equal scores at the cut Lucene keeps any: ask on, until the ones that come first are among them.
+            if opened.chunks in (found, n) or last < hits[-1][0]:
+                return [_nearby(*hit) for hit in hits]
+            n = min(2 * n, opened.chunks)
+
+    async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
+        """See `GraphStore.chunks`."""
+        return await self._calls.run(lambda: self._chunks(chunk_ids))
+
+    def _chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
+        return in_order(self._open().ask(_CHUNKS, ids=list(dict.fromkeys(chunk_ids))), chunk_ids)
+
+    async def size(self) -> GraphSize:
+        """See `GraphStore.size`."""
+        return await self._calls.run(lambda: self._open().size())
+
+    def _open(self) -> "_Opened":
+        with self._opening:
+            if self._opened is None:
+                self._opened = _Opened(self._folder)
+            return self._opened
+
+    def close(self) -> None:
+        """See `GraphStore.close`. A question that a server has not answered within five seconds fails."""
+        self._calls.close(wait_s=5.0)
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+
+@dataclass(frozen=True)
+class _Description:
+    """neo4j.json, as far as it is read again."""
+
+    space: Space
+    build: str
+    server: str
+    chunks: int
+
+    @classmethod
+    def read(cls, file: Path) -> "_Description":
+        told = json.loads(file.read_text(encoding="utf-8"))
+        return cls(Space(told["space"]), told["build"], told["server"], told["chunks"])
+
+
+class _Opened:
+    """A stored graph and the connections to its server."""
+
+    def __init__(self, folder: Path) -> None:
+        stored = _Description.read(folder / _DESCRIPTION)
+        self.space, self.chunks = stored.space, stored.chunks
+        self._settings = Neo4jSettings.from_environment()
+        self._driver = connect(self._settings)
+        try:
+            if not self.ask("MATCH (i:$Index {build: $build}) RETURN i.build", build=stored.build):
+                raise ServiceUnavailable(
+                    f"Neo4j at {self._settings.uri} does not hold the graph of {folder} (it was written to "
+                    f"{stored.server})",
+                    f"start the server that has it, or delete {folder.parent} so that it is built again",
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, query: str, **parameters: Any) -> list[list[Any]]:
+        """The rows of a question in this space."""
+        with explained(self._settings):
+            return rows_of(self._driver, self.space.in_query(query), **parameters)
+
+    def size(self) -> GraphSize:
+        with explained(self._settings):
+            return count(self._driver, self.space)
+
+    def close(self) -> None:
+        self._driver.close()
+
+
+def _nearby(score: float, *row: Any) -> Context:
+    at = dict(zip(PASSAGE_COLUMNS, row, strict=True))
+    # Neo4j's score is (1 + cosine) / 2.
+    return passage(at["text"], at, 2.0 * score - 1.0)

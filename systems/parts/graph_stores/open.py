@@ -1,0 +1,31 @@
+"""Which store, by name."""
+
+from pathlib import Path
+from typing import Literal
+
+from systems.parts.graph_stores.contract import GraphStore
+from systems.parts.graph_stores.ladybug import LadybugStore, check_ladybug
+from systems.parts.graph_stores.neo4j import Neo4jStore
+from systems.parts.graph_stores.neo4j_server import check_neo4j
+
+StoreKind = Literal["ladybug", "neo4j"]
+"""`ladybug`: files in the index folder, no server. `neo4j`: the server that NEO4J_URI names."""
+
+
+def open_store(kind: StoreKind, folder: Path) -> GraphStore:
+    """The store of the index in `folder`, to be written or asked; opens nothing yet.
+
+    Raises MissingDependency where its package is not installed.
+    """
+    return Neo4jStore(folder) if kind == "neo4j" else LadybugStore(folder)
+
+
+def check_store(kind: StoreKind) -> None:
+    """Raise MissingDependency or ServiceUnavailable where a store of this kind could not be used now.
+
+    Quick, and changes nothing: what a system calls in its preflight.
+    """
+    if kind == "neo4j":
+        check_neo4j()
+    else:
+        check_ladybug()

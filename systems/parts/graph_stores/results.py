@@ -1,0 +1,70 @@
+"""What both stores make of a graph and of their rows alike, so that they differ in nothing but the database."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.records import Context, Document
+from systems.parts.graph import KnowledgeGraph
+from systems.parts.graph_stores.contract import GraphSize, StoredTriplet
+from systems.parts.vector_index import passage
+
+PASSAGE_COLUMNS = ("chunk_id", "text", "doc_id", "start", "end", "heading")
+"""What `in_order` reads, in this order."""
+_Edge = tuple[str, str, str, str, str, Sequence[str]]
+"""head_id, relation, tail_id, head, tail, chunk_ids."""
+
+
+def documents_of(graph: KnowledgeGraph) -> list[Document]:
+    """The documents that have a chunk, in corpus order."""
+    return list({chunk.document.doc_id: chunk.document for chunk in graph.chunks}.values())
+
+
+def document_row(document: Document) -> tuple[str, str, str, str, str]:
+    """doc_id, title, source, published_at, url."""
+    source, published_at, url = (document.metadata.get(key, "") for key in ("source", "published_at", "url"))
+    return document.doc_id, document.title, source, published_at, url
+
+
+def degrees(graph: KnowledgeGraph) -> Counter[str]:
+    """How many relations each entity takes part in; one to itself counts once."""
+    return Counter(end for relation in graph.relations for end in {relation.head_id, relation.tail_id})
+
+
+def size_of(graph: KnowledgeGraph) -> GraphSize:
+    """What a store must hold after `write`."""
+    return GraphSize(
+        documents=len(documents_of(graph)),
+        chunks=len(graph.chunks),
+        entities=len(graph.entities),
+        relations=len(graph.relations),
+        mentions=len(graph.mentions),
+    )
+
+
+def in_order(rows: Iterable[Sequence[Any]], chunk_ids: Sequence[str]) -> list[Context]:
+    """The passages of rows of `PASSAGE_COLUMNS`, as asked for. KeyError for one that is not stored."""
+    found = {row[0]: dict(zip(PASSAGE_COLUMNS, row, strict=True)) for row in rows}
+    return [passage(found[chunk_id]["text"], found[chunk_id]) for chunk_id in chunk_ids]
+
+
+def triplets(edges: Iterable[Sequence[Any]], document_of: Mapping[str, str]) -> list[StoredTriplet]:
+    """Each edge once, by head_id, relation and tail_id; `document_of` names the document of each chunk.
+
+    Sorted here, because databases disagree on the order of characters.
+    """
+    once: dict[tuple[str, str, str], _Edge] = {(edge[0], edge[1], edge[2]): tuple(edge) for edge in edges}
+    return [_triplet(once[key], document_of) for key in sorted(once)]
+
+
+def _triplet(edge: _Edge, document_of: Mapping[str, str]) -> StoredTriplet:
+    head_id, relation, tail_id, head, tail, chunk_ids = edge
+    return StoredTriplet(
+        head=head,
+        relation=relation,
+        tail=tail,
+        head_id=head_id,
+        tail_id=tail_id,
+        chunk_ids=tuple(chunk_ids),
+        doc_ids=tuple(dict.fromkeys(document_of[chunk_id] for chunk_id in chunk_ids)),
+    )

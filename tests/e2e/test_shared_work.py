@@ -1,0 +1,84 @@
+"""What two runs need alike is computed once, and each index says who paid."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine, over_http
+
+from harness.records import IndexRecord
+from harness.store import RunDir
+
+pytestmark = pytest.mark.slow
+
+
+class Runs:
+    """Runs over one scripted server, which counts what it is asked."""
+
+    def __init__(self, cli: CommandLine, server: Any) -> None:
+        self._cli, self._server = cli, server
+
+    def __call__(self, system: str, *settings: str) -> tuple[RunDir, IndexRecord, int]:
+        """One run: its folder, its index.json, and how often the server was asked."""
+        before = self._server.model.served["calls"]
+        options = [word for setting in settings for word in ("--set", setting)]
+        done = self._cli.run("--system", system, *over_http("generator", self._server), *options)
+        run = RunDir(Path(done["path"]))
+        index = run.index()
+        assert index is not None
+        return run, index, self._server.model.served["calls"] - before
+
+
+@pytest.fixture
+def runs(cli: CommandLine, serve: Any) -> Runs:
+    return Runs(cli, serve())
+
+
+N_QUERIES = 8
+
+
+def test_recursive_retrieves_from_the_index_that_naive_built(runs: Runs) -> None:
+    naive, _, _ = runs("naive")
+    _, index, _ = runs("recursive")
+    assert index.reused_from == index.built_by == naive.run_id
+
+
+def test_a_change_of_the_query_side_asks_nothing_for_the_index(runs: Runs) -> None:
+    first, index, asked = runs("kg")
+    assert index.stats.chunks is not None
+    assert asked == index.stats.chunks + N_QUERIES
+    second, again, asked_again = runs("kg", "answer.top_k=1")
+    assert (second.run_id != first.run_id, again.reused_from, asked_again) == (True, first.run_id, N_QUERIES)
+
+
+def test_community_takes_the_triplets_that_kg_had_paid_for(runs: Runs) -> None:
+    kg, paid, _ = runs("kg")
+    _, index, asked = runs("community", "answer.mode=local")
+    assert index.reused_from is None
+    assert index.cost.replayed_from == {kg.run_id: paid.cost.usage}
+    assert index.cost.replayed_calls == index.stats.chunks == paid.stats.chunks
+    assert index.cost.usage["generator"].calls - index.cost.replayed_calls == asked - N_QUERIES
+    assert index.cost.cached_from[kg.run_id] >= index.stats.chunks
+
+
+def test_another_model_pays_for_itself(runs: Runs) -> None:
+    _, paid, _ = runs("kg")
+    _, index, asked = runs("kg", "models.generator.model=another")
+    assert (index.reused_from, index.cost.replayed_calls) == (None, 0)
+    assert asked == paid.cost.usage["generator"].calls + N_QUERIES
+
+
+@pytest.mark.usefixtures("neo4j_server")
+def test_another_store_asks_the_model_nothing_and_holds_the_same_graph(runs: Runs) -> None:
+    ladybug, paid, _ = runs("kg", "index.store=ladybug")
+    neo4j, index, asked = runs("kg", "index.store=neo4j")
+    assert asked == N_QUERIES
+    assert index.cost.replayed_from == {ladybug.run_id: paid.cost.usage}
+    assert index.stats == paid.stats
+    records = neo4j.records()
+    for key, record in ladybug.records().items():
+        assert record.prediction is not None
+        other = records[key].prediction
+        assert other is not None
+        passages = [[c.span for c in p.contexts if c.kind == "passage"] for p in (record.prediction, other)]
+        assert passages[0] == passages[1]

@@ -1,0 +1,270 @@
+import asyncio
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runtimes import BareRuntime, Chat
+
+from harness.errors import ModelUnavailable
+from harness.records import Document
+from systems.community import library
+from systems.community.params import IndexParams
+from systems.community.tokens import count_tokens
+from systems.community.units import SEPARATOR, TextUnits
+from systems.parts.chunking import ChunkParams, iter_chunks
+from systems.parts.extraction.bounded import BoundedExtractor
+from systems.parts.prompts import reports as prompts
+from tests.systems.community import scripted
+from tests.systems.community.scripted import (
+    CORPUS,
+    ENTITIES,
+    Failing,
+    answer_by_rule,
+    build,
+    graph_of,
+    reports_asked,
+    stored,
+)
+
+# Each process that loads nano-graphrag waits for it for seconds.
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[3]
+
+
+async def test_the_index_counts_what_it_holds(bare: BareRuntime, chat: Chat) -> None:
+    stats = await build(bare)
+    assert (stats.documents, stats.chunks, stats.failed_chunks) == (5, 5, 0)
+    assert (stats.nodes, stats.edges) == (9, 8)
+    assert stats.communities == len(stored(bare, "kv_store_community_reports")) == len(reports_asked(chat)) > 0
+    assert stats.notes == ("3 entities are in no community",)
+    assert sorted(graph_of(bare)) == ENTITIES
+    assert bare.stages == ["chunk", "extract", "embed", "cluster", "report"]
+    assert (5, 5, "extracting") in bare.told
+    assert bare.told[-1] == (stats.communities, stats.communities, "reporting")
+
+
+@pytest.mark.parametrize("extractor", ["bounded", "nano"])
+def test_it_keeps_to_its_folder_and_says_nothing(
+    bare: BareRuntime,
+    extractor: str,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    handlers = logging.getLogger().handlers[:]
+    asyncio.run(build(bare, extractor=extractor))
+    assert capfd.readouterr() == ("", "")
+    assert logging.getLogger().handlers == handlers
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file() and path.parent != bare.index_dir] == []
+    assert sorted(path.name for path in bare.index_dir.iterdir()) == [
+        "graph_chunk_entity_relation.graphml",
+        "kv_store_community_reports.json",
+        "kv_store_full_docs.json",
+        "kv_store_text_chunks.json",
+        "vdb_entities.json",
+    ]
+    assert all(str(tmp_path) not in path.read_text() for path in bare.index_dir.iterdir())
+
+
+async def test_its_extraction_calls_are_those_of_the_shared_extractor(bare: BareRuntime, chat: Chat) -> None:
+    await build(bare)
+    alone = Chat(answer_by_rule)
+    await BoundedExtractor(alone, lambda _done, _total: None).extract(list(iter_chunks(CORPUS, ChunkParams())))
+    assert chat.calls[: len(alone.calls)] == alone.calls
+    assert len(chat.calls) == len(alone.calls) + len(reports_asked(chat))
+
+
+async def test_an_edge_weighs_as_many_chunks_as_state_it_and_names_them(bare: BareRuntime) -> None:
+    await build(bare)
+    edge = graph_of(bare).edges["Gull Sound", "Tidewright Power"]
+    units = stored(bare, "kv_store_text_chunks")
+    sources = [units[unit]["places"][0]["doc_id"] for unit in edge["source_id"].split(SEPARATOR)]
+    assert (edge["weight"], sources) == (2.0, ["array", "again"])
+    assert edge["description"] == "Tidewright Power built Gull Sound"
+
+
+async def test_a_text_unit_knows_every_place_it_stands_at(bare: BareRuntime) -> None:
+    text = CORPUS[0].text
+    twice = [CORPUS[0], Document(doc_id="copy", text=f"{text}\n"), Document(doc_id="same", text=text, title="T")]
+    stats = await build(bare, twice)
+    assert (stats.documents, stats.chunks, stats.nodes) == (3, 3, 3)
+    units = stored(bare, "kv_store_text_chunks").values()
+    assert [[place["doc_id"] for place in unit["places"]] for unit in units] == [["array", "same"], ["copy"]]
+    assert [place["heading"] for unit in units for place in unit["places"]] == [
+        "On array | The Harbour Post",
+        "T",
+        "",
+    ]
+    weights = {(a, b): data["weight"] for a, b, data in graph_of(bare).edges(data=True)}
+    assert set(weights.values()) == {3.0}
+
+
+async def test_every_entity_is_embedded_by_name_and_description_in_one_call(bare: BareRuntime) -> None:
+    await build(bare)
+    embedded = bare.embedder.documents  # type: ignore[attr-defined]
+    assert [text.split(": ")[0] for text in embedded] == ENTITIES
+    assert "Brennick Yard: Tidewright Power owns Brennick Yard" in embedded
+
+
+async def test_the_largest_component_is_divided_or_all_of_them(bare: BareRuntime, tmp_path: Path) -> None:
+    await build(bare)
+    theatre = {"Bronze Lamp", "Salt Opera", "Wendeline Marsh"}
+    assert {name for name, data in graph_of(bare).nodes(data=True) if "clusters" not in data} == theatre
+    (tmp_path / "all").mkdir()
+    every = BareRuntime(tmp_path / "all", Chat(answer_by_rule))
+    assert (await build(every, components="all")).notes == ()
+    assert all("clusters" in data for _, data in graph_of(every).nodes(data=True))
+
+
+def test_another_seed_may_divide_otherwise_but_the_same_never_does(tmp_path: Path) -> None:
+    import networkx as nx
+
+    from systems.community.storages import _divide
+
+    graph = nx.erdos_renyi_graph(120, 0.06, seed=5)
+    named = nx.relabel_nodes(graph, {node: f"n{node}" for node in graph})
+
+    def divided(seed: int) -> dict[str, Any]:
+        return _divide(named, {"max_graph_cluster_size": 10, "graph_cluster_seed": seed})
+
+    assert divided(1) == divided(1)
+    sizes = Counter(entry["cluster"] for entries in divided(1).values() for entry in entries[-1:])
+    assert max(sizes.values()) <= 10
+    assert len({json.dumps(divided(seed), sort_keys=True) for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize("weight", [0.0, -5.0, float("inf"), 1e300])
+def test_weights_that_the_algorithm_refuses_are_brought_within_its_bounds(weight: float) -> None:
+    import networkx as nx
+
+    from systems.community.storages import _divide
+
+    graph = nx.Graph([("a", "b", {"weight": weight}), ("b", "c", {"weight": 1.0})])
+    assert _divide(graph, {"max_graph_cluster_size": 10, "graph_cluster_seed": 0}).keys() == {"a", "b", "c"}
+
+
+async def test_a_report_is_asked_for_with_our_prompt_around_the_librarys_tables(
+    bare: BareRuntime, chat: Chat
+) -> None:
+    await build(bare)
+    for call in reports_asked(chat):
+        material = call.messages[1].content.split("Tables:\n\n")[1].split("\n\nWrite a report")[0]
+        assert call.messages == prompts.report_messages(material)
+        assert material.startswith("-----Reports-----\n```csv")
+        assert material.endswith("```")
+        assert call.max_tokens == prompts.REPORT_MAX_TOKENS
+        assert "analyst" not in call.text
+
+
+async def test_the_tables_of_a_report_keep_to_their_budget(bare: BareRuntime, chat: Chat) -> None:
+    names = [
+        f"Harbour Company {word}" for word in ("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")
+    ]
+    text = " ".join(f"{a} supplied {b}." for a in names for b in names if a != b)
+    await build(bare, [Document(doc_id="d", text=text)], report_tokens=200, chunk_size=400)
+    frame = count_tokens(prompts.report_messages("")[1].content)
+    sizes = [count_tokens(call.messages[1].content) - frame for call in reports_asked(chat)]
+    assert 100 < max(sizes) <= 201
+
+
+@pytest.mark.parametrize("failure", ["Here is the report you asked for.", RuntimeError("no such host")])
+async def test_a_report_that_cannot_be_had_is_counted_and_stood_in_for(
+    bare: BareRuntime, failure: Exception | str
+) -> None:
+    chat = Chat(Failing("You write reports", failure=failure))
+    stats = await build(BareRuntime(bare.index_dir, chat))
+    note = f"{stats.communities} communities have no report: the head of their entity list stands in"
+    assert stats.notes[1] == note
+    assert stats.notes[2].startswith("the first failure: ")
+    for report in stored(bare, "kv_store_community_reports").values():
+        assert report["report_json"]["rating"] == 0
+        assert any(name in report["report_string"] for name in report["nodes"])
+    asked_again = [call for call in reports_asked(chat) if "could not be read" in call.text]
+    assert len(asked_again) == (stats.communities if isinstance(failure, str) else 0)
+
+
+async def test_a_chunk_that_cannot_be_read_is_counted_and_the_others_go_on(bare: BareRuntime) -> None:
+    stats = await build(BareRuntime(bare.index_dir, Chat(Failing("Salt Opera", failure="prose"))))
+    assert (stats.failed_chunks, stats.nodes) == (1, 6)
+    assert stats.notes == (
+        "the first failure: the model's reply is not what was asked for: no JSON object in 'prose'",
+    )
+
+
+@pytest.mark.parametrize(
+    ("extractor", "words"),
+    [
+        ("bounded", "Text:"),
+        ("bounded", "You write reports"),
+        ("nano", "-Goal-"),
+        ("nano", "MANY entities"),
+        ("nano", "You write reports"),
+    ],
+)
+async def test_what_no_call_can_survive_ends_the_build_with_its_one_line(
+    bare: BareRuntime, extractor: str, words: str
+) -> None:
+    gone = ModelUnavailable("the server is gone", "start it")
+    chat = Chat(Failing(words, failure=gone))
+    with pytest.raises(ModelUnavailable) as raised:
+        await build(BareRuntime(bare.index_dir, chat), extractor=extractor)
+    assert raised.value is gone
+
+
+async def test_it_is_not_built_without_a_generator(bare: BareRuntime) -> None:
+    bare.chat = None
+    with pytest.raises(ModelUnavailable, match=r"set models\.generator\.provider"):
+        await build(bare)
+
+
+@pytest.mark.parametrize("extractor", ["bounded", "nano"])
+@pytest.mark.parametrize(
+    "texts", [[], [""], [" \n", "\t"], ["a"], ['{"a": {x}} {0} %s'], [scripted.TEXTS["lonely"]]], ids=str
+)
+async def test_a_corpus_without_entities_makes_an_empty_index(
+    bare: BareRuntime, extractor: str, texts: list[str]
+) -> None:
+    corpus = [Document(doc_id=str(number), text=text) for number, text in enumerate(texts)]
+    stats = await build(bare, corpus, extractor=extractor)
+    assert (stats.documents, stats.nodes, stats.edges, stats.communities) == (len(texts), 0, 0, 0)
+    for mode in ("global", "local"):
+        prediction = await (await scripted.opened(bare, mode=mode)).answer(scripted.QUERY)
+        assert (prediction.answer, prediction.contexts) == ("Insufficient information", ())
+
+
+def test_builds_are_equal_byte_for_byte_in_processes_that_hash_strings_differently(tmp_path: Path) -> None:
+    digests = set()
+    for seed in ("1", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}"}
+        command = [sys.executable, str(Path(__file__).with_name("scripted.py")), str(tmp_path / seed)]
+        done = subprocess.run(command, env=env, check=True, capture_output=True, text=True, timeout=120)
+        digests.add(done.stdout)
+    assert len(digests) == 1
+    # The library configures the root logger when imported, and every other one would log to the terminal.
+    assert re.fullmatch(r"[0-9a-f]{64} \[\]\n", digests.pop())
+
+
+async def test_a_second_build_asks_the_same(bare: BareRuntime, chat: Chat, tmp_path: Path) -> None:
+    await build(bare, extractor="nano")
+    (tmp_path / "second").mkdir()
+    second = Chat(answer_by_rule)
+    await build(BareRuntime(tmp_path / "second", second), extractor="nano")
+    assert [call.text for call in second.calls] == [call.text for call in chat.calls]
+
+
+def test_a_unit_is_known_by_the_hash_that_the_library_gives_it() -> None:
+    chunks = list(iter_chunks(CORPUS, IndexParams()))
+    units = TextUnits.of(chunks)
+    identify = library.utilities().compute_mdhash_id
+    assert units.in_order() == [identify(chunk.text, prefix="chunk-") for chunk in chunks]
+    assert units.ids_of([chunks[1].chunk_id, chunks[0].chunk_id, chunks[1].chunk_id]) == units.in_order()[1::-1]
+    assert library.load().prompt.GRAPH_FIELD_SEP == SEPARATOR

@@ -1,0 +1,258 @@
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from runtimes import Asked, BareRuntime, Chat
+
+from harness.errors import ModelUnavailable
+from harness.models.fake import bag_of_words
+from harness.records import Context, Document, Query
+from systems.community.params import AnswerParams, IndexParams
+from systems.community.system import CommunitySystem
+from systems.community.tokens import count_tokens
+from systems.parts.prompts import reports as prompts
+from systems.parts.prompts.answers import ABSTENTION, answer_messages
+from tests.systems.community.scripted import CORPUS, QUERY, Failing, answer_by_rule, build, opened, stored
+
+# Each process that loads nano-graphrag waits for it for seconds.
+pytestmark = pytest.mark.slow
+NOWHERE = Query(query_id="n", text="umbrella violin zebra")
+
+
+def maps(chat: Chat) -> list[Asked]:
+    return [call for call in chat.calls if call.json_schema is not None]
+
+
+def of_kind(contexts: tuple[Context, ...], kind: str) -> list[Context]:
+    return [context for context in contexts if context.kind == kind]
+
+
+async def test_global_search_maps_the_reports_and_answers_from_the_points(
+    runtime: BareRuntime, chat: Chat
+) -> None:
+    prediction = await (await opened(runtime)).answer(QUERY)
+    assert runtime.stages == ["map", "generate"]
+    reports = sorted(stored(runtime, "kv_store_community_reports").values(), key=lambda one: -one["occurrence"])
+    (mapped,) = maps(chat)
+    assert mapped.messages == prompts.map_messages(QUERY.text, [one["report_string"] for one in reports])
+    assert mapped.json_schema == prompts.map_schema(len(reports))
+    assert prediction.answer == "Ingrid Solvane"
+    assert chat.prompts[-1] == answer_messages(QUERY.text, prediction.contexts, "short")
+    best = prediction.contexts[0]
+    assert (best.text, best.kind, best.score) == ("Gull Sound and Tidewright Power, 1", "summary", 2.0)
+    assert best.doc_ids == ("array", "grid", "again")
+
+
+async def test_its_trace_says_what_each_map_call_found(runtime: BareRuntime) -> None:
+    prediction = await (await opened(runtime)).answer(QUERY)
+    (step,) = prediction.trace
+    points = json.loads(step.content)
+    assert step.name == "map 1"
+    assert points[0] == {"score": 2, "community": "0", "description": "Gull Sound and Tidewright Power, 1"}
+
+
+async def test_small_budgets_make_more_map_calls_and_fewer_points(bare: BareRuntime, chat: Chat) -> None:
+    sentences = [f"Harbour Company {chr(65 + n)}x built Station Number{chr(65 + n)}." for n in range(26)]
+    bridges = [f"Harbour Company {chr(65 + n)}x met Harbour Company {chr(66 + n)}x." for n in range(25)]
+    text = " ".join([*sentences, *bridges])
+    await build(bare, [Document(doc_id="d", text=text)], chunk_size=300)
+    asked = {}
+    for budget in (200, 6000):
+        chat.calls.clear()
+        question = Query(query_id="q", text="Harbour Company Ax, Harbour Company Bx?")
+        prediction = await (await opened(bare, context_tokens=budget)).answer(question)
+        asked[budget] = len(maps(chat))
+        assert asked[budget] == len(prediction.trace)
+        assert sum(count_tokens(context.text) for context in prediction.contexts) <= budget
+    assert asked[200] > asked[6000] == 1
+    (await opened(bare, max_reports=1)).close()
+    chat.calls.clear()
+    await (await opened(bare, max_reports=1)).answer(QUERY)
+    assert maps(chat)[0].json_schema == prompts.map_schema(1)
+
+
+async def test_only_communities_down_to_the_level_are_asked(bare: BareRuntime, chat: Chat) -> None:
+    # Two groups of more than ten that all met each other: each is a community, and is divided once more.
+    groups = [[f"{place} Company {chr(65 + n)}x" for n in range(15)] for place in ("Harbour", "Forest")]
+    met = [(a, b) for names in groups for a in names for b in names if a < b]
+    text = " ".join(f"{a} met {b}." for a, b in [*met, (groups[0][0], groups[1][0])])
+    stats = await build(bare, [Document(doc_id="d", text=text)], chunk_size=300)
+    reports = stored(bare, "kv_store_community_reports").values()
+    coarse = [report for report in reports if report["level"] == 0]
+    assert 0 < len(coarse) < stats.communities
+    bare.chat = None
+    found = [(await (await opened(bare, community_level=level)).answer(QUERY)).contexts for level in (0, 9)]
+    assert [len(contexts) for contexts in found] == [len(coarse), stats.communities]
+
+
+MAPPED = [
+    ("[1]", 0),
+    ('{"points": "none"}', 0),
+    ('{"points": [{"score": 9}, 3, {"description": " ", "score": 9}, {"description": "x", "score": "9"}]}', 0),
+    ('{"points": [{"description": "x", "score": 0, "report": 1}]}', 0),
+    ('{"points": [{"description": "x", "score": 400, "report": 1}]}', 1),
+    ('{"points": [{"description": "x", "score": 4, "report": 99}, {"description": "y", "score": 5}]}', 2),
+]
+
+
+@pytest.mark.parametrize(("reply", "points"), MAPPED)
+async def test_what_a_map_reply_holds_is_taken_and_what_it_should_not_hold_is_left_out(
+    runtime: BareRuntime, reply: str, points: int
+) -> None:
+    runtime.chat = Chat(Failing("You find out", failure=reply))
+    prediction = await (await opened(runtime)).answer(QUERY)
+    assert len(prediction.contexts) == points
+    scores = [context.score or 0 for context in prediction.contexts]
+    assert scores == sorted(scores, reverse=True)
+    assert all(score <= 100 for score in scores)
+    assert prediction.answer == (ABSTENTION if points == 0 else "Ingrid Solvane")
+    if points == 2:
+        # The model did not say which report: it is from one of the batch.
+        assert prediction.contexts[0].doc_ids == ("array", "grid", "again")
+
+
+async def test_a_map_reply_that_is_prose_twice_counts_as_no_point_and_the_trace_says_so(
+    runtime: BareRuntime,
+) -> None:
+    chat = Chat(Failing("You find out", failure="Certainly!"))
+    runtime.chat = chat
+    prediction = await (await opened(runtime)).answer(QUERY)
+    assert [step.content for step in prediction.trace] == ["the reply could not be read"]
+    assert prediction.answer == ABSTENTION
+    assert len(chat.calls) == 2
+
+
+@pytest.mark.parametrize("mode", ["global", "local"])
+async def test_where_nothing_is_found_it_abstains_without_a_final_call(
+    runtime: BareRuntime, chat: Chat, mode: str
+) -> None:
+    prediction = await (await opened(runtime, mode=mode)).answer(NOWHERE)
+    assert (prediction.answer, prediction.contexts) == (ABSTENTION, ())
+    assert len(chat.calls) == (1 if mode == "global" else 0)
+
+
+async def test_without_a_generator_global_search_ranks_the_reports(runtime: BareRuntime) -> None:
+    runtime.chat = None
+    prediction = await (await opened(runtime)).answer(NOWHERE)
+    reports = stored(runtime, "kv_store_community_reports").values()
+    ranked = sorted(reports, key=lambda one: (-one["occurrence"], -one["report_json"]["rating"]))
+    assert prediction.answer is None
+    assert [context.text for context in prediction.contexts] == [one["report_string"].strip() for one in ranked]
+    assert {context.kind for context in prediction.contexts} == {"summary"}
+    assert runtime.stages == ["retrieve"]
+
+
+async def test_local_search_gives_reports_entities_relations_and_passages_in_this_order(
+    runtime: BareRuntime, chat: Chat
+) -> None:
+    prediction = await (await opened(runtime, mode="local")).answer(QUERY)
+    kinds = [context.kind for context in prediction.contexts]
+    assert list(dict.fromkeys(kinds)) == ["summary", "triplet", "passage"]
+    assert kinds == sorted(kinds, key=["summary", "triplet", "passage"].index)
+    assert chat.prompts == [answer_messages(QUERY.text, prediction.contexts, "short")]
+    assert runtime.stages == ["embed_query", "retrieve", "generate"]
+    relations = [context.text for context in of_kind(prediction.contexts, "triplet") if context.score is None]
+    assert relations[0] == "Tidewright Power built Gull Sound"
+    assert prediction.trace[0].content.split("\n")[0] in {"Gull Sound", "Tidewright Power"}
+
+
+async def test_its_entities_are_those_nearest_by_cosine(runtime: BareRuntime) -> None:
+    contexts = (await (await opened(runtime, mode="local", top_entities=3)).answer(QUERY)).contexts
+    entities = [context for context in contexts if context.kind == "triplet" and context.score is not None]
+    embedded = runtime.embedder.documents  # type: ignore[attr-defined]
+    question = np.array(bag_of_words(QUERY.text))
+    cosines = {text: float(np.array(bag_of_words(text)) @ question) for text in embedded}
+    nearest = sorted(cosines, key=lambda text: -cosines[text])[:3]
+    assert [context.text for context in entities] == nearest
+    assert [context.score for context in entities] == pytest.approx([cosines[text] for text in nearest], abs=1e-5)
+
+
+async def test_its_passages_stand_where_they_say(runtime: BareRuntime) -> None:
+    passages = of_kind((await (await opened(runtime, mode="local")).answer(QUERY)).contexts, "passage")
+    texts = {document.doc_id: document.text for document in CORPUS}
+    assert {passage.doc_ids for passage in passages} == {("array",), ("grid",), ("again",)}
+    for passage in passages:
+        assert passage.span is not None
+        verbatim = texts[passage.span.doc_id][passage.span.start : passage.span.end]
+        assert passage.text == f"On {passage.span.doc_id} | The Harbour Post\n{verbatim}"
+
+
+async def test_a_text_that_stands_in_two_documents_is_a_passage_of_both(bare: BareRuntime) -> None:
+    await build(bare, [CORPUS[0], Document(doc_id="copy", text=CORPUS[0].text)])
+    contexts = (await (await opened(bare, mode="local")).answer(QUERY)).contexts
+    assert {context.doc_ids for context in contexts} == {("array", "copy")}
+    (passage,) = of_kind(contexts, "passage")
+    assert passage.span is not None
+    assert passage.span.doc_id == "array"
+
+
+async def test_local_search_keeps_to_its_budget(runtime: BareRuntime) -> None:
+    runtime.chat = None
+    full = (await (await opened(runtime, mode="local")).answer(QUERY)).contexts
+    small = (await (await opened(runtime, mode="local", context_tokens=200)).answer(QUERY)).contexts
+    assert 0 < len(small) < len(full)
+    assert sum(count_tokens(context.text) for context in small) <= 200
+
+
+async def test_names_of_the_librarys_extraction_are_shown_without_its_quotes(bare: BareRuntime) -> None:
+    await build(bare, extractor="nano")
+    contexts = (await (await opened(bare, mode="local")).answer(QUERY)).contexts
+    triplets = [context.text for context in of_kind(contexts, "triplet")]
+    assert "GULL SOUND (organization): Gull Sound is an organization." in triplets
+    assert "Tidewright Power built Gull Sound" in triplets
+    assert not any('"' in text or "<SEP>" in text for text in triplets)
+
+
+async def test_the_style_reaches_the_final_prompt(runtime: BareRuntime, chat: Chat) -> None:
+    prediction = await (await opened(runtime, style="sentence")).answer(QUERY)
+    assert chat.prompts[-1] == answer_messages(QUERY.text, prediction.contexts, "sentence")
+
+
+@pytest.mark.parametrize("words", ["You find out", "You answer questions"])
+@pytest.mark.parametrize("failure", [RuntimeError("this call's alone"), ModelUnavailable("the server is gone")])
+async def test_an_exception_of_a_call_is_the_querys_exception(
+    runtime: BareRuntime, words: str, failure: Exception
+) -> None:
+    runtime.chat = Chat(Failing(words, failure=failure))
+    with pytest.raises(type(failure)) as raised:
+        await (await opened(runtime)).answer(QUERY)
+    assert raised.value is failure
+
+
+@pytest.mark.parametrize("mode", ["global", "local"])
+async def test_answers_given_together_equal_those_given_one_by_one(runtime: BareRuntime, mode: str) -> None:
+    system = await opened(runtime, mode=mode)
+    queries = [Query(query_id=document.doc_id, text=document.text) for document in CORPUS]
+    one_by_one = [await system.answer(query) for query in queries]
+    assert await asyncio.gather(*(system.answer(query) for query in queries)) == one_by_one
+
+
+@pytest.mark.parametrize("mode", ["global", "local"])
+async def test_a_moved_index_answers_the_same(runtime: BareRuntime, tmp_path: Path, mode: str) -> None:
+    before = await (await opened(runtime, mode=mode)).answer(QUERY)
+    shutil.move(runtime.index_dir, tmp_path / "moved")
+    moved = BareRuntime(tmp_path / "moved", Chat(answer_by_rule))
+    assert await (await opened(moved, mode=mode)).answer(QUERY) == before
+
+
+async def test_answering_changes_no_file_of_the_index(runtime: BareRuntime) -> None:
+    def state() -> dict[str, Any]:
+        return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in runtime.index_dir.iterdir()}
+
+    before = state()
+    for mode in ("global", "local"):
+        system = await opened(runtime, mode=mode)
+        await system.answer(QUERY)
+        system.close()
+    assert state() == before
+
+
+async def test_an_answer_before_load_is_refused(bare: BareRuntime) -> None:
+    system = CommunitySystem(IndexParams(), AnswerParams(), bare)
+    with pytest.raises(RuntimeError, match="before load"):
+        await system.answer(QUERY)
+    system.close()

@@ -1,0 +1,46 @@
+from harness.records import Document
+from systems.community.from_triplets import Edge, Node, edges_of, nodes_of
+from systems.parts.chunking import ChunkParams, iter_chunks
+from systems.parts.extraction.assemble import assemble
+from systems.parts.graph import ChunkGraph, FoundEntity, FoundTriplet, KnowledgeGraph
+
+CHUNKS = list(iter_chunks([Document(doc_id=str(n), text=f"Text {n}.") for n in range(7)], ChunkParams()))
+
+
+def graph(*found: ChunkGraph) -> KnowledgeGraph:
+    return assemble(CHUNKS[: len(found)], found)
+
+
+def stating(*triplets: tuple[str, str, str]) -> ChunkGraph:
+    return ChunkGraph(triplets=tuple(FoundTriplet(*triplet) for triplet in triplets))
+
+
+def test_a_node_is_described_by_what_is_stated_of_it_most_often_first() -> None:
+    built, owns = ("Tidewright", "Built", "Gull Sound"), ("Tidewright", "is owner-of", "Brennick Yard")
+    nodes = nodes_of(
+        graph(stating(owns, built), stating(built), ChunkGraph(entities=(FoundEntity("Oake", "Person"),)))
+    )
+    assert nodes == [
+        Node("Brennick Yard", "", "Tidewright is owner of Brennick Yard", (CHUNKS[0].chunk_id,)),
+        Node("Gull Sound", "", "Tidewright built Gull Sound", (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id)),
+        Node("Oake", "Person", "", (CHUNKS[2].chunk_id,)),
+        Node(
+            "Tidewright",
+            "",
+            "Tidewright built Gull Sound. Tidewright is owner of Brennick Yard",
+            (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id),
+        ),
+    ]
+
+
+def test_an_edge_gathers_both_directions_and_counts_each_chunk_once() -> None:
+    found = [stating(("Zed", "pays", "Abe"), ("Abe", "owes", "Zed")), stating(("abe", "owes", "Zed"))]
+    assert edges_of(graph(*found)) == [
+        Edge("Abe", "Zed", "Abe owes Zed. Zed pays Abe", (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id))
+    ]
+
+
+def test_a_description_holds_five_statements_at_most() -> None:
+    (edge,) = edges_of(graph(stating(*[("Abe", f"did {number}", "Zed") for number in range(9)])))
+    assert edge.description.count(". ") == 4
+    assert [len(node.description) for node in nodes_of(graph())] == []

@@ -1,0 +1,270 @@
+"""What nano-graphrag 0.0.8.2 does not survive, and that this system does.
+
+Where a test of the library alone fails, a newer one survives: its counterpart stays, the hardening may go.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from runtimes import Asked, BareRuntime, Chat
+
+from harness.models.fake import bag_of_words
+from harness.records import Document, Query
+from systems.community import library
+from systems.parts.prompts.answers import ABSTENTION
+from tests.systems.community.scripted import QUERY, TEXTS, Failing, answer_by_rule, build, opened, records, stored
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def graspologic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two functions that the library takes from graspologic, over the same native code."""
+    import graspologic_native
+    import networkx as nx
+
+    def hierarchical_leiden(graph: Any, max_cluster_size: int, random_seed: int) -> list[SimpleNamespace]:
+        edges = [(a, b, float(weight)) for a, b, weight in graph.edges(data="weight", default=1.0)]
+        found = graspologic_native.hierarchical_leiden(edges, max_cluster_size=max_cluster_size, seed=random_seed)
+        return [SimpleNamespace(node=one.node, level=one.level, cluster=int(one.cluster)) for one in found]
+
+    def largest_connected_component(graph: Any) -> Any:
+        return graph.subgraph(max(nx.connected_components(graph), key=len)).copy()
+
+    package, partition, utils = (ModuleType(f"graspologic{name}") for name in ("", ".partition", ".utils"))
+    vars(partition)["hierarchical_leiden"] = hierarchical_leiden
+    vars(utils)["largest_connected_component"] = largest_connected_component
+    for module in (package, partition, utils):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+Model = Callable[..., Awaitable[str]]
+
+
+def plain(folder: Path, texts: Sequence[str], model: Model, **given: Any) -> Any:
+    """The library as it comes, with one chunk a document; its tokenizer is ours, since its own is a download."""
+
+    def chunks(_tokens: Any, doc_keys: Sequence[str], **_: Any) -> list[dict[str, Any]]:
+        pairs = zip(doc_keys, texts, strict=True)
+        return [{"tokens": 9, "content": text, "chunk_order_index": 0, "full_doc_id": key} for key, text in pairs]
+
+    async def embed(batch: Sequence[str]) -> Any:
+        return np.array([bag_of_words(text) for text in batch], dtype=np.float32)
+
+    nano = library.load()
+    return nano.GraphRAG(
+        working_dir=str(folder),
+        chunk_func=chunks,
+        embedding_func=library.utilities().EmbeddingFunc(embedding_dim=64, max_token_size=1, func=embed),
+        best_model_func=model,
+        cheap_model_func=model,
+        entity_extract_max_gleaning=0,
+        enable_llm_cache=False,
+        **given,
+    )
+
+
+async def extracts_but_writes_prose(prompt: str, *_: Any, **__: Any) -> str:
+    return records(prompt) if prompt.startswith("-Goal-") else "Here is your report."
+
+
+async def finds_nothing(_prompt: str, *_: Any, **__: Any) -> str:
+    return "<|COMPLETE|>"
+
+
+async def finds_no_relations(prompt: str, *_: Any, **__: Any) -> str:
+    return "##".join(record for record in records(prompt).split("##") if "relationship" not in record)
+
+
+async def fails(_prompt: str, *_: Any, **__: Any) -> str:
+    raise RuntimeError("this call failed")
+
+
+def documents(number: int) -> list[Document]:
+    return [
+        Document(doc_id=str(n), text=f"Tidewright Power built Station Number{n}.", title=f"Station {n}")
+        for n in range(number)
+    ]
+
+
+# 1. An exception of the model function keeps its slot of the limiter: when all are lost, calls wait for ever.
+
+
+async def test_the_library_alone_waits_for_ever_after_as_many_exceptions_as_it_has_slots(tmp_path: Path) -> None:
+    rag = plain(tmp_path, [TEXTS["array"]], fails, best_model_max_async=2)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="this call failed"):
+            await rag.ainsert([TEXTS["array"]])
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await rag.ainsert([TEXTS["array"]])
+
+
+async def test_more_failing_calls_than_slots_do_not_hold_up_the_index(bare: BareRuntime) -> None:
+    failure = RuntimeError("this call failed")
+    async with asyncio.timeout(60):
+        runtime = BareRuntime(bare.index_dir, Chat(Failing("-Goal-", failure=failure)))
+        assert (await build(runtime, documents(40), extractor="nano")).failed_chunks == 40
+
+
+async def test_more_failing_answers_than_slots_leave_the_next_ones_theirs(bare: BareRuntime) -> None:
+    broken = BareRuntime(bare.index_dir, Chat(Failing("", failure=RuntimeError("this call failed"))))
+    async with asyncio.timeout(60):
+        await build(bare, documents(40))
+        system = await opened(broken)
+        for _ in range(40):
+            with pytest.raises(RuntimeError, match="this call failed"):
+                await system.answer(QUERY)
+        broken.chat = Chat(answer_by_rule)
+        assert (await system.answer(QUERY)).answer == "Ingrid Solvane"
+
+
+async def test_an_answer_cut_off_anywhere_leaves_the_next_ones_their_slots(bare: BareRuntime) -> None:
+    class Hanging(Chat):
+        async def complete(self, *given: Any, **named: Any) -> str:
+            await asyncio.sleep(3600 if self.hangs else 0)
+            return await super().complete(*given, **named)
+
+        hangs = True
+
+    await build(bare, documents(40))
+    chat = Hanging(answer_by_rule)
+    system = await opened(BareRuntime(bare.index_dir, chat), context_tokens=200)
+    for _ in range(20):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await system.answer(QUERY)
+    chat.hangs = False
+    async with asyncio.timeout(10):
+        assert (await system.answer(QUERY)).answer == "Ingrid Solvane"
+
+
+# 2. A report that is larger than the map step's budget never fits into a group, and groups are made until all do.
+
+
+class StillLooping(Exception):
+    pass
+
+
+@contextmanager
+def cpu_seconds(limit: float) -> Iterator[None]:
+    """Raise StillLooping where the enclosed code computes for longer, also if it never awaits."""
+
+    def stop(*_: object) -> None:
+        raise StillLooping
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def verbose(asked: Asked) -> str:
+    """By rule, with reports of far more than 200 tokens."""
+    return answer_by_rule(asked).replace("About ", "and so on " * 400)
+
+
+def test_the_library_alone_loops_for_ever_on_a_report_larger_than_its_budget(bare: BareRuntime) -> None:
+    asyncio.run(build(BareRuntime(bare.index_dir, Chat(verbose))))
+    rag = plain(bare.index_dir, [], finds_nothing, convert_response_to_json_func=lambda _: {"points": []})
+    param = library.load().QueryParam(mode="global")
+    assert asyncio.run(rag.aquery("Who?", param)).startswith("Sorry")
+    param.global_max_token_for_community_report = 50
+    with pytest.raises(StillLooping), cpu_seconds(0.5):
+        asyncio.run(rag.aquery("Who?", param))
+
+
+async def test_a_report_larger_than_the_budget_is_cut_to_it(bare: BareRuntime) -> None:
+    runtime = BareRuntime(bare.index_dir, Chat(verbose))
+    await build(runtime)
+    reports = [report["report_string"] for report in stored(bare, "kv_store_community_reports").values()]
+    assert len(reports) == len([text for text in reports if len(text) > 500])
+    with cpu_seconds(5):
+        prediction = await (await opened(runtime, context_tokens=200)).answer(QUERY)
+    assert len(prediction.trace) == len(reports)
+
+
+# 3. A report that is no JSON ends the insert, and with it what was paid for.
+
+
+async def test_the_library_alone_loses_the_insert_to_a_report_that_is_prose(tmp_path: Path) -> None:
+    rag = plain(tmp_path, [TEXTS["grid"]], extracts_but_writes_prose)
+    with pytest.raises(AssertionError, match="Unable to parse JSON"):
+        await rag.ainsert([TEXTS["grid"]])
+    assert (tmp_path / "kv_store_text_chunks.json").read_text() == "{}"
+
+
+async def test_reports_that_are_prose_do_not_end_the_insert(bare: BareRuntime) -> None:
+    runtime = BareRuntime(bare.index_dir, Chat(Failing("You write reports", failure="Here is your report.")))
+    stats = await build(runtime, [Document(doc_id="grid", text=TEXTS["grid"])])
+    assert stats.communities > 0
+    assert stats.notes[0].startswith(f"{stats.communities} communities have no report")
+    prediction = await (await opened(runtime)).answer(Query(query_id="q", text="Who runs Coldharrow Grid?"))
+    assert {context.doc_ids for context in prediction.contexts} == {("grid",)}
+
+
+# 4. A graph without nodes, or with nodes and no edges.
+
+
+async def test_the_library_alone_fails_to_answer_where_no_entity_was_found(tmp_path: Path) -> None:
+    rag = plain(tmp_path, [TEXTS["lonely"]], finds_nothing, enable_naive_rag=True)
+    await rag.ainsert([TEXTS["lonely"]])
+    with pytest.raises(TypeError, match="not subscriptable"):
+        await rag.aquery("Nothing here?", library.load().QueryParam(mode="naive"))
+
+
+async def test_the_library_alone_loses_the_insert_where_entities_have_no_relations(tmp_path: Path) -> None:
+    rag = plain(tmp_path, [TEXTS["grid"]], finds_no_relations)
+    with pytest.raises(ValueError, match="EmptyNetworkError"):
+        await rag.ainsert([TEXTS["grid"]])
+
+
+@pytest.mark.parametrize("mode", ["global", "local"])
+async def test_where_no_entity_was_found_the_answer_is_an_abstention(bare: BareRuntime, mode: str) -> None:
+    await build(bare, [Document(doc_id="lonely", text=TEXTS["lonely"])])
+    assert [unit["content"] for unit in stored(bare, "kv_store_text_chunks").values()] == [TEXTS["lonely"]]
+    prediction = await (await opened(bare, mode=mode)).answer(QUERY)
+    assert (prediction.answer, prediction.contexts) == (ABSTENTION, ())
+
+
+async def test_entities_without_relations_make_an_index_without_communities(bare: BareRuntime) -> None:
+    def no_relations(asked: Asked) -> str:
+        reply = answer_by_rule(asked)
+        return "##".join(part for part in reply.split("##") if "relationship" not in part) + "<|COMPLETE|>"
+
+    runtime = BareRuntime(bare.index_dir, Chat(no_relations))
+    stats = await build(runtime, [Document(doc_id="grid", text=TEXTS["grid"])], extractor="nano")
+    assert (stats.nodes, stats.edges, stats.communities) == (4, 0, 0)
+    runtime.chat = None
+    assert (await (await opened(runtime)).answer(QUERY)).contexts == ()
+    found = await (await opened(runtime, mode="local")).answer(Query(query_id="q", text="Coldharrow Grid?"))
+    assert {context.kind for context in found.contexts} == {"triplet", "passage"}
+
+
+# What was replaced is the same where both work.
+
+
+async def test_communities_are_those_of_the_librarys_own_clustering(bare: BareRuntime) -> None:
+    await build(bare, documents(60))
+    config = {"working_dir": str(bare.index_dir), "max_graph_cluster_size": 10, "graph_cluster_seed": bare.seed}
+    ours = library.storages().LeidenGraph("chunk_entity_relation", config)
+    theirs = library.load().graphrag.NetworkXStorage("chunk_entity_relation", config)
+    for storage in (ours, theirs):
+        names = {name: name.upper() for name in storage._graph}
+        storage._graph = library.storages().nx.relabel_nodes(storage._graph, names)
+        storage.global_config["addon_params"] = {"components": "largest"}
+        await storage.clustering("leiden")
+    divided = [dict(storage._graph.nodes(data="clusters")) for storage in (ours, theirs)]
+    assert divided[0] == divided[1]
+    assert len(divided[0]) == 61

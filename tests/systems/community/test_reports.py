@@ -1,0 +1,108 @@
+import json
+from typing import Any
+
+import pytest
+
+from systems.community.global_search import in_batches
+from systems.community.reports import bounded_number, read_report
+from systems.community.stored import Report
+from systems.community.tokens import count_tokens
+from systems.parts.prompts import reports as prompts
+
+WHOLE = {
+    "title": "Tidewright",
+    "summary": "A builder.",
+    "rating": 7,
+    "findings": [{"summary": "Built", "explanation": "Gull Sound"}],
+}
+
+
+def test_a_report_as_asked_for_is_taken_as_it_is() -> None:
+    assert read_report(WHOLE) == WHOLE
+
+
+def test_what_exceeds_the_schema_is_cut_and_what_fails_it_left_out() -> None:
+    finding = {"summary": "s" * 500, "explanation": "e" * 500}
+    report = read_report(
+        {"title": 3, "summary": "long " * 500, "rating": 99, "findings": ["no", None, *[finding] * 9], "more": 1}
+    )
+    assert report["title"] == "Community"
+    assert len(report["summary"]) <= prompts.MAX_SUMMARY
+    assert report["rating"] == 10
+    assert len(report["findings"]) == 3
+    assert len(report["findings"][0]["summary"]) == prompts.MAX_HEADLINE
+    assert report.keys() == WHOLE.keys()
+
+
+@pytest.mark.parametrize("summary", [None, 3, "", " \n", "\ud800"])
+def test_a_report_that_says_nothing_is_refused(summary: object) -> None:
+    with pytest.raises(ValueError, match="no summary"):
+        read_report({**WHOLE, "summary": summary})
+
+
+def test_half_an_emoji_that_no_file_could_hold_is_left_out() -> None:
+    report = read_report(json.loads('{"title": "a\\ud83c", "summary": "b\\ud83cc", "findings": "none"}'))
+    assert report == {"title": "a", "summary": "bc", "rating": 0, "findings": []}
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(3, 3), (2.5, 2.5), (-1, 0), (10**400, 10), (True, None), ("3", None), (None, None), (float("nan"), None)],
+)
+def test_a_number_is_brought_within_its_bounds(value: object, number: float | None) -> None:
+    assert bounded_number(value, 10) == number
+
+
+def report(text: str) -> Report:
+    return Report("0", 0, text, 1.0, 1.0, ("d",))
+
+
+@pytest.mark.parametrize("budget", [1, 3, 4, 10, 1000])
+def test_batches_hold_every_report_in_order_within_the_budget(budget: int) -> None:
+    texts = ["one two", "three", "four five six", "seven", "eight nine ten eleven twelve", "thirteen"]
+    batches = in_batches([report(text) for text in texts], budget)
+    held = [report.text for batch in batches for report in batch]
+    assert len(held) == len(texts)
+    assert all(text.startswith(kept) and kept for text, kept in zip(texts, held, strict=True))
+    assert all(sum(count_tokens(report.text) for report in batch) <= budget for batch in batches)
+    assert all(kept == text for text, kept in zip(texts, held, strict=True) if count_tokens(text) <= budget)
+
+
+def test_no_reports_make_no_batch() -> None:
+    assert in_batches([], 100) == []
+
+
+def _constant_part(messages: list[Any]) -> str:
+    return str(messages[0].content)
+
+
+def test_the_constant_part_of_each_prompt_comes_first_and_the_task_again_at_the_end() -> None:
+    for first, second in [
+        (prompts.report_messages("one {x}"), prompts.report_messages("two")),
+        (prompts.map_messages("q {0}", ["one"]), prompts.map_messages("r", ["one", "two"])),
+    ]:
+        assert _constant_part(first) == _constant_part(second)
+        task = _constant_part(first).split("\n", 1)[1]
+        assert first[1].content.endswith(task)
+        assert second[1].content.endswith(task)
+    assert "{x}" in prompts.report_messages("one {x}")[1].content
+    mapped = prompts.map_messages("q {0}", ["one", "two"])[1].content
+    assert mapped.startswith("Reports:\n\n[Report 1]\none\n\n[Report 2]\ntwo\n\nQuestion: q {0}\n\n")
+
+
+def test_every_list_and_string_of_a_schema_is_bounded() -> None:
+    def check(schema: Any) -> None:
+        if schema["type"] == "object":
+            assert schema["additionalProperties"] is False
+            assert schema["required"] == list(schema["properties"])
+            for inner in schema["properties"].values():
+                check(inner)
+        elif schema["type"] == "array":
+            assert schema["maxItems"] <= 5
+            check(schema["items"])
+        else:
+            assert "maxLength" in schema or "maximum" in schema
+
+    check(prompts.REPORT_SCHEMA)
+    check(prompts.map_schema(7))
+    assert prompts.map_schema(7)["properties"]["points"]["items"]["properties"]["report"]["maximum"] == 7

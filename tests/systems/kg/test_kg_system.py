@@ -1,0 +1,199 @@
+"""kg over the real stores, with a scripted model."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from runtimes import Asked, BareRuntime, Chat
+
+from harness.errors import ConfigError, ModelUnavailable
+from harness.records import Context, Document, Query
+from systems.kg.system import SPEC, AnswerParams, KgSystem
+from systems.parts.graph_index import GraphIndexParams
+
+TEXTS = {
+    "d0": "Ingrid Solvane runs Tidewright Power. Tidewright Power builds turbines for Gull Sound.",
+    "d1": "Ondrevik makes signals for the Coastal Line. Norrand Rail runs the Coastal Line.",
+    "d2": "Gull Sound lies off Port Aldery. Port Aldery is a town.",
+    "d3": "",
+}
+CORPUS = [
+    Document(doc_id=doc_id, text=text, title=f"Article {doc_id}", metadata={"source": "The Post"})
+    for doc_id, text in TEXTS.items()
+]
+STATEMENT = re.compile(
+    r"([A-Z]\w+(?: [A-Z]\w+)*) (runs|builds turbines for|makes signals for|lies off) (?:the )?"
+    r"([A-Z]\w+(?: [A-Z]\w+)*)"
+)
+
+
+def scripted(asked: Asked) -> str:
+    """Extracts what STATEMENT finds; answers any other question with `an answer`."""
+    if asked.json_schema is None:
+        return "an answer"
+    text = asked.messages[-1].content.split("Text:")[1]
+    found = [dict(zip(("head", "relation", "tail"), match, strict=True)) for match in STATEMENT.findall(text)]
+    return json.dumps({"triplets": found})
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> BareRuntime:
+    return BareRuntime(tmp_path, Chat(scripted))
+
+
+@pytest.fixture
+async def indexed(runtime: BareRuntime) -> BareRuntime:
+    """With CORPUS indexed in it, one chunk a document."""
+    system = KgSystem(GraphIndexParams(), AnswerParams(), runtime)
+    await system.index(CORPUS)
+    system.close()
+    runtime.chat = Chat(scripted)
+    return runtime
+
+
+@asynccontextmanager
+async def loaded(runtime: BareRuntime, **answer: Any) -> AsyncIterator[KgSystem]:
+    system = KgSystem(GraphIndexParams(), AnswerParams.model_validate(answer), runtime)
+    try:
+        await system.load()
+        yield system
+    finally:
+        system.close()
+
+
+async def ask(runtime: BareRuntime, text: str, **answer: Any) -> tuple[Context, ...]:
+    async with loaded(runtime, **answer) as system:
+        return (await system.answer(Query(query_id="q", text=text))).contexts
+
+
+def of_kind(contexts: tuple[Context, ...], kind: str) -> list[str]:
+    return [context.text for context in contexts if context.kind == kind]
+
+
+SOLVANE = "(Ingrid Solvane)-[RUNS]->(Tidewright Power)"
+TURBINES = "(Tidewright Power)-[BUILDS_TURBINES_FOR]->(Gull Sound)"
+LIES = "(Gull Sound)-[LIES_OFF]->(Port Aldery)"
+
+
+async def test_the_index_is_one_call_a_chunk_and_says_what_it_holds(runtime: BareRuntime) -> None:
+    system = KgSystem(GraphIndexParams(), AnswerParams(), runtime)
+    stats = await system.index(CORPUS)
+    system.close()
+    assert isinstance(runtime.chat, Chat)
+    assert len(runtime.chat.calls) == 3
+    assert (stats.documents, stats.chunks, stats.nodes, stats.edges) == (4, 3, 7, 5)
+    assert (stats.failed_chunks, stats.notes) == (0, ("1 documents hold no text",))
+    assert runtime.stages == ["chunk", "extract", "assemble", "embed", "store"]
+    assert runtime.told[-1] == (3, 3, "extracting")
+
+
+async def test_a_chunk_whose_replies_are_prose_is_counted_and_its_passage_is_still_found(
+    runtime: BareRuntime,
+) -> None:
+    runtime.chat = Chat(lambda asked: "prose" if "Ondrevik" in asked.text else scripted(asked))
+    system = KgSystem(GraphIndexParams(), AnswerParams(), runtime)
+    stats = await system.index(CORPUS)
+    assert (stats.chunks, stats.failed_chunks) == (3, 1)
+    assert stats.notes[1] == "1 of 3 chunks were asked for twice: the first reply was no graph"
+    assert stats.notes[2].startswith("1 chunks gave no graph; the first: the model's reply is not what was asked")
+    contexts = (await system.answer(Query(query_id="q", text="Who makes signals for the Coastal Line?"))).contexts
+    system.close()
+    assert contexts[0].doc_ids == ("d1",)
+
+
+async def test_a_model_that_is_gone_ends_the_index(runtime: BareRuntime) -> None:
+    def gone(_: Asked) -> str:
+        raise ModelUnavailable("gone", "start it")
+
+    runtime.chat = Chat(gone)
+    system = KgSystem(GraphIndexParams(), AnswerParams(), runtime)
+    with pytest.raises(ModelUnavailable):
+        await system.index(CORPUS)
+    system.close()
+
+
+async def test_hybrid_gives_the_nearest_passages_and_then_the_triplets_of_the_question_s_entities(
+    indexed: BareRuntime,
+) -> None:
+    contexts = await ask(indexed, "What does Tidewright Power build?", top_k=2)
+    assert [context.kind for context in contexts] == ["passage", "passage", "triplet", "triplet"]
+    assert contexts[0].doc_ids == ("d0",)
+    assert of_kind(contexts, "triplet") == [SOLVANE, TURBINES]
+    assert contexts[-1].doc_ids == ("d0",)
+
+
+async def test_triplets_alone_embed_nothing(indexed: BareRuntime) -> None:
+    contexts = await ask(indexed, "Where is Gull Sound?", mode="triplets")
+    assert of_kind(contexts, "triplet") == [LIES, TURBINES]
+    assert len(contexts) == 2
+    assert indexed.embedder.queries == []  # type: ignore[attr-defined]
+
+
+async def test_triplets_with_text_bring_the_passages_that_state_them(indexed: BareRuntime) -> None:
+    contexts = await ask(indexed, "Where is Gull Sound?", mode="triplets+text")
+    assert [context.doc_ids for context in contexts if context.kind == "passage"] == [("d2",), ("d0",)]
+    assert of_kind(contexts, "triplet") == [LIES, TURBINES]
+    assert indexed.embedder.queries == []  # type: ignore[attr-defined]
+    few = await ask(indexed, "Where is Gull Sound?", mode="triplets+text", top_k=1)
+    assert [context.kind for context in few] == ["passage", "triplet", "triplet"]
+
+
+async def test_no_more_triplets_than_asked_for(indexed: BareRuntime) -> None:
+    contexts = await ask(indexed, "Tidewright Power and Gull Sound?", mode="triplets", max_triplets=1)
+    assert of_kind(contexts, "triplet") == [TURBINES]
+
+
+async def test_a_question_without_a_name_is_searched_for_as_a_whole(indexed: BareRuntime) -> None:
+    assert of_kind(await ask(indexed, "who runs the coastal line", mode="triplets"), "triplet") == [
+        "(Norrand Rail)-[RUNS]->(Coastal Line)",
+        "(Ondrevik)-[MAKES_SIGNALS_FOR]->(Coastal Line)",
+    ]
+
+
+async def test_names_may_be_found_by_the_model(indexed: BareRuntime) -> None:
+    def answer(asked: Asked) -> str:
+        return "an answer" if asked.json_schema is None else '{"names": ["Ingrid Solvane"]}'
+
+    indexed.chat = Chat(answer)
+    contexts = await ask(indexed, "who is she", mode="triplets", names_by="model")
+    assert of_kind(contexts, "triplet") == [SOLVANE]
+
+
+async def test_names_by_the_model_without_a_generator_are_refused(indexed: BareRuntime) -> None:
+    indexed.chat = None
+    system = KgSystem(GraphIndexParams(), AnswerParams(names_by="model"), indexed)
+    with pytest.raises(ConfigError, match="names_by=rules"):
+        await system.load()
+    system.close()
+
+
+async def test_the_trace_says_which_entities_were_found(indexed: BareRuntime) -> None:
+    async with loaded(indexed) as system:
+        prediction = await system.answer(Query(query_id="q", text="What does Tidewright Power build?"))
+    assert prediction.answer == "an answer"
+    assert [step.name for step in prediction.trace] == ["names", "entities", "triplets"]
+    assert prediction.trace[1].content.startswith("Tidewright Power (2 relations)")
+
+
+@pytest.mark.parametrize(
+    ("params", "roles"),
+    [({}, {"embedder", "generator"}), ({"extractor": "langchain"}, {"embedder", "generator"}),
+     ({"extractor": "nlp"}, {"embedder"})],
+)  # fmt: skip
+def test_the_generator_determines_the_graph_unless_no_model_extracts_it(
+    params: dict[str, str], roles: set[str]
+) -> None:
+    assert SPEC.roles_of(GraphIndexParams.model_validate(params)) == roles
+
+
+@pytest.mark.parametrize(
+    "bad", [{"mode": "graph"}, {"top_k": 0}, {"max_triplets": 0}, {"names_by": "magic"}, {"entities_per_name": 0}]
+)
+def test_parameters_that_cannot_be_are_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        AnswerParams.model_validate(bad)

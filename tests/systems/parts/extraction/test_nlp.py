@@ -1,0 +1,285 @@
+import asyncio
+import functools
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import ConfigError, MissingDependency
+from harness.records import Document, Span
+from systems.parts.chunking import Chunk, ChunkParams, iter_chunks
+from systems.parts.extraction import nlp, nlp_phrases
+from systems.parts.extraction.assemble import assemble
+from systems.parts.extraction.nlp import MAX_ENTITIES, MAX_TRIPLETS, NlpExtractor, check_pipeline
+from systems.parts.graph import ChunkGraph
+
+pytest.importorskip("spacy")
+
+
+LOAD = functools.cache(nlp._load)
+"""The real pipelines, each loaded once."""
+
+
+@pytest.fixture(autouse=True)
+def _loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nlp, "_load", LOAD)
+
+
+def chunks(*texts: str) -> list[Chunk]:
+    documents = [Document(doc_id=f"d{number}", text=text) for number, text in enumerate(texts)]
+    return [
+        Chunk(f"{number:06d}-00000", document.text, Span(doc_id=document.doc_id, start=0, end=1), document)
+        for number, document in enumerate(documents)
+    ]
+
+
+def quiet(done: int, total: int) -> None:
+    pass
+
+
+async def extract(*texts: str) -> list[ChunkGraph]:
+    return await NlpExtractor(pipeline=None, progress=quiet).extract(chunks(*texts))
+
+
+async def statements(text: str) -> set[tuple[str, str, str]]:
+    (graph,) = await extract(text)
+    found = ((triplet.head, triplet.relation, triplet.tail) for triplet in graph.triplets)
+    return {triplet for triplet in found if triplet[1] != "co-occurs with"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Microsoft acquired Activision Blizzard.", ("Microsoft", "acquire", "Activision Blizzard")),
+        ("FTX was founded by Sam Bankman-Fried.", ("Sam Bankman-Fried", "found", "FTX")),
+        ("Sam Bankman-Fried was charged with wire fraud.", ("Sam Bankman-Fried", "charged with", "wire fraud")),
+        ("Sam Altman signed with Microsoft.", ("Sam Altman", "sign with", "Microsoft")),
+        ("Sam Altman signed a deal with Microsoft.", ("Sam Altman", "sign deal with", "Microsoft")),
+        ("Google shut down Stadia.", ("Google", "shut down", "Stadia")),
+        ("Microsoft did not buy Yahoo.", ("Microsoft", "not buy", "Yahoo")),
+        ("Microsoft plans to buy Yahoo.", ("Microsoft", "plan to buy", "Yahoo")),
+        ("Apple sued Samsung and paid Google.", ("Apple", "pay", "Google")),
+        ("Apple and Google sued Samsung.", ("Google", "sue", "Samsung")),
+        ("Elon Musk, who founded SpaceX, lives in Texas.", ("Elon Musk", "found", "SpaceX")),
+        ("Sundar Pichai is the CEO of Google.", ("Sundar Pichai", "is ceo of", "Google")),
+        ("Tim Cook, the chief executive of Apple, resigned.", ("Tim Cook", "is executive of", "Apple")),
+        ("Apple's chief, Tim Cook, resigned.", ("Tim Cook", "is chief of", "Apple")),
+        ("OpenAI CEO Sam Altman resigned.", ("Sam Altman", "is ceo of", "OpenAI")),
+        ("Google bought YouTube in November 2006.", ("Google", "buy in", "November 2006")),
+        ("Microsoft invested $10 billion.", ("Microsoft", "invest", "$10 billion")),
+        ("Apple launched a new headset.", ("Apple", "launch", "new headset")),
+    ],
+)
+async def test_a_sentence_becomes_a_triplet(text: str, expected: tuple[str, str, str]) -> None:
+    assert expected in await statements(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He bought it.",
+        "The team won the game.",
+        "Last year the company had a lot of time.",
+        "Microsoft bought Microsoft.",
+        "Microsoft grew in 2023.",
+        "Microsoft grew by 20 percent last week.",
+    ],
+)
+async def test_what_names_nothing_on_one_of_its_ends_is_no_triplet(text: str) -> None:
+    assert await statements(text) == set()
+
+
+async def test_entities_have_plain_kinds_and_neither_article_nor_possessive() -> None:
+    (graph,) = await extract(
+        "Yesterday the European Union's lawyers met Tim Cook in Berlin at 5 p.m. for the 3rd time."
+    )
+
+    assert [(entity.name, entity.kind) for entity in graph.entities] == [
+        ("European Union", "Organisation"),
+        ("Tim Cook", "Person"),
+        ("Berlin", "Place"),
+    ]
+
+
+async def test_names_of_one_sentence_co_occur_once_and_in_one_direction() -> None:
+    (graph,) = await extract("Berlin, then Paris. Paris, then Berlin.\n\nLondon burned.")
+
+    assert [(each.head, each.relation, each.tail) for each in graph.triplets] == [
+        ("Berlin", "co-occurs with", "Paris")
+    ]
+
+
+async def test_what_a_statement_links_does_not_co_occur_too() -> None:
+    (graph,) = await extract("Apple sued Samsung.")
+
+    assert [triplet.relation for triplet in graph.triplets] == ["sue"]
+
+
+async def test_a_concept_is_an_entity_only_where_two_chunks_name_it() -> None:
+    alone, shared, again = await extract(
+        "People like ice cream cones.", "An interest rate is a number.", "They fear the interest rate."
+    )
+
+    assert alone.entities == ()
+    assert [(entity.name, entity.kind) for entity in shared.entities] == [("interest rate", "Concept")]
+    assert again.entities == shared.entities
+
+
+async def test_a_name_does_not_run_across_a_blank_line() -> None:
+    (graph,) = await extract("We met Angela\n\nMerkel Apple Berlin spoke.")
+
+    assert not any("Angela Merkel" in entity.name for entity in graph.entities)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x00\x01\x02",
+        "\u200b\ufeff\u2028",
+        "東京は日本の首都です。",
+        "محمد يعيش في القاهرة",
+        "🙂🙂🙂 | 12 | 13 |\n|--|--|",
+        "a" * 3000,
+        "half \ud83d an emoji",
+        "\n\n \n",
+    ],
+)
+async def test_any_text_gives_a_graph_that_can_be_stored(text: str) -> None:
+    graphs = await extract(text)
+
+    assert [graph.failure for graph in graphs] == [""]
+    assert "\ud83d" not in str(assemble(chunks(text), graphs).entities)
+
+
+async def test_a_chunk_of_a_list_stays_within_bounds() -> None:
+    people = ", ".join(f"John Smith{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600))
+    (graph,) = await extract(f"{people} met {people}.")
+
+    assert 0 < len(graph.triplets) <= MAX_TRIPLETS
+    assert MAX_TRIPLETS < len(graph.entities) <= MAX_ENTITIES
+
+
+def test_a_text_beyond_what_a_parser_holds_is_cut_at_words_and_nothing_is_lost() -> None:
+    text = " ".join(f"word{n}" for n in range(120_000))
+    pieces = list(nlp._pieces(text))
+
+    assert "".join(pieces) == text
+    assert max(map(len, pieces)) <= 20_000
+    assert all(piece.endswith(" ") for piece in pieces[:-1])
+    assert list(nlp._pieces("x" * 50_000)) == ["x" * 20_000, "x" * 20_000, "x" * 10_000]
+
+
+async def test_a_chunk_that_spacy_fails_on_is_its_failure_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def phrases_of(doc: Any) -> Any:
+        if "poison" in doc.text:
+            raise RuntimeError("cannot parse")
+        return parse(doc)
+
+    parse = nlp_phrases.phrases_of
+    monkeypatch.setattr(nlp, "phrases_of", phrases_of)
+    first, second, third = await extract("Apple sued Samsung.", "poison", "Apple sued Samsung.")
+
+    assert second == ChunkGraph(failure="RuntimeError: cannot parse")
+    assert first == third
+    assert first.triplets
+
+
+async def test_the_same_chunks_give_the_same_graph() -> None:
+    texts = ("Apple, Google and Microsoft sued Samsung in Berlin.", "Tim Cook met Angela Merkel in Paris.")
+
+    assert await extract(*texts) == await extract(*texts)
+
+
+async def test_progress_is_told_after_each_batch_while_the_loop_goes_on() -> None:
+    told: list[tuple[int, int, bool]] = []
+    loop_thread, ticks = threading.get_ident(), 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.001)
+
+    def progress(done: int, total: int) -> None:
+        told.append((done, total, threading.get_ident() == loop_thread))
+
+    ticking = asyncio.create_task(tick())
+    await NlpExtractor(pipeline=None, progress=progress).extract(chunks(*["Apple sued Samsung."] * 70))
+    ticking.cancel()
+
+    assert told == [(32, 70, True), (64, 70, True), (70, 70, True)]
+    assert ticks > 3
+
+
+async def test_no_chunks_need_no_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nlp, "_load", None)
+
+    assert await extract() == []
+
+
+async def test_real_articles_give_names_as_hubs_and_no_common_words(articles: tuple[Document, ...]) -> None:
+    some = list(iter_chunks(articles[:3], ChunkParams()))
+    found = await NlpExtractor(pipeline=None, progress=quiet).extract(some)
+    graph = assemble(some, found)
+
+    assert len(found) == len(some)
+    assert graph.failed_chunks == 0
+    assert len(graph.relations) > len(some)
+    ends = {end for relation in graph.relations for end in (relation.head_id, relation.tail_id)}
+    assert not ends & {"lot", "time", "way", "year", "thing", "people", "today", "monday", "2023", "one", "first"}
+
+
+def test_a_missing_package_or_pipeline_is_one_line_with_the_fix(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(MissingDependency, match="en_core_web_xl is not installed: python -m spacy download"):
+        check_pipeline("en_core_web_xl")
+    with pytest.raises(MissingDependency, match="is not installed"):
+        check_pipeline(str(tmp_path))
+
+    there: Callable[[str], object] = {"spacy": True}.get
+    monkeypatch.setattr(nlp, "find_spec", there)
+    with pytest.raises(MissingDependency, match=r"no English spaCy pipeline .* 'rag-harness\[nlp\]'"):
+        NlpExtractor(pipeline=None, progress=quiet)
+    monkeypatch.setattr(nlp, "find_spec", {}.get)
+    with pytest.raises(MissingDependency, match=r"spaCy is not installed.* 'rag-harness\[nlp\]'"):
+        NlpExtractor(pipeline=None, progress=quiet)
+
+
+def test_the_pipeline_that_spacy_downloads_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nlp, "find_spec", {"spacy": True, "en_core_web_sm": True}.get)
+
+    assert check_pipeline(None) == "en_core_web_sm"
+
+
+def test_a_folder_that_is_no_pipeline_the_rules_can_read_is_one_line(tmp_path: Path) -> None:
+    import spacy
+
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.cfg").write_text("[nlp")
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    spacy.blank("de").to_disk(tmp_path / "german")
+
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        nlp._load(check_pipeline(str(tmp_path / "broken")))
+    with pytest.raises(ConfigError, match="has no lemmatizer, ner, parser, tagger"):
+        nlp._load(check_pipeline(str(tmp_path / "blank")))
+    with pytest.raises(ConfigError, match="german"):
+        nlp._load(check_pipeline(str(tmp_path / "german")))
+
+
+def test_a_pipeline_that_warns_while_loading_warns_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    import spacy
+
+    pipeline = LOAD(check_pipeline(None))
+
+    def load(_: str) -> Any:
+        warnings.warn("[W095] trained with another version", UserWarning, stacklevel=1)
+        return pipeline
+
+    monkeypatch.setattr(spacy, "load", load)
+
+    assert nlp._load("en_core_web_sm") is pipeline
