@@ -5,10 +5,13 @@ import json
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
-from command_line import SMOKE, CommandLine
+from command_line import SMOKE, CommandLine, over_http
+from neo4j_server import Neo4jServer
 
+from harness.models.fake import FakeScript
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow
@@ -143,3 +146,48 @@ def test_a_disk_that_fills_up_during_the_index_is_one_line_too(cli: CommandLine)
 def mount(folder: Path, size: str) -> None:
     options = size if "," in size else f"size={size}"
     assert os.system(f"mount -t tmpfs -o {options} tmpfs '{folder}'") == 0
+
+
+KG_ON_NEO4J = ("--system", "naive", "--system", "kg", "--set", "index.store=neo4j")
+
+
+def test_a_graph_database_that_is_down_stops_every_cell_before_anything_is_paid(
+    cli: CommandLine, serve: Any
+) -> None:
+    server = serve()
+    words = ("run", "--config", str(SMOKE), "--quiet", *KG_ON_NEO4J, *over_http("generator", server))
+    line = cli.refused(*words, NEO4J_URI="bolt://127.0.0.1:1")
+    assert "bolt://127.0.0.1:1" in line
+    assert "scripts/neo4j start" in line
+    assert server.model.served["calls"] == 0
+    assert list(cli.results.glob("demo--*")) == []
+
+
+def test_a_wrong_password_is_one_line_that_does_not_hold_it(
+    cli: CommandLine, serve: Any, neo4j_server: Neo4jServer
+) -> None:
+    server = serve()
+    words = ("run", "--config", str(SMOKE), "--quiet", *KG_ON_NEO4J, *over_http("generator", server))
+    line = cli.refused(*words, **{**neo4j_server.environment, "NEO4J_PASSWORD": "not-the-password"})
+    assert "refuses the password of neo4j: set NEO4J_PASSWORD" in line
+    assert "not-the-password" not in line
+    assert server.model.served["calls"] == 0
+
+
+def test_an_index_that_needs_a_generator_is_refused_without_one(cli: CommandLine) -> None:
+    words = ("run", "--config", str(SMOKE), "--quiet", "--set", "models.generator={provider: none}")
+    assert "'kg' builds its index with a generator" in cli.refused(*words, "--system", "kg")
+    assert cli.call(*words, "--system", "kg", "--set", "index.extractor=nlp").returncode == 0
+
+
+def test_a_model_that_answers_prose_leaves_an_index_that_can_be_used(cli: CommandLine, serve: Any) -> None:
+    """Two calls a chunk, then it is a failed chunk; every query is answered from the passages."""
+    server = serve(FakeScript(reply="I see no facts."))
+    done = cli.run("--system", "kg", *over_http("generator", server))
+    run = RunDir(Path(done["path"]))
+    index = run.index()
+    assert index is not None
+    assert index.stats.failed_chunks == index.stats.chunks
+    assert index.cost.usage["generator"].calls == 2 * (index.stats.chunks or 0)
+    assert (done["status"], done["n_ok"]) == ("done", 8)
+    assert all(record.prediction and record.prediction.contexts for record in run.records().values())

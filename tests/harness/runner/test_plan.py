@@ -113,3 +113,35 @@ def test_a_mistake_in_any_cell_is_refused_with_a_hint(settings: Sequence[str], h
 def test_a_systems_own_section_wins_over_the_shared_one() -> None:
     found = cell("answer.top_k=3", "per_system.naive.answer.top_k=8")
     assert found.answer_params.model_dump()["top_k"] == 8
+
+
+KG = ("systems=[kg]",)
+NONE = "models.generator.provider=none"
+
+
+def test_the_generator_is_part_of_an_index_only_where_it_builds_it() -> None:
+    other = "models.generator.model=other"
+    assert cell(*KG).index_id != cell(*KG, other).index_id
+    without = (*KG, "index.extractor=nlp")
+    assert cell(*without).index_id == cell(*without, other).index_id == cell(*without, NONE).index_id
+    assert cell(*without).run_id != cell(*without, NONE).run_id
+
+
+def test_an_index_that_needs_a_generator_is_refused_without_one() -> None:
+    with pytest.raises(ConfigError, match="builds its index with a generator"):
+        cells(*KG, NONE)
+
+
+def test_systems_over_the_same_passages_share_an_index_and_brackets_have_their_own() -> None:
+    by_name = {one.spec.name: one for one in cells("systems=[naive,recursive,closed-book,gold]")}
+    assert by_name["naive"].index_id == by_name["recursive"].index_id
+    assert len({one.index_id for one in by_name.values()}) == 3
+    assert [name for name, one in by_name.items() if one.spec.sees_gold] == ["gold"]
+    assert [name for name, one in by_name.items() if one.spec.bracket] == ["closed-book", "gold"]
+
+
+def test_how_a_model_decodes_does_not_make_it_another_server_and_what_it_is_does() -> None:
+    servers = cell().servers
+    assert cell("models.generator.temperature=0.5", "models.generator.max_tokens=9").servers == servers
+    assert cell("models.generator.options.reply=Paris").servers["generator"] != servers["generator"]
+    assert cell("models.generator.options.reply=Paris").servers["embedder"] == servers["embedder"]

@@ -4,7 +4,7 @@ from typing import get_args
 import pytest
 
 from harness.records import Context
-from systems.parts.prompts import ABSTENTION, AnswerStyle, answer_messages
+from systems.parts.prompts.answers import ABSTENTION, AnswerStyle, answer_messages
 
 STYLES: tuple[AnswerStyle, ...] = get_args(AnswerStyle)
 QUESTION = "Which company built the Gull Sound array?"

@@ -1,0 +1,120 @@
+"""A real Neo4j for a test session, started and stopped by scripts/neo4j as a user would."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "neo4j"
+_UNTESTED = "could not test Neo4j"
+# Ends the server when the pipe to it closes: at the end of the session, and also where pytest is killed.
+_WATCH = """
+import subprocess, sys
+sys.stdin.read()
+sys.exit(subprocess.run([sys.argv[1], "stop", "--remove"]).returncode)
+"""
+
+
+@dataclass(frozen=True)
+class Neo4jServer:
+    """A server that answers."""
+
+    uri: str
+    username: str
+    password: str = field(repr=False)
+    state: Path
+    """What NEO4J_STATE was when it was started."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process needs to reach it."""
+        return {"NEO4J_URI": self.uri, "NEO4J_USERNAME": self.username, "NEO4J_PASSWORD": self.password}
+
+
+@contextmanager
+def running_neo4j(state: Path, home: Path | None) -> Iterator[Neo4jServer]:
+    """A server of its own in the folder `state`, on a free port; removed afterwards."""
+    environment = {**unset(os.environ), "NEO4J_STATE": str(state), "NEO4J_BOLT_PORT": "0"}
+    if home is not None:
+        environment["NEO4J_HOME"] = str(home)
+    watch = subprocess.Popen(
+        [sys.executable, "-c", _WATCH, str(SCRIPT)],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        told = call_script("start", environment)
+        if told.returncode:
+            pytest.fail(f"scripts/neo4j start: {told.stderr}")
+        yield server_of(told.stdout, state)
+    finally:
+        watch.communicate(timeout=120)
+
+
+def call_script(command: str, environment: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+    """scripts/neo4j with these words in this environment."""
+    return subprocess.run(
+        [SCRIPT, *command.split()], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def server_of(exports: str, state: Path) -> Neo4jServer:
+    """The server that the lines which `start` prints describe."""
+    told = dict(word.split("=", 1) for line in exports.splitlines() for word in shlex.split(line)[1:])
+    return Neo4jServer(told["NEO4J_URI"], told["NEO4J_USERNAME"], told.get("NEO4J_PASSWORD", ""), state)
+
+
+def unset(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what names another server."""
+    return {key: value for key, value in environment.items() if not key.startswith("NEO4J_")}
+
+
+def neo4j_home() -> Path | None:
+    """The distribution that NEO4J_HOME names, else the one in ../shared/neo4j beside the repository."""
+    named = os.environ.get("NEO4J_HOME")
+    home = Path(named).expanduser() if named else ROOT.parent / "shared" / "neo4j" / "dist"
+    return home if named or home.is_dir() else None
+
+
+def has_docker_engine() -> bool:
+    """Whether containers could be started."""
+    try:
+        return subprocess.run(["docker", "info"], capture_output=True, check=False, timeout=30).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+@pytest.fixture(scope="session")
+def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
+    """One server for all tests of the session, named in the environment, so that processes find it too.
+
+    Where none can be had the tests are skipped, and where CI=true they fail.
+    """
+    home = neo4j_home()
+    if home is None and not has_docker_engine():
+        why = f"{_UNTESTED}: no Docker engine, and NEO4J_HOME is not set"
+        if os.environ.get("CI") == "true":
+            pytest.fail(why)
+        pytest.skip(why)
+    state = tmp_path_factory.mktemp("neo4j") / "state"
+    with running_neo4j(state, home) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        yield server
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say last which real components were not there to be tested."""
+    reasons = {str(report.longrepr[2]) for report in terminalreporter.getreports("skipped")}
+    for reason in sorted(reason.removeprefix("Skipped: ") for reason in reasons if _UNTESTED in reason):
+        terminalreporter.write_line(reason, yellow=True)

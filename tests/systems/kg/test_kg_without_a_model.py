@@ -1,0 +1,47 @@
+"""kg with the nlp extractor, the real spaCy pipeline and no generator."""
+
+from pathlib import Path
+
+import pytest
+from runtimes import BareRuntime
+
+from harness.records import Document, Prediction, Query
+from systems.kg.system import AnswerParams, KgSystem
+from systems.parts.graph_index import GraphIndexParams
+
+pytestmark = pytest.mark.slow
+
+PLAIN = "Ingrid Solvane runs Tidewright Power. Tidewright Power built the Gull Sound array near Port Aldery."
+LONG = " ".join(f"Station {n} of the Coastal Line opened in Port Aldery." for n in range(19_000))[:1_000_000]
+
+
+async def ask(folder: Path, *texts: str) -> tuple[int | None, Prediction]:
+    runtime = BareRuntime(folder, chat=None)
+    system = KgSystem(GraphIndexParams(extractor="nlp"), AnswerParams(mode="triplets"), runtime)
+    try:
+        stats = await system.index([Document(doc_id=f"d{n}", text=text) for n, text in enumerate(texts)])
+        await system.load()
+        return stats.failed_chunks, await system.answer(Query(query_id="q", text="Who runs Tidewright Power?"))
+    finally:
+        system.close()
+
+
+async def test_a_corpus_of_one_document_gives_its_triplets(tmp_path: Path) -> None:
+    failed, prediction = await ask(tmp_path, PLAIN)
+    assert failed == 0
+    assert prediction.answer is None
+    assert "(Ingrid Solvane)-[RUN]->(Tidewright Power)" in [context.text for context in prediction.contexts]
+    assert {context.doc_ids for context in prediction.contexts} == {("d0",)}
+
+
+@pytest.mark.timeout(900)
+async def test_a_document_of_a_megabyte_and_an_empty_one_beside_it_lose_nothing(tmp_path: Path) -> None:
+    failed, prediction = await ask(tmp_path, "", LONG, PLAIN)
+    assert failed == 0
+    assert ("d2",) in {context.doc_ids for context in prediction.contexts}
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "a", "a\x00b\r\n潮汐 \ufeff\u2028", '{"a": 1} | a | b | [x](y)'])
+async def test_a_corpus_without_a_single_name_is_searched_in_vain(tmp_path: Path, text: str) -> None:
+    failed, prediction = await ask(tmp_path, text)
+    assert (failed, prediction.contexts) == (0, ())

@@ -1,0 +1,160 @@
+"""What is Neo4j's alone: many indexes in one server, and folders that only point there."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graph_samples import EDGES, directions, expected, graph, random_graph, texts, written
+from neo4j_server import Neo4jServer
+
+from harness.errors import ServiceUnavailable
+from systems.parts.graph_stores.neo4j import Neo4jStore
+from systems.parts.graph_stores.neo4j_server import Neo4jSettings, connect, rows_of
+from systems.parts.graph_stores.neo4j_space import Space
+
+pytestmark = pytest.mark.slow
+New = Callable[[str], Neo4jStore]
+
+
+@pytest.fixture
+async def new(neo4j_server: Neo4jServer, tmp_path: Path) -> Any:
+    """Stores in folders of these names; all dropped afterwards."""
+    made: list[tuple[Path, Neo4jStore]] = []
+
+    def store(name: str) -> Neo4jStore:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        made.append((folder, Neo4jStore(folder)))
+        return made[-1][1]
+
+    yield store
+    for _, one in made:
+        one.close()
+    for folder in {folder for folder, _ in made if folder.exists()}:
+        await Neo4jStore(folder).drop()
+
+
+@pytest.fixture
+def ask(neo4j_server: Neo4jServer) -> Iterator[Callable[[str], list[list[Any]]]]:
+    driver = connect(Neo4jSettings.from_environment())
+    yield lambda query: rows_of(driver, query)
+    driver.close()
+
+
+async def test_indexes_in_one_server_never_see_each_other(new: New) -> None:
+    a, b = graph(texts(4), EDGES), graph(texts(3), [("Sam Altman", "LEADS", "Worldcoin", (0, 1)), *EDGES[1:2]])
+    first, second = await written(new("a"), a), await written(new("b"), b)
+    for store, kept in ((first, a), (second, b), (first, a)):
+        size = await store.size()
+        assert (size.chunks, size.entities) == (len(kept.chunks), len(kept.entities))
+        assert await store.triplets_of(["sam altman"]) == expected(kept, ["sam altman"])
+        ids = {entity.entity_id for entity in kept.entities}
+        hits = await store.find_entities("sam altman openai worldcoin github microsoft silicon valley", 50)
+        assert {hit.entity_id for hit in hits} == ids
+        assert len(await store.nearest_chunks(directions(1)[0], 50)) == len(kept.chunks)
+
+
+async def test_writing_an_index_again_or_dropping_it_leaves_the_others_whole(new: New) -> None:
+    b = graph(texts(3), EDGES[:2])
+    await written(new("a"), random_graph(texts(30), entities=50, relations=100))
+    second = await written(new("b"), b)
+    before = await second.size(), await second.find_entities("openai", 5), await second.triplets_of(["openai"])
+    again = await written(new("a"), graph(texts(2)), dimension=4)
+    assert (await again.size()).chunks == 2
+    await again.drop()
+    assert (
+        await second.size(),
+        await second.find_entities("openai", 5),
+        await second.triplets_of(["openai"]),
+    ) == before
+    assert len(await second.nearest_chunks(directions(1)[0], 5)) == 3
+
+
+async def test_drop_leaves_no_node_constraint_or_index(
+    new: New, tmp_path: Path, ask: Callable[[str], list[list[Any]]]
+) -> None:
+    store = await written(new("a"), random_graph(texts(30), entities=50, relations=100))
+    name = Space.of(tmp_path / "a").name
+    here = f"CALL db.labels() YIELD label WHERE label STARTS WITH '{name}' RETURN label"
+    indexes = f"SHOW INDEXES YIELD name, state WHERE name STARTS WITH '{name}' RETURN state"
+    assert len(ask(here)) == 4
+    assert ask(indexes) == [["ONLINE"]] * 5
+    await store.drop()
+    await store.drop()
+    assert [
+        ask(f"MATCH (n:`{name}{noun}`) RETURN count(n)") for noun in ("Entity", "Chunk", "Document", "Index")
+    ] == [[[0]]] * 4
+    assert ask(indexes) == []
+
+
+async def test_edges_carry_the_relation_as_their_type(
+    new: New, tmp_path: Path, ask: Callable[[str], list[list[Any]]]
+) -> None:
+    await written(new("a"), graph(texts(4), [*EDGES, ("A", "no type", "B", (0,))]))
+    label = Space.of(tmp_path / "a").label("Entity")
+    found = ask(f"MATCH (:{label})-[r]->(:{label}) RETURN DISTINCT type(r), r.relation ORDER BY type(r)")
+    assert found == [
+        ["LEADS", "LEADS"],
+        ["MENTIONS", "MENTIONS"],
+        ["OWNS", "OWNS"],
+        ["PARTNER_OF", "PARTNER_OF"],
+        ["PART_OF", "PART_OF"],
+        ["RELATES", "no type"],
+    ]
+
+
+async def test_a_graph_that_is_not_on_the_server_is_one_line_with_the_way_out(
+    new: New, neo4j_server: Neo4jServer, tmp_path: Path
+) -> None:
+    await (await written(new("a"), graph(texts(1)))).drop()
+    with pytest.raises(ServiceUnavailable) as refused:
+        await new("a").size()
+    uri = neo4j_server.uri
+    assert str(refused.value) == (
+        f"Neo4j at {uri} does not hold the graph of {tmp_path / 'a'} (it was written to {uri}): "
+        f"start the server that has it, or delete {tmp_path} so that it is built again"
+    )
+
+
+async def test_a_moved_index_is_not_taken_for_the_one_built_in_its_place(new: New, tmp_path: Path) -> None:
+    await written(new("a"), graph(texts(3), EDGES[:2]))
+    shutil.move(tmp_path / "a", tmp_path / "b")
+    assert (await new("b").size()).chunks == 3
+    await written(new("a"), graph(texts(2)))
+    with pytest.raises(ServiceUnavailable, match="does not hold the graph"):
+        await new("b").size()
+    shutil.rmtree(tmp_path / "b")
+
+
+async def test_the_folder_names_space_and_server_and_no_secret(
+    new: New, neo4j_server: Neo4jServer, tmp_path: Path
+) -> None:
+    store = await written(new("a"), graph(texts(3), EDGES[:2]))
+    await store.size()
+    (file,) = (tmp_path / "a").iterdir()
+    text = file.read_text(encoding="utf-8")
+    told = json.loads(text)
+    assert told.pop("build")
+    assert told == {
+        "space": Space.of(tmp_path / "a").name,
+        "server": neo4j_server.uri,
+        "documents": 3,
+        "chunks": 3,
+        "entities": 3,
+        "relations": 2,
+        "mentions": 6,
+    }
+    assert neo4j_server.password not in text + repr(store) + repr(vars(store)) + repr(neo4j_server)
+
+
+async def test_a_file_that_names_no_space_of_ours_is_refused(new: New, tmp_path: Path) -> None:
+    await written(new("a"), graph(texts(1)))
+    file = tmp_path / "a" / "neo4j.json"
+    told = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**told, "space": "Rag_x) DETACH DELETE n //"}), encoding="utf-8")
+    with pytest.raises(ValueError, match="no name of a label space"):
+        await new("a").size()
+    file.write_text(json.dumps(told), encoding="utf-8")
