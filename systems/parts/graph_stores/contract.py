@@ -53,6 +53,8 @@ class StoredTriplet:
 class GraphStore(Protocol):
     """One index's graph. `write` once, then in any process: find. Calls may overlap and may be cancelled.
 
+    Texts and names come back to the letter, control characters included.
+
     Every list comes in a fixed order: the same store gives the same answer twice, in any process.
     """
 
@@ -76,7 +78,7 @@ class GraphStore(Protocol):
         ...
 
     async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
-        """These passages, in the order asked for, without score."""
+        """These passages, in the order asked for, without score. KeyError for one that is not stored."""
         ...
 
     async def size(self) -> GraphSize:

@@ -199,14 +199,6 @@ async def test_equal_cosines_come_in_corpus_order_also_at_the_cut(store: GraphSt
     assert await numbers(store, same[0], k) == list(range(8, 8 + k))
 
 
-@pytest.mark.slow
-async def test_ties_beyond_the_candidates_still_come_in_corpus_order(store: GraphStore) -> None:
-    same, far = unit(np.ones((1, 16))), directions(20)
-    rows = np.concatenate([far[:10], same.repeat(1500, 0), far[10:]])
-    await store.write(graph(texts(len(rows))), rows)
-    assert await numbers(store, same[0], 12) == list(range(10, 22))
-
-
 async def test_where_k_is_larger_than_the_index_all_come(store: GraphStore) -> None:
     rows = directions(30)
     await store.write(graph(texts(30)), rows)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from graph_samples import EDGES, directions, expected, graph, random_graph, texts, written
+from graph_samples import EDGES, directions, expected, graph, random_graph, texts, unit, written
 from neo4j_server import Neo4jServer
 
 from harness.errors import ServiceUnavailable
@@ -158,3 +159,12 @@ async def test_a_file_that_names_no_space_of_ours_is_refused(new: New, tmp_path:
     with pytest.raises(ValueError, match="no name of a label space"):
         await new("a").size()
     file.write_text(json.dumps(told), encoding="utf-8")
+
+
+async def test_ties_beyond_the_first_candidates_still_come_in_corpus_order(new: New) -> None:
+    same, far = unit(np.ones((1, 16))), directions(20)
+    rows = np.concatenate([far[:10], same.repeat(1500, 0), far[10:]])
+    store = new("a")
+    await store.write(graph(texts(len(rows))), rows)
+    found = await store.nearest_chunks(same[0], 12)
+    assert [context.doc_ids for context in found] == [(f"d{number}",) for number in range(10, 22)]
