@@ -26,11 +26,13 @@ sweep: setup
 report: setup
 	@$(BIN)/rag-harness report $(or $(RUNS),$(error name the runs: make report RUNS="...", see `rag-harness plan`)) $(ARGS)
 
-# Everything, with the real components; the slow part runs after the quick one, so that a slip shows early.
+# Everything, with the real components; the slow part runs after the quick one, so that a slip shows early, and the
+# language model alone: it is many times slower beside anything else. What could not be tested stands in the last lines.
 test:
 	@scripts/setup dev --torch
 	@$(BIN)/pytest -q -n 2 -m "not slow" $(ARGS)
-	@$(BIN)/pytest -q -m slow $(ARGS)
+	@$(BIN)/pytest -q -m alone $(ARGS)
+	@$(BIN)/pytest -q -n 2 --dist loadfile -m "slow and not alone" $(ARGS)
 
 # Before every commit; under two minutes.
 check:

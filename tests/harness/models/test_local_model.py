@@ -21,7 +21,7 @@ from harness.models.transport import Seam
 from harness.protocols import Message
 from harness.store import Journal
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 CONFIG = resolve_generator(
     GeneratorConfig(model="qwen2.5-coder-0.5b", max_tokens=24, options={"context_tokens": 1024}, max_retries=1)
