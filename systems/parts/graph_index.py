@@ -31,6 +31,9 @@ class GraphIndexParams(ChunkParams):
     """A spaCy pipeline's name or folder for `nlp`; None: en_core_web_sm as it is installed."""
 
 
+_STORE_NOTES = {"neo4j": ("the graph lies on the Neo4j server, and its size on disk is not counted",)}
+
+
 def roles_of(params: GraphIndexParams) -> frozenset[Role]:
     """The models that determine the index: without a model call, only the embedder."""
     return frozenset({"embedder"}) if params.extractor == "nlp" else frozenset({"embedder", "generator"})
@@ -85,7 +88,11 @@ class GraphIndex:
             nodes=size.entities,
             edges=size.relations,
             failed_chunks=graph.failed_chunks,
-            notes=(*empty_documents_note(corpus), *_extraction_notes(found)),
+            notes=(
+                *empty_documents_note(corpus),
+                *_extraction_notes(found),
+                *_STORE_NOTES.get(self._params.store, ()),
+            ),
         )
 
     async def open(self) -> None:

@@ -74,7 +74,7 @@ def test_another_store_asks_the_model_nothing_and_holds_the_same_graph(runs: Run
     neo4j, index, asked = runs("kg", "index.store=neo4j")
     assert asked == N_QUERIES
     assert index.cost.replayed_from == {ladybug.run_id: {"generator": paid.cost.usage["generator"]}}
-    assert index.stats == paid.stats
+    assert index.stats.model_copy(update={"notes": ()}) == paid.stats
     records = neo4j.records()
     for key, record in ladybug.records().items():
         assert record.prediction is not None
