@@ -33,7 +33,11 @@ class Point:
 
 
 async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> Found:
-    """The points of all reports, best first; without a generator, the reports themselves as they are ranked."""
+    """The points of all reports, best first; without a generator, the reports themselves as they are ranked.
+
+    Raises Unreadable where there were reports and no reply to the map step could be read: to abstain then would
+    pass a failure off as an answer, and on a question without one as the right answer.
+    """
     reports = index.ranked_reports(params.community_level, params.max_reports)
     if runtime.chat is None:
         with runtime.stage("retrieve"):
@@ -42,6 +46,8 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
     batches = in_batches(reports, params.context_tokens)
     with runtime.stage("map"):
         found = await map_bounded(lambda batch: _points(chat, query.text, batch), batches, CONCURRENCY)
+    if found and all(points is None for points in found):
+        raise Unreadable("no reply to the map step is the list of points that was asked for")
     trace = tuple(Step(name=f"map {n}", content=_shown(points)) for n, points in enumerate(found, start=1))
     helpful = [point for point in chain.from_iterable(points or [] for points in found) if point.score > 0]
     helpful.sort(key=lambda point: -point.score)

@@ -16,6 +16,7 @@ from systems.community.system import CommunitySystem
 from systems.community.tokens import count_tokens
 from systems.parts.prompts import reports as prompts
 from systems.parts.prompts.answers import ABSTENTION, answer_messages
+from systems.parts.structured import Unreadable
 from tests.systems.community.scripted import CORPUS, QUERY, Failing, answer_by_rule, build, opened, stored
 
 # Each process that loads nano-graphrag waits for it for seconds.
@@ -90,8 +91,6 @@ async def test_only_communities_down_to_the_level_are_asked(bare: BareRuntime, c
 
 
 MAPPED = [
-    ("[1]", 0),
-    ('{"points": "none"}', 0),
     ('{"points": [{"score": 9}, 3, {"description": " ", "score": 9}, {"description": "x", "score": "9"}]}', 0),
     ('{"points": [{"description": "x", "score": 0, "report": 1}]}', 0),
     ('{"points": [{"description": "x", "score": 400, "report": 1}]}', 1),
@@ -115,14 +114,14 @@ async def test_what_a_map_reply_holds_is_taken_and_what_it_should_not_hold_is_le
         assert prediction.contexts[0].doc_ids == ("array", "grid", "again")
 
 
-async def test_a_map_reply_that_is_prose_twice_counts_as_no_point_and_the_trace_says_so(
-    runtime: BareRuntime,
+@pytest.mark.parametrize("reply", ["Certainly!", "[1]", '{"points": "none"}'])
+async def test_where_no_map_reply_can_be_read_the_query_fails_and_is_not_passed_off_as_an_abstention(
+    runtime: BareRuntime, reply: str
 ) -> None:
-    chat = Chat(Failing("You find out", failure="Certainly!"))
+    chat = Chat(Failing("You find out", failure=reply))
     runtime.chat = chat
-    prediction = await (await opened(runtime)).answer(QUERY)
-    assert [step.content for step in prediction.trace] == ["the reply could not be read"]
-    assert prediction.answer == ABSTENTION
+    with pytest.raises(Unreadable, match="map step"):
+        await (await opened(runtime)).answer(QUERY)
     assert len(chat.calls) == 2
 
 
