@@ -8,16 +8,29 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-async def map_bounded(work: Callable[[T], Awaitable[R]], items: Sequence[T], limit: int) -> list[R]:
-    """work(item) for each item, in their order, at most `limit` under way at once.
+Progress = Callable[[int, int], None]
+"""progress(items done, items in all)."""
+
+
+async def map_bounded(
+    work: Callable[[T], Awaitable[R]],
+    items: Sequence[T],
+    limit: int,
+    progress: Progress = lambda _done, _total: None,
+) -> list[R]:
+    """work(item) for each item, in their order, at most `limit` under way at once; `progress` hears of each.
 
     The first exception ends the others and is raised as itself.
     """
-    slots = asyncio.Semaphore(limit)
+    slots, done = asyncio.Semaphore(limit), 0
 
     async def one(item: T) -> R:
+        nonlocal done
         async with slots:
-            return await work(item)
+            result = await work(item)
+        done += 1
+        progress(done, len(items))
+        return result
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -4,13 +4,13 @@ A free list of nodes and edges lets a small model run on until its token limit, 
 `MAX_TRIPLETS` short triplets cannot.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import HarnessError
 from harness.protocols import ChatModel
 from systems.parts.chunking import Chunk
-from systems.parts.concurrency import map_bounded
+from systems.parts.concurrency import Progress, map_bounded
 from systems.parts.graph import ChunkGraph, FoundTriplet
 from systems.parts.headings import passage_text
 from systems.parts.prompts.triplets import (
@@ -30,22 +30,13 @@ _CONCURRENCY = 8
 class BoundedExtractor:
     """See `systems.parts.extraction.contract.Extractor`."""
 
-    def __init__(self, chat: ChatModel, progress: Callable[[int, int], None]) -> None:
+    def __init__(self, chat: ChatModel, progress: Progress) -> None:
         self._chat = chat
         self._progress = progress
 
     async def extract(self, chunks: Sequence[Chunk]) -> list[ChunkGraph]:
         """One call for each chunk, a second where the first reply cannot be read."""
-        done = 0
-
-        async def one(chunk: Chunk) -> ChunkGraph:
-            nonlocal done
-            found = await self._extract(chunk)
-            done += 1
-            self._progress(done, len(chunks))
-            return found
-
-        return await map_bounded(one, chunks, _CONCURRENCY)
+        return await map_bounded(self._extract, chunks, _CONCURRENCY, self._progress)
 
     async def _extract(self, chunk: Chunk) -> ChunkGraph:
         try:

@@ -1,6 +1,6 @@
 """Triplets by LangChain's LLMGraphTransformer, as in the thesis. For capable models: its lists are unbounded."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from harness.errors import HarnessError, MissingDependency
 from harness.protocols import ChatModel
 from systems.parts.chunking import Chunk
-from systems.parts.concurrency import map_bounded
+from systems.parts.concurrency import Progress, map_bounded
 from systems.parts.graph import ChunkGraph, FoundEntity, FoundTriplet
 from systems.parts.headings import passage_text
 
@@ -45,7 +45,7 @@ class LangChainExtractor:
         *,
         concurrency: int = 8,
         max_tokens: int = 1500,
-        progress: Callable[[int, int], None],
+        progress: Progress,
     ) -> None:
         """At most `concurrency` calls are under way; the limiter of the model role may allow fewer. `max_tokens`
         bounds each reply. Imports LangChain, which takes seconds.
@@ -58,16 +58,7 @@ class LangChainExtractor:
 
     async def extract(self, chunks: Sequence[Chunk]) -> list[ChunkGraph]:
         """One call for each chunk, a second where the first reply cannot be read."""
-        done = 0
-
-        async def one(chunk: Chunk) -> ChunkGraph:
-            nonlocal done
-            found = await self._extract(chunk)
-            done += 1
-            self._progress(done, len(chunks))
-            return found
-
-        return await map_bounded(one, chunks, self._concurrency)
+        return await map_bounded(self._extract, chunks, self._concurrency, self._progress)
 
     async def _extract(self, chunk: Chunk) -> ChunkGraph:
         try:

@@ -37,3 +37,9 @@ async def test_the_first_exception_comes_out_as_itself_and_ends_the_others() -> 
 
 async def test_nothing_gives_nothing() -> None:
     assert await map_bounded(asyncio.sleep, [], 2) == []
+
+
+async def test_progress_hears_of_each_item_that_is_done() -> None:
+    told: list[tuple[int, int]] = []
+    await map_bounded(asyncio.sleep, [0.0, 0.0, 0.0], 2, lambda done, total: told.append((done, total)))
+    assert told == [(1, 3), (2, 3), (3, 3)]
