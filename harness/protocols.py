@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 Role = Literal["generator", "embedder"]
+EvaluatorRole = Literal["judge", "judge_embedder"]
 
 
 class Message(NamedTuple):
@@ -209,15 +210,108 @@ class Measure:
     higher_is_better: bool = True
     binary: bool = False
     """Values are 0 or 1: the confidence interval is Wilson's."""
+    range: tuple[float, float] | None = None
+    """Lowest and highest value that can be; a score outside has failed. None: any number."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One answered query with its gold side: what an evaluator scores."""
+
+    query: Query
+    reference: Reference
+    record: RunRecord
+    """Of status ok."""
+    measures: tuple[Measure, ...]
+    """What is to be scored: those of the evaluator's measures that apply."""
+
+    @property
+    def prediction(self) -> Prediction:
+        """What the system returned."""
+        if self.record.prediction is None:
+            raise ValueError(f"the record of '{self.record.query_id}' has no prediction")
+        return self.record.prediction
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What a whole run is, as far as it decides which measures apply to it."""
+
+    has_generator: bool = True
+    has_contexts: bool = True
+    """False: no answer of the run names a context (closed book; answers imported without contexts)."""
+
+
+class EvaluationRuntime(Protocol):
+    """What the harness hands to an evaluator. Its models are metered, and their cost is not the system's."""
+
+    @property
+    def judge(self) -> ChatModel:
+        """The model that judges; there for an evaluator whose spec names the role."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of evaluators, the same for every run; likewise."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """For whatever is random."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """How many judgements are worth having under way at once."""
+        ...
+
+    def charge(self) -> AbstractContextManager[None]:
+        """Every model call stands inside one: `with runtime.charge(): ...`, a block for each judgement.
+
+        The same request within one block is another call; in another block, run or evaluation it is the same
+        call, paid once: the judge is asked once about a text, whoever wrote it, and a killed evaluation resumes.
+        """
+        ...
+
+    def progress(self, done: int, total: int, doing: str) -> None:
+        """Say how far the evaluation is: the bar shows it, with ETA and cost."""
+        ...
 
 
 class Evaluator(Protocol):
-    """Scores saved records; never calls a system. Sees only records that have a prediction."""
+    """Scores saved records; never calls a system. One instance scores every run of a command, one by one."""
+
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        """Why `measure` does not apply to this query; empty where it does. Decided without looking at the answer,
+        so that a failed query has the same denominator as an answered one.
+        """
+        ...
+
+    async def evaluate(self, cases: Sequence[Case]) -> Iterable[Score]:
+        """A score for each measure of each case of one run, in any order; one left out is filled in as failed."""
+        ...
+
+    def close(self) -> None:
+        """Release everything; called once."""
+        ...
+
+
+@dataclass(frozen=True)
+class EvaluatorSpec:
+    """How an evaluator presents itself to the registry."""
 
     name: str
     version: str
-    measures: tuple[Measure, ...]
-
-    def evaluate(self, pairs: Sequence[tuple[Reference, RunRecord]]) -> Iterable[Score]:
-        """Scores for these pairs in any order; a (pair, measure) without one is filled in as failed."""
-        ...
+    """Raise it when the same records would be scored differently."""
+    summary: str
+    """One line for `rag-harness list evaluators`."""
+    params: type[Params]
+    """What `per_evaluator.<name>` of a config may set."""
+    measures: Callable[[Any], tuple[Measure, ...]]
+    """measures(params): what it scores; names are unique among all evaluators."""
+    build: Callable[[Any, EvaluationRuntime], Evaluator]
+    """build(params, runtime). Loads its models, or raises HarnessError where they are not there."""
+    roles: frozenset[EvaluatorRole] = frozenset()
+    """The models it calls."""
+    preflight: Callable[[Any], None] | None = None
+    """preflight(params) raises HarnessError where a package or file it needs is not there; quick, free."""

@@ -5,7 +5,7 @@ Units are in the names (`_s` seconds, `_bytes`, `_usd`). A quantity that was not
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 
 ContextKind = Literal["passage", "triplet", "summary", "sentence"]
 RunStatus = Literal["ok", "error", "timeout"]
@@ -98,7 +98,18 @@ class Usage(Record):
     cached_tokens: int = 0
     """The part of `input_tokens` that the server took from its prompt cache."""
     unmetered_calls: int = 0
-    """Calls whose answer carried no usage: the token counts are then lower bounds."""
+    """Calls whose answer carried no usage: the token counts are then lower bounds. More of them than `calls`: how
+    many calls there were is not known either (answers that were produced elsewhere)."""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the model was called, as far as anybody knows."""
+        return self != Usage()
+
+    @property
+    def calls_are_known(self) -> bool:
+        """Whether `calls` is a count: tokens without a call were counted where nobody counted calls."""
+        return bool(self.calls or not self.is_used) and self.unmetered_calls <= self.calls
 
     def __add__(self, other: "Usage") -> "Usage":
         """Field-wise sum."""
@@ -107,15 +118,18 @@ class Usage(Record):
 
 
 class Cost(Record):
-    """What one query, or one index, took. Measured by the runner, never reported by a system."""
+    """What one query, or one index, took. Measured by the runner, never reported by a system; of answers that were
+    imported, what their file says.
+    """
 
-    wall_s: float
-    throttled_s: float = 0.0
-    """The part of `wall_s` spent waiting for rate limits and retries; latency is wall_s - throttled_s."""
+    wall_s: float | None
+    """None: not measured."""
+    throttled_s: float | None = 0.0
+    """The part of `wall_s` spent waiting for rate limits and retries. None: not measured; `wall_s` is without."""
     stages_s: dict[str, float] = {}
     """Seconds by stage name. Stages may overlap, so they need not sum to wall_s."""
     usage: dict[str, Usage] = {}
-    """By model role: generator, embedder, judge."""
+    """By model role: generator, embedder, judge, judge_embedder."""
     cpu_s: float | None = None
     """CPU seconds of the system's process; None where queries ran side by side."""
     peak_rss_bytes: int | None = None
@@ -131,16 +145,17 @@ class Cost(Record):
     """`cached_texts` by the run that computed their vectors; empty name: not known."""
 
     @property
-    def latency_s(self) -> float:
-        """Wall time without what throttling cost."""
-        return self.wall_s - self.throttled_s
+    def latency_s(self) -> float | None:
+        """Wall time without what throttling cost; None where it was not measured."""
+        return None if self.wall_s is None else self.wall_s - (self.throttled_s or 0.0)
 
 
 class Failure(Record):
     """Why a query has no prediction."""
 
     kind: str
-    """The exception's class name, or `crash` or `timeout`."""
+    """The exception's class name, or `crash` or `timeout`; of an imported answer `Imported` (its file names the
+    error) or `NoAnswer`."""
     message: str
 
 
@@ -207,3 +222,17 @@ class Score(Record):
         if (self.value is not None) != (self.status in {"scored", "imputed"}):
             raise ValueError("a score has a value exactly if it is scored or imputed")
         return self
+
+
+class EvaluationRecord(Record):
+    """scores/<evaluator>.json: what scored a run, and what that cost. Never a part of the system's cost."""
+
+    evaluator: str
+    version: str
+    params: dict[str, JsonValue] = {}
+    """With every default."""
+    models: dict[str, dict[str, JsonValue]] = {}
+    """Role -> provider, model, ...: which judge, which embedder."""
+    measures: tuple[str, ...] = ()
+    cost: Cost
+    """`usage` counts every judgement as if it had been asked for; `replayed_from` is the part that was there."""

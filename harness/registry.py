@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from harness.errors import ConfigError, MissingDependency, nearest
-from harness.protocols import DatasetSpec, Evaluator, SystemSpec
+from harness.protocols import DatasetSpec, EvaluatorSpec, SystemSpec
 
 SYSTEMS = "rag_harness.systems"
 DATASETS = "rag_harness.datasets"
@@ -38,9 +38,9 @@ def load_dataset_spec(name: str) -> DatasetSpec:
     return cast(DatasetSpec, _load(DATASETS, "dataset", name, DatasetSpec))
 
 
-def load_evaluator(name: str) -> Evaluator:
+def load_evaluator(name: str) -> EvaluatorSpec:
     """The evaluator of that name; an unknown one is a ConfigError that names the nearest."""
-    return cast(Evaluator, _load(EVALUATORS, "evaluator", name, None))
+    return cast(EvaluatorSpec, _load(EVALUATORS, "evaluator", name, EvaluatorSpec))
 
 
 @cache
@@ -60,7 +60,7 @@ def _unique(points: Iterable[EntryPoint]) -> dict[str, EntryPoint]:
     return found
 
 
-def _load(group: str, noun: str, name: str, kind: type | None) -> Any:
+def _load(group: str, noun: str, name: str, kind: type) -> Any:
     found = _found(group)
     if not found:
         raise ConfigError(f"no {noun} is registered", "reinstall: pip install -e . (or run `make setup`)")
@@ -74,6 +74,6 @@ def _load(group: str, noun: str, name: str, kind: type | None) -> Any:
         ) from error
     except AttributeError as error:
         raise ConfigError(f"{noun} '{name}': {error}", f"correct its entry point {found[name].value}") from error
-    if kind is not None and not isinstance(value, kind):
+    if not isinstance(value, kind):
         raise ConfigError(f"{noun} '{name}': {found[name].value} is no {kind.__name__}", "export one")
     return value

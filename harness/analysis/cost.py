@@ -4,21 +4,23 @@ Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs a
 
 - `input_tokens`, `output_tokens`, `cached_tokens`, `model_calls`: over all roles; `generator_*`: of the generator.
   Of the attempt that counts, failed queries included: what a failure used was used. Where a server did not count
-  the tokens of a call, that query's number is unknown (n_failed), not low.
+  the tokens of a call, that query's number is unknown (n_failed), not low; so is `model_calls` where nobody
+  counted the calls of an imported answer.
 - `usd`: those tokens at the price table. Absent if a model that was called has no price.
 - `latency_s` (wall - throttled; mean and p50, p90, p95, p99), `throttled_s`, `cpu_s`, `stage_<name>_s` (0 for a
   query that did not enter the stage): of queries that were answered, and answered live. A failed or timed-out
   query has no latency, and a call replayed from the journal of an interrupted attempt, or a vector taken from the
-  cache, took no time: all n_failed.
+  cache, took no time: all n_failed. Absent where no query was timed at all (answers imported without seconds).
 
 Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, earlier attempts included;
+`answer_peak_rss_bytes`, the peak memory of the system's process (the operating system's count, not a sample);
 `index_*`, what the index took, whoever paid for it (`index_wall_s` is unknown if calls were replayed or vectors
 came from the cache; `index_spent_s` is what the build took with their help); `index_shared_*`, the part of it that
 another run than the builder had paid for; `<phase>_<quantity>_mean` and `_max` for each column of resources.csv
 (n = samples; no interval, since neighbouring samples are alike).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +43,8 @@ def run_costs(run: RunDir, prices: Prices) -> list[Aggregate]:
     """Everything above for one run directory, finished or not; what is not there yet has no rows."""
     frame, models = Frame.of(run), run.manifest().identity.get("models", {})
     rows = query_costs(frame, run.records().values(), models, prices)
-    rows += attempt_costs(frame, (record.cost for record in run.iter_records()), models, prices)
+    costs = [record.cost for record in run.iter_records()]
+    rows += [*attempt_costs(frame, costs, models, prices), *peak_memory(frame, costs)]
     index, resources = run.index(), run.resources_path()
     rows += index_costs(frame, index, models, prices) if index else []
     return rows + (resource_use(frame, load_resources(resources)) if resources else [])
@@ -49,7 +52,14 @@ def run_costs(run: RunDir, prices: Prices) -> list[Aggregate]:
 
 def query_costs(frame: Frame, records: Iterable[RunRecord], models: Models, prices: Prices) -> list[Aggregate]:
     """The rows per query, of the records that count (`RunDir.records`)."""
-    records = list(records)
+    scores = query_scores(list(records), models, prices)
+    latency = [score for score in scores if score.measure == "latency_s"]
+    rows = aggregate_scores(frame, scores, proportions=False)
+    return rows + aggregate_quantiles(frame, latency, QUANTILES)
+
+
+def query_scores(records: Sequence[RunRecord], models: Models, prices: Prices) -> list[Score]:
+    """What each query took, by measure; failed where it is not known."""
     priced = not unpriced_roles((record.cost for record in records), models, prices)
     has_generator = (models.get(GENERATOR) or {}).get("provider", NO_CALL) != NO_CALL
     used: list[Score] = []
@@ -58,10 +68,7 @@ def query_costs(frame: Frame, records: Iterable[RunRecord], models: Models, pric
         if priced:
             values["usd"] = usage_usd(prices, models, record.cost.usage)
         used += _scores(record, values)
-    timed = _timing_scores(records)
-    latency = [score for score in timed if score.measure == "latency_s"]
-    rows = aggregate_scores(frame, [*used, *timed], proportions=False)
-    return rows + aggregate_quantiles(frame, latency, QUANTILES)
+    return [*used, *_timing_scores(records)]
 
 
 def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: Prices) -> list[Aggregate]:
@@ -74,9 +81,15 @@ def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: P
     return [frame.row("answer_usd_total", sum(known) if len(known) == len(spent) else None)]
 
 
+def peak_memory(frame: Frame, costs: Iterable[Cost]) -> list[Aggregate]:
+    """`answer_peak_rss_bytes`, the most the system's process ever held while answering; no row if not measured."""
+    peaks = [cost.peak_rss_bytes for cost in costs if cost.peak_rss_bytes is not None]
+    return [frame.row("answer_peak_rss_bytes", max(peaks))] if peaks else []
+
+
 def unpriced_roles(costs: Iterable[Cost], models: Models, prices: Prices) -> list[str]:
-    """The roles whose model was called but has no price."""
-    roles = {role for cost in costs for role, usage in cost.usage.items() if usage.calls}
+    """The roles whose model was called, as far as anybody knows, but has no price."""
+    roles = {role for cost in costs for role, usage in cost.usage.items() if usage.is_used}
     return sorted(role for role in roles if role_price(prices, models, role) is None)
 
 
@@ -117,6 +130,9 @@ def resource_use(frame: Frame, resources: Resources) -> list[Aggregate]:
 def _tokens(cost: Cost, has_generator: bool) -> Measured:
     total = sum(cost.usage.values(), Usage())
     values = _counts("", total)
+    if not all(usage.calls_are_known for usage in cost.usage.values()):
+        # The sum over roles may look like a count although one of them is none.
+        values["model_calls"] = None
     return {**values, **_counts("generator_", cost.usage.get(GENERATOR, Usage()))} if has_generator else values
 
 
@@ -126,7 +142,7 @@ def _counts(prefix: str, usage: Usage) -> Measured:
         f"{prefix}input_tokens": usage.input_tokens if metered else None,
         f"{prefix}output_tokens": usage.output_tokens if metered else None,
         f"{prefix}cached_tokens": usage.cached_tokens if metered else None,
-        f"{prefix}model_calls": usage.calls,
+        f"{prefix}model_calls": usage.calls if usage.calls_are_known else None,
     }
 
 
@@ -135,14 +151,18 @@ def _is_live(cost: Cost) -> bool:
     return not (cost.replayed_calls or cost.cached_texts)
 
 
-def _timing_scores(records: Iterable[RunRecord]) -> list[Score]:
-    records = list(records)
+def _timing_scores(records: Sequence[RunRecord]) -> list[Score]:
+    if all(record.cost.wall_s is None for record in records):
+        return []
     stages = sorted({stage for record in records for stage in record.cost.stages_s})
+    with_throttling = any(record.cost.throttled_s is not None for record in records)
     with_cpu = any(record.cost.cpu_s is not None for record in records)
     scores = []
     for record in records:
         cost, live = record.cost, record.status == "ok" and _is_live(record.cost)
-        values: Measured = {"latency_s": cost.latency_s, "throttled_s": cost.throttled_s}
+        values: Measured = {"latency_s": cost.latency_s}
+        if with_throttling:
+            values["throttled_s"] = cost.throttled_s
         values.update({f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) for stage in stages})
         if with_cpu:
             values["cpu_s"] = cost.cpu_s

@@ -90,7 +90,7 @@ def usage_usd(prices: Prices, models: Mapping[str, Any], usage: Mapping[str, Usa
     for role, used in usage.items():
         played_by = models.get(role) or {}
         provider = str(played_by.get("provider") or NO_CALL)
-        usd = prices.usd(played_by.get("model"), used, provider=provider) if used.calls else 0.0
+        usd = prices.usd(played_by.get("model"), used, provider=provider) if used.is_used else 0.0
         if usd is None:
             return None
         total += usd

@@ -1,6 +1,8 @@
 """Where the commands print."""
 
 import os
+import shlex
+import sys
 
 from rich.console import Console
 
@@ -14,3 +16,8 @@ def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _PIPE_COLUMNS
     return console
+
+
+def same_command() -> str:
+    """The command line as it was given, for messages that say how to go on."""
+    return shlex.join(["rag-harness", *sys.argv[1:]])

@@ -29,15 +29,20 @@ _EXTRAS = {
     "community": ("nano_graphrag", "graspologic_native", "nano_vectordb", "networkx"),
     "nlp": ("spacy",),
     "langchain": ("langchain_experimental", "langchain_core"),
+    "retrieval": ("ir_measures",),
+    "compare": ("scipy", "statsmodels"),
+    "ragas": ("ragas", "langchain_openai"),
+    "bertscore": ("torch", "bert_score"),
     "hub": ("datasets", "huggingface_hub"),
     "st": ("torch", "sentence_transformers"),
 }
 _FIXES = {
     "st": "scripts/setup --torch",
+    "bertscore": "scripts/setup --torch",
     # Two of its dependencies, which nothing here uses, cost 550 MB.
     "community": "pip install 'rag-harness[community]' && pip install --no-deps nano-graphrag==0.0.8.2",
 }
-_NEEDED = ("rag", "local", "report", "graph", "community")
+_NEEDED = ("rag", "local", "report", "graph", "community", "retrieval")
 _ROOM_BYTES = 2_000_000_000
 
 
@@ -146,7 +151,7 @@ def _servers() -> Iterator[Finding]:
 
 def _server(name: str, config: ModelConfig) -> Finding:
     try:
-        check_reachable("generator", config)
+        check_reachable(config)
     except HarnessError as error:
         return Finding(name, "optional", f"nothing at {config.base_url}", error.fix)
     return Finding(name, "ok", str(config.base_url))

@@ -40,8 +40,15 @@ def _datasets() -> Rows:
 
 def _evaluators() -> Rows:
     return [
-        {"name": found.name, "version": found.version, "measures": [measure.name for measure in found.measures]}
-        for found in map(load_evaluator, evaluator_names())
+        {
+            "name": spec.name,
+            "version": spec.version,
+            "summary": spec.summary,
+            "asks": sorted(spec.roles),
+            "params": _defaults(spec.params.model_fields),
+            "measures": [measure.name for measure in spec.measures(spec.params())],
+        }
+        for spec in map(load_evaluator, evaluator_names())
     ]
 
 
@@ -49,13 +56,13 @@ def _measures() -> Rows:
     return [
         {
             "name": measure.name,
-            "evaluator": evaluator.name,
+            "evaluator": spec.name,
             "better": "higher" if measure.higher_is_better else "lower",
             "a failure counts as": measure.failure_value,
             "summary": measure.summary,
         }
-        for evaluator in map(load_evaluator, evaluator_names())
-        for measure in evaluator.measures
+        for spec in map(load_evaluator, evaluator_names())
+        for measure in spec.measures(spec.params())
     ]
 
 

@@ -103,19 +103,83 @@ def run(
     raise typer.Exit(run_all(build_config(config, system, dataset, settings), options))
 
 
+@app.command("import")
+def import_command(
+    file: Annotated[Path, typer.Argument(help="One JSON object a line.", metavar="FILE.jsonl")],
+    name: Annotated[str, typer.Option("--name", "-n", help="What to call the system that answered.")],
+    dataset: DatasetOption = None,
+    subset: Annotated[str | None, typer.Option("--subset", help="A named part of the data set.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option("--where", metavar="FIELD=VALUE", help="Only rows with this value.")
+    ] = None,
+    field: Annotated[
+        list[str] | None, typer.Option("--field", metavar="OURS=THEIRS", help="E.g. answer=model_answer.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="PROVIDER/NAME", help="Prices the tokens: openai/gpt-4o-mini.")
+    ] = None,
+    like: Annotated[
+        str | None, typer.Option("--like", metavar="RUN", help="Share this run's sample, to be compared with it.")
+    ] = None,
+    evaluators: Annotated[str | None, typer.Option("--evaluators", "-e", help="Names, a comma between.")] = None,
+    skip_unknown: Annotated[
+        bool, typer.Option("--skip-unknown", help="Leave out rows whose query the data set does not hold.")
+    ] = False,
+    results: ResultsOption = Path("results"),
+) -> None:
+    """Make a run of answers that another system gave, so that it can be scored here.
+
+    A row has `query` (the text) or `query_id`, and `answer` or `error`; it may have `contexts` (texts, or objects
+    with text, doc_ids, score, kind), `input_tokens`, `output_tokens`, `cached_tokens`, `model_calls`, `latency_s`,
+    `repeat` (from 0) and `started_at`. What is left out is unknown, never 0.
+
+    Example: rag-harness import answers.jsonl -d multihop_rag -n my-agent --field answer=response
+    """
+    from harness.cli.importing import import_file, parse_pairs
+    from harness.runner.imported_run import ImportRequest
+    from harness.store import find_runs
+
+    request = ImportRequest(
+        file=file,
+        label=name,
+        dataset=dataset,
+        subset=subset,
+        fields=parse_pairs("--field", field or ()),
+        where=parse_pairs("--where", where or ()),
+        model=model,
+        like=find_runs(results, [like])[0] if like else None,
+        evaluators=tuple(word.strip() for word in evaluators.split(",")) if evaluators else (),
+        skip_unknown=skip_unknown,
+    )
+    import_file(request, results)
+
+
 @app.command()
 def evaluate(
     runs: RunsArgument,
     evaluators: Annotated[str | None, typer.Option("--evaluators", "-e", help="Names, a comma between.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="Evaluators and judges from this file, not the runs'.")
+    ] = None,
+    settings: SetOption = None,
     results: ResultsOption = Path("results"),
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Score the saved records of runs (again); no system is called.
+    """Score the saved records of runs (again); no system is called. Judgements are kept, and paid once.
 
-    Example: rag-harness evaluate demo--naive --evaluators answer
+    Examples:
+
+      rag-harness evaluate demo--naive --evaluators answer,retrieval
+
+      rag-harness evaluate demo--naive demo--kg -e ragas --set models.judge.provider=openai
+
+      rag-harness evaluate demo--naive -e bertscore --set per_evaluator.bertscore.model=roberta-large
     """
-    from harness.cli.reporting import evaluate_runs
+    from harness.cli.evaluating import EvaluateOptions, evaluate_named
 
-    evaluate_runs(runs, evaluators, results)
+    options = EvaluateOptions(config, evaluators, tuple(settings or ()), results, as_json, quiet)
+    raise typer.Exit(evaluate_named(runs, options))
 
 
 @app.command()
@@ -131,6 +195,26 @@ def report(
     from harness.cli.reporting import report_runs
 
     report_runs(runs, out, results)
+
+
+@app.command()
+def compare(
+    runs: RunsArgument,
+    measures: Annotated[str | None, typer.Option("--measures", "-m", help="Names, a comma between.")] = None,
+    query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
+    baseline: Annotated[str | None, typer.Option("--baseline", help="Only pairs with this run.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and query ids.")] = None,
+    results: ResultsOption = Path("results"),
+    as_json: JsonOption = False,
+) -> None:
+    """Compare runs query by query: differences with intervals, tests, ranks. What may be chance is a tie.
+
+    Example: rag-harness compare demo--naive demo--recursive --measures accuracy,latency_s
+    """
+    from harness.cli.comparing import CompareOptions
+    from harness.cli.comparing import compare as compare_named
+
+    compare_named(runs, CompareOptions(measures, query_type, baseline, out, results, as_json))
 
 
 @app.command()

@@ -1,7 +1,6 @@
 """`rag-harness plan` and `rag-harness run`."""
 
 import json
-import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -13,10 +12,12 @@ from rich.table import Table
 
 from harness.analysis import Prices, load_prices
 from harness.analysis.prices import usage_usd
-from harness.cli.consoles import open_console
-from harness.cli.reporting import evaluate_run_dirs, print_report
+from harness.cli.consoles import open_console, same_command
+from harness.cli.evaluating import conclude, evaluate_run_dirs
+from harness.cli.reporting import print_report
 from harness.config import BenchConfig, load_config
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, RunInterrupted, explained_io
+from harness.runner.evaluation_plan import check_judges, plan_evaluation
 from harness.runner.execute import CellResult, check_needs, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
@@ -85,13 +86,15 @@ def _plan_row(cell: Cell, results: Path) -> dict[str, object]:
 def run_all(config: BenchConfig, options: RunOptions) -> int:
     """Run every cell, evaluate, report; returns the exit code."""
     reporter = Reporter(quiet=options.quiet)
-    cells, prices = plan_cells(config), load_prices()
+    cells, prices, evaluation = plan_cells(config), load_prices(), plan_evaluation(config)
     with explained_io("write to", options.results):
         options.results.mkdir(parents=True, exist_ok=True)
     for cell in cells:
         # What only the last cell lacks must not show after hours of the first.
         if not RunDir(options.results / cell.run_id).done():
             check_needs(cell)
+    if not options.records_only:
+        check_judges(evaluation)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         results = [
@@ -99,18 +102,21 @@ def run_all(config: BenchConfig, options: RunOptions) -> int:
             for number, cell in enumerate(cells, 1)
         ]
     except KeyboardInterrupt:
-        raise RunInterrupted(f"interrupted; nothing answered is lost. To resume: {_same_command()}") from None
+        raise RunInterrupted(f"interrupted; nothing answered is lost. To resume: {same_command()}") from None
     for result in results:
         if result.status == "failed":
             reporter.say(f"{result.run.run_id} failed: {result.reason}")
+    code = EXIT_DONE
     if not options.records_only:
         runs = [result.run for result in results]
-        evaluate_run_dirs(runs, config.evaluators)
+        outcome = evaluate_run_dirs(runs, evaluation, options.results, reporter)
         print_report(runs, options.out, options.results, open_console(stderr=options.as_json, quiet=options.quiet))
     if options.as_json:
         sys.stdout.write(json.dumps({"runs": [_as_json(result) for result in results]}) + "\n")
+    if not options.records_only:
+        code = conclude(outcome, config)
     beyond = any(_is_beyond(result, config.runner.failure_tolerance) for result in results)
-    return EXIT_TOLERANCE if beyond else EXIT_DONE
+    return EXIT_TOLERANCE if beyond else code
 
 
 def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, prices: Prices) -> CellResult:
@@ -142,10 +148,6 @@ def _as_json(result: CellResult) -> dict[str, object]:
         "n_ok": result.n_ok,
         "n_error": result.n_error,
     }
-
-
-def _same_command() -> str:
-    return shlex.join(["rag-harness", *sys.argv[1:]])
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from harness.cli.consoles import open_console
 from harness.errors import ConfigError, nearest
-from harness.records import Cost, Reference, RunRecord, Score
+from harness.records import Cost, Reference, RunRecord, Score, Usage
 from harness.report import render_terminal
 from harness.store import RunDir, SampleRow, find_runs
 
@@ -38,7 +38,7 @@ def _show_all(run: RunDir, console: Console) -> None:
             row.reference.query_type,
             record.status if record else "-",
             scores.get(query_id, ""),
-            f"{record.cost.latency_s:.1f}" if record else "",
+            _seconds(record.cost.latency_s, 1) if record else "",
             _short(_answer(record)),
             _short(" / ".join(row.reference.answers)),
         )
@@ -60,7 +60,8 @@ def _show_query(run: RunDir, query_id: str, console: Console) -> None:
     for score in run.scores():
         if score.query_id == query_id:
             value = score.status if score.value is None else f"{score.value:g} ({score.status})"
-            console.print(f"{score.measure}: {value}  {score.explanation}", markup=False, highlight=False)
+            line = _printable(f"{score.measure}: {value}  {score.explanation}")
+            console.print(line, markup=False, highlight=False)
 
 
 def _show_record(console: Console, record: RunRecord, reference: Reference) -> None:
@@ -83,13 +84,21 @@ def _show_record(console: Console, record: RunRecord, reference: Reference) -> N
 
 def _timing(cost: Cost) -> str:
     stages = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in cost.stages_s.items())
-    used = ", ".join(
-        f"{role} {usage.calls} calls {usage.input_tokens:,}+{usage.output_tokens:,} tokens"
-        for role, usage in cost.usage.items()
-    )
-    parts = [f"latency {cost.latency_s:.3f} s (throttled {cost.throttled_s:.3f} s)", stages, used]
+    used = ", ".join(f"{role} {_used(usage)}" for role, usage in cost.usage.items())
+    latency = f"latency {_seconds(cost.latency_s, 3)} s (throttled {_seconds(cost.throttled_s, 3)} s)"
+    parts = [latency, stages, used]
     replayed = f"{cost.replayed_calls} calls replayed from the journal" if cost.replayed_calls else ""
     return "; ".join(part for part in [*parts, replayed] if part)
+
+
+def _seconds(value: float | None, digits: int) -> str:
+    return "?" if value is None else f"{value:.{digits}f}"
+
+
+def _used(usage: Usage) -> str:
+    calls = str(usage.calls) if usage.calls_are_known else "?"
+    tokens = "?" if usage.unmetered_calls else f"{usage.input_tokens:,}+{usage.output_tokens:,}"
+    return f"{calls} calls {tokens} tokens"
 
 
 def _gold(row: SampleRow) -> str:

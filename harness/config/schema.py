@@ -1,7 +1,7 @@
 """Every key a config file may hold, with its default and what it means."""
 
 import re
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -58,6 +58,8 @@ class DatasetConfig(Section):
 class ModelConfig(Section):
     """What any model role has in common."""
 
+    role: ClassVar[str]
+    """Its place under `models`, and the name under which its calls are counted."""
     provider: str
     model: str | None = None
     """A name the provider knows; None: its default."""
@@ -87,6 +89,7 @@ class ModelConfig(Section):
 class GeneratorConfig(ModelConfig):
     """The model that writes answers."""
 
+    role: ClassVar[str] = "generator"
     provider: str = "local"
     """local, openai, ollama, vllm, openai-compatible (needs base_url), fake, or none (retrieval alone)."""
     temperature: float = Field(0.0, ge=0)
@@ -98,10 +101,27 @@ class GeneratorConfig(ModelConfig):
 class EmbedderConfig(ModelConfig):
     """The model that turns texts into vectors."""
 
+    role: ClassVar[str] = "embedder"
     provider: str = "minilm"
     """minilm (all-MiniLM-L6-v2, on this machine), sentence-transformers, openai, ollama, vllm, fake, ..."""
     batch_size: int = Field(32, ge=1)
     """Texts in one request, and between two commits to the embedding cache."""
+
+
+class JudgeConfig(GeneratorConfig):
+    """The model that judges answers; in no run id, its cost is not the system's."""
+
+    role: ClassVar[str] = "judge"
+    model: str | None = None
+    """None: the provider's default; for local qwen2.5-coder-1.5b, since a smaller one cannot judge."""
+    max_tokens: int = Field(1024, ge=1)
+    """Judgements list statements one by one, so they are longer than answers."""
+
+
+class JudgeEmbedderConfig(EmbedderConfig):
+    """The embedder of evaluators that compare meanings: the same for every run, whatever its system has."""
+
+    role: ClassVar[str] = "judge_embedder"
 
 
 class ModelsConfig(Section):
@@ -109,6 +129,9 @@ class ModelsConfig(Section):
 
     generator: GeneratorConfig = GeneratorConfig()
     embedder: EmbedderConfig = EmbedderConfig()
+    judge: JudgeConfig = JudgeConfig()
+    """For evaluators that ask a model; none is started for those that do not."""
+    judge_embedder: JudgeEmbedderConfig = JudgeEmbedderConfig()
 
 
 class LimitsConfig(Section):
@@ -149,7 +172,9 @@ class BenchConfig(Section):
     runner: RunnerConfig = RunnerConfig()
     seed: int = 0
     repeats: int = Field(1, ge=1)
-    evaluators: tuple[str, ...] = ("answer",)
+    evaluators: tuple[str, ...] = ("answer", "retrieval")
+    per_evaluator: dict[str, dict[str, Any]] = {}
+    """Parameters of an evaluator by its name (`per_evaluator.bertscore.model`)."""
     matrix: dict[str, tuple[Any, ...]] = {}
     """Dotted key -> values; every combination is a cell (`answer.top_k: [1, 5, 10]`)."""
     exclude: tuple[dict[str, Any], ...] = ()

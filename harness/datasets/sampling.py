@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
@@ -91,6 +91,21 @@ def select(
         notes=raw.notes + notes,
         digest=_digest(documents, queries, references),
     )
+
+
+def select_queries(dataset: Dataset, query_ids: Collection[str]) -> Dataset:
+    """Of a whole data set the queries of these ids, in data-set order, over all of its documents.
+
+    The type mix stays that of the whole. Raises `DataError` where the data set lacks one, or none is named.
+    """
+    unknown = sorted(set(query_ids) - {query.query_id for query in dataset.queries})
+    if unknown or not query_ids:
+        missing = f"has no query '{unknown[0]}'" if unknown else "is left without a query"
+        raise DataError(f"{dataset.name} ({dataset.subset}) {missing}", "name queries that it holds")
+    queries = tuple(query for query in dataset.queries if query.query_id in query_ids)
+    references = tuple(one for one in dataset.references if one.query_id in query_ids)
+    chosen = _digest(dataset.documents, queries, references)
+    return replace(dataset, queries=queries, references=references, digest=chosen)
 
 
 def _draw(rows: tuple[Row, ...], sample: Sample) -> tuple[tuple[Row, ...], tuple[str, ...]]:

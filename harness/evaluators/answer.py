@@ -1,4 +1,4 @@
-"""Is the answer right, and does the system know when it does not know? Normalised exact match, no model call.
+"""Is the answer right, and does the system know when it does not know? Comparison of texts, no model call.
 
 accuracy = (1/N) * sum over queries of [answer = reference], after the normalisation in
 `harness.evaluators.normalise`. No part of an answer earns credit, with one exception: where the reference is yes
@@ -7,14 +7,20 @@ or no, an answer that begins with a yes or no of its own ("No, the article ...")
 A *null query* is one whose reference answers are all abstentions: the corpus does not hold the answer.
 hallucination_rate = null queries answered / null queries; false_abstention_rate = answerable queries refused /
 answerable queries. An empty answer refuses nothing: on a null query it counts as answered.
+
+`em`, `token_f1` (SQuAD's), `contains` and `accuracy_multihop_compat` (MultiHop-RAG's) are defined in
+`harness.evaluators.overlap`. Like accuracy they apply to null queries too, whose reference is a text such as
+"Insufficient information.", and take the best of several references. An empty answer earns nothing in any of them.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 
-from harness.evaluators.base import NO_GENERATOR, bounded
+from harness.evaluators.base import NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.normalise import abstains, canonical, leading_yes_no
-from harness.protocols import Measure
-from harness.records import Reference, RunRecord, Score
+from harness.evaluators.overlap import contains, exact_match, shared_words, squad_form, token_f1
+from harness.evaluators.scores import bounded, scored
+from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
+from harness.records import Reference, Score
 
 ACCURACY = Measure(
     name="accuracy",
@@ -36,38 +42,69 @@ FALSE_ABSTENTION = Measure(
     higher_is_better=False,
     binary=True,
 )
-_LONGEST_FORM = 60
-_MOST_REFERENCES = 4
+EM = Measure(
+    name="em",
+    summary="share of answers equal to a reference answer by SQuAD's exact match",
+    failure_value=0.0,
+    binary=True,
+)
+TOKEN_F1 = Measure(
+    name="token_f1",
+    summary="overlap of the tokens of answer and reference by SQuAD's F1",
+    failure_value=0.0,
+    range=(0.0, 1.0),
+)
+CONTAINS = Measure(
+    name="contains",
+    summary="share of answers in which a reference answer stands after normalisation",
+    failure_value=0.0,
+    binary=True,
+)
+MULTIHOP_COMPAT = Measure(
+    name="accuracy_multihop_compat",
+    summary="share of answers that share a word with a reference, as MultiHop-RAG's script counts",
+    failure_value=0.0,
+    binary=True,
+)
+MEASURES = (ACCURACY, HALLUCINATION, FALSE_ABSTENTION, EM, TOKEN_F1, CONTAINS, MULTIHOP_COMPAT)
+_LONGEST_FORM = 40
+_MOST_REFERENCES = 3
 
 
 class AnswerEvaluator:
-    """Normalised exact match, and what happens on queries that have no answer."""
+    """Agreement of answers with references, and what happens on queries that have no answer."""
 
-    name = "answer"
-    version = "1"
-    measures: tuple[Measure, ...] = (ACCURACY, HALLUCINATION, FALSE_ABSTENTION)
+    def __init__(self, _params: Params, _runtime: EvaluationRuntime) -> None:
+        """It needs neither."""
 
-    def not_applicable(self, reference: Reference, measure: Measure, *, has_generator: bool) -> str:
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """No generator, no reference answer, or a measure of the other kind of query."""
-        if not has_generator:
+        if not run.has_generator:
             return NO_GENERATOR
         if not _answers(reference):
-            return "the data set gives no reference answer"
+            return NO_REFERENCE
         if measure == HALLUCINATION and not is_null(reference):
             return "the query is answerable"
         if measure == FALSE_ABSTENTION and is_null(reference):
             return "the query is a null query"
         return ""
 
-    def evaluate(self, pairs: Sequence[tuple[Reference, RunRecord]]) -> Iterable[Score]:
-        """Accuracy for each pair, and the one of the other two measures that applies."""
-        for reference, record in pairs:
-            answer = record.prediction.answer if record.prediction else None
-            if answer is not None:
-                yield from _scores(reference, record, answer)
+    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        """Every measure of every case."""
+        return [score for case in cases for score in _scores(case)]
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
-EVALUATOR = AnswerEvaluator()
+SPEC = EvaluatorSpec(
+    name="answer",
+    version="2",
+    summary="is the answer right, and does the system know when it does not know (no model call)",
+    params=Params,
+    measures=lambda _params: MEASURES,
+    build=AnswerEvaluator,
+)
 
 
 def is_null(reference: Reference) -> bool:
@@ -92,26 +129,30 @@ def _answers(reference: Reference) -> list[str]:
     return [answer for answer in reference.answers if canonical(answer)]
 
 
-def _scores(reference: Reference, record: RunRecord, answer: str) -> Iterator[Score]:
-    references = _answers(reference)
-    forms = list(dict.fromkeys(map(canonical, references)))
-    form, refused = _form(answer, forms), abstains(answer)
-    shown = " or ".join(repr(bounded(one, _LONGEST_FORM)) for one in forms[:_MOST_REFERENCES])
-    more = f" or {len(forms) - _MOST_REFERENCES} more" if len(forms) > _MOST_REFERENCES else ""
-    compared = f"{bounded(form, _LONGEST_FORM)!r} against {shown}{more}"
-    yield _score(record, ACCURACY, is_right(answer, references), compared)
-    if is_null(reference):
-        yield _score(record, HALLUCINATION, not refused, compared)
-    else:
-        yield _score(record, FALSE_ABSTENTION, refused, compared)
+def _scores(case: Case) -> list[Score]:
+    found = _values(case.prediction.answer or "", _answers(case.reference))
+    return [scored(case, measure, *found[measure]) for measure in case.measures]
 
 
-def _score(record: RunRecord, measure: Measure, holds: bool, explanation: str) -> Score:
-    return Score(
-        query_id=record.query_id,
-        repeat=record.repeat,
-        measure=measure.name,
-        status="scored",
-        value=float(holds),
-        explanation=explanation,
-    )
+def _values(answer: str, references: Sequence[str]) -> dict[Measure, tuple[float, str]]:
+    """Measure -> value and what was compared."""
+    forms, refused = list(map(canonical, references)), abstains(answer)
+    compared = _compared(_form(answer, forms), forms)
+    as_in_squad = _compared(squad_form(answer), map(squad_form, references))
+    shared = shared_words(answer, references)
+    return {
+        ACCURACY: (is_right(answer, references), compared),
+        HALLUCINATION: (not refused, compared),
+        FALSE_ABSTENTION: (refused, compared),
+        EM: (exact_match(answer, references), as_in_squad),
+        TOKEN_F1: (token_f1(answer, references), as_in_squad),
+        CONTAINS: (contains(answer, references), compared),
+        MULTIHOP_COMPAT: (bool(shared), f"shared: {', '.join(map(repr, sorted(shared))) or 'no word'}"),
+    }
+
+
+def _compared(form: str, forms: Iterable[str]) -> str:
+    distinct = list(dict.fromkeys(forms))
+    shown = " or ".join(repr(bounded(one, _LONGEST_FORM)) for one in distinct[:_MOST_REFERENCES])
+    more = f" or {len(distinct) - _MOST_REFERENCES} more" if len(distinct) > _MOST_REFERENCES else ""
+    return f"{bounded(form, _LONGEST_FORM)!r} against {shown}{more}"

@@ -5,160 +5,150 @@
 | the measure does not apply to this query | `not_applicable`, with the evaluator's reason |
 | there is none yet | `failed`: no record, the run is unfinished |
 | it ended in an error or a timeout | `imputed`: the measure's failure value, explained by the failure |
-| the evaluator raised, or left the score out | `failed`, with the reason |
+| the evaluator raised, left the score out, or gave a value that cannot be | `failed`, with the reason |
 | otherwise | what the evaluator says |
 """
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, replace
 
-from harness.errors import HarnessError, RunInterrupted
-from harness.protocols import Evaluator, Measure
-from harness.records import Reference, RunRecord, Score, ScoreStatus
-from harness.store import RunDir
+from harness.errors import HarnessError, ModelUnavailable, RunInterrupted
+from harness.evaluators.scores import make_score
+from harness.protocols import Case, Evaluator, Measure, RunFacts
+from harness.records import Reference, RunRecord, Score
+from harness.store import RunDir, SampleRow
 
 NO_RECORD = "no record: the run is unfinished"
 NO_GENERATOR = "the run has no generator"
-LONGEST_EXPLANATION = 240
+NO_CONTEXTS = "the run records no contexts"
+NO_REFERENCE = "the data set gives no reference answer"
 
-Pair = tuple[Reference, RunRecord]
+Records = Mapping[tuple[str, int], RunRecord]
 ScoreKey = tuple[str, int, str]
 
 
-@runtime_checkable
-class Selective(Protocol):
-    """What an evaluator adds if some of its measures apply to some queries only; optional."""
+@dataclass(frozen=True)
+class Scorer:
+    """An evaluator that was built, and what it measures with its parameters."""
 
-    def not_applicable(self, reference: Reference, measure: Measure, *, has_generator: bool) -> str:
-        """Why `measure` does not apply to this query; empty where it does. Decided by the gold side alone, so
-        that a failed query has the same denominator as an answered one.
-        """
-        ...
+    name: str
+    measures: tuple[Measure, ...]
+    evaluator: Evaluator
 
 
-def evaluate_run(run: RunDir, evaluator: Evaluator) -> list[Score]:
-    """Score a run, finished or not, and write scores/<evaluator>.jsonl; the same records give the same bytes."""
+async def score_run_dir(run: RunDir, scorer: Scorer) -> list[Score]:
+    """Score a run, finished or not; the same records give the same scores."""
     identity = run.manifest().identity
-    scores = score_run(
-        evaluator,
-        [row.reference for row in run.sample()],
-        run.records(),
-        int(identity.get("repeats", 1)),
-        has_generator=identity.get("models", {}).get("generator", {}).get("provider") != "none",
-    )
-    run.write_scores(evaluator.name, scores)
-    return scores
+    records = run.records()
+    provider = identity.get("models", {}).get("generator", {}).get("provider")
+    facts = RunFacts(has_generator=provider != "none", has_contexts=_has_contexts(records))
+    return await score_run(scorer, run.sample(), records, int(identity.get("repeats", 1)), facts)
 
 
-def score_run(
-    evaluator: Evaluator,
-    references: Sequence[Reference],
-    records: Mapping[tuple[str, int], RunRecord],
-    repeats: int,
-    *,
-    has_generator: bool = True,
+async def score_run(
+    scorer: Scorer, rows: Sequence[SampleRow], records: Records, repeats: int = 1, facts: RunFacts | None = None
 ) -> list[Score]:
     """One score for every (query, repeat, measure), sorted by them; the table above says which.
 
-    `references` are the sampled queries, repeats count from 0; a record of anything else is passed over. A
-    `HarnessError` (say, the judge's server is down) or an interrupt ends the evaluation; any other exception
-    fails only the pair that caused it.
+    `rows` are the sampled queries, repeats count from 0; a record of anything else is passed over. A
+    `HarnessError` (say, a full disk) or an interrupt ends the evaluation; any other exception, and a model that
+    cannot be reached, fails only the scores it concerns.
     """
     scores: dict[ScoreKey, Score] = {}
-    pairs: list[Pair] = []
-    for reference, repeat in itertools.product(references, range(repeats)):
-        record = records.get((reference.query_id, repeat))
-        settled = _settled(evaluator, reference, repeat, record, has_generator)
+    cases: list[Case] = []
+    for row, repeat in itertools.product(rows, range(repeats)):
+        record = records.get((row.query.query_id, repeat))
+        settled = _settled(scorer, row.reference, repeat, record, facts or RunFacts())
         scores.update((_key(score), score) for score in settled)
-        if record is not None and len(settled) < len(evaluator.measures):
-            pairs.append((reference, record))
-    for key, score in _evaluated(evaluator, pairs).items():
-        scores.setdefault(key, score)
+        names = {score.measure for score in settled}
+        left = tuple(measure for measure in scorer.measures if measure.name not in names)
+        if record is not None and left:
+            cases.append(Case(row.query, row.reference, record, left))
+    scores.update(await _evaluated(scorer, cases))
     return [scores[key] for key in sorted(scores)]
 
 
+def _has_contexts(records: Records) -> bool:
+    """Whether any answer names a context; a run without any answer is given the benefit of the doubt."""
+    predictions = [record.prediction for record in records.values() if record.prediction]
+    return not predictions or any(prediction.contexts for prediction in predictions)
+
+
 def _settled(
-    evaluator: Evaluator, reference: Reference, repeat: int, record: RunRecord | None, has_generator: bool
+    scorer: Scorer, reference: Reference, repeat: int, record: RunRecord | None, facts: RunFacts
 ) -> list[Score]:
     """The scores of this query that need no evaluator."""
-    answered = has_generator and not (record and record.prediction and record.prediction.answer is None)
+    if record and record.prediction and record.prediction.answer is None:
+        facts = replace(facts, has_generator=False)
     settled = []
-    for measure in evaluator.measures:
-        reason = ""
-        if isinstance(evaluator, Selective):
-            reason = evaluator.not_applicable(reference, measure, has_generator=answered)
+    for measure in scorer.measures:
+        reason = scorer.evaluator.not_applicable(reference, measure, facts)
         key = (reference.query_id, repeat, measure.name)
         if reason:
-            settled.append(_score(key, "not_applicable", reason))
+            settled.append(make_score(key, "not_applicable", reason))
         elif record is None:
-            settled.append(_score(key, "failed", NO_RECORD))
+            settled.append(make_score(key, "failed", NO_RECORD))
         elif record.prediction is None:
             failure = record.failure
             reason = f"{failure.kind}: {failure.message}" if failure else record.status
-            settled.append(_score(key, "imputed", reason, measure.failure_value))
+            settled.append(make_score(key, "imputed", reason, measure.failure_value))
     return settled
 
 
-def _evaluated(evaluator: Evaluator, pairs: Sequence[Pair]) -> dict[ScoreKey, Score]:
-    """Every (pair, measure), evaluated together if that works, otherwise pair by pair."""
-    if not pairs:
+async def _evaluated(scorer: Scorer, cases: Sequence[Case]) -> dict[ScoreKey, Score]:
+    """Every (case, measure), evaluated together if that works, otherwise case by case."""
+    if not cases:
         return {}
     try:
-        return _checked(evaluator, pairs)
+        return await _checked(scorer, cases)
+    except ModelUnavailable as error:
+        return {key: make_score(key, "failed", str(error)) for key in _asked(cases)}
     except (HarnessError, RunInterrupted):
         raise
     except Exception as error:
-        if len(pairs) == 1:
+        if len(cases) == 1:
             reason = f"{type(error).__name__}: {error}"
-            return {key: _score(key, "failed", reason) for key in _asked(evaluator, pairs)}
+            return {key: make_score(key, "failed", reason) for key in _asked(cases)}
     scores: dict[ScoreKey, Score] = {}
-    for pair in pairs:
-        scores.update(_evaluated(evaluator, [pair]))
+    for case in cases:
+        scores.update(await _evaluated(scorer, [case]))
     return scores
 
 
-def _checked(evaluator: Evaluator, pairs: Sequence[Pair]) -> dict[ScoreKey, Score]:
+async def _checked(scorer: Scorer, cases: Sequence[Case]) -> dict[ScoreKey, Score]:
     """What the evaluator returned; ValueError where it broke its contract."""
-    asked = _asked(evaluator, pairs)
+    asked = _asked(cases)
     found: dict[ScoreKey, Score] = {}
-    for score in evaluator.evaluate(pairs):
+    for score in await scorer.evaluator.evaluate(cases):
         key = _key(score)
         if key not in asked:
-            raise ValueError(f"{evaluator.name} scored {key}, which it was not asked for")
+            raise ValueError(f"{scorer.name} scored {key}, which it was not asked for")
         if key in found:
-            raise ValueError(f"{evaluator.name} scored {key} twice")
-        if asked[key].binary and score.value not in {None, 0, 1}:
-            raise ValueError(f"{score.measure} is binary, but its value is {score.value}")
-        found[key] = score
-    return {key: found.get(key) or _score(key, "failed", f"{evaluator.name} gave no score") for key in asked}
+            raise ValueError(f"{scorer.name} scored {key} twice")
+        found[key] = _possible(asked[key], score)
+    return {key: found.get(key) or make_score(key, "failed", f"{scorer.name} gave no score") for key in asked}
 
 
-def _asked(evaluator: Evaluator, pairs: Sequence[Pair]) -> dict[ScoreKey, Measure]:
+def _possible(measure: Measure, score: Score) -> Score:
+    """The score, or a failed one where its value is none that the measure can have."""
+    if score.value is None:
+        return score
+    if measure.binary and score.value not in {0, 1}:
+        return make_score(_key(score), "failed", f"the measure is binary, but its value is {score.value}")
+    if measure.range and not measure.range[0] <= score.value <= measure.range[1]:
+        low, high = measure.range
+        return make_score(_key(score), "failed", f"the value {score.value:g} is not within {low:g} and {high:g}")
+    return score
+
+
+def _asked(cases: Sequence[Case]) -> dict[ScoreKey, Measure]:
     return {
-        (reference.query_id, record.repeat, measure.name): measure
-        for reference, record in pairs
-        for measure in evaluator.measures
+        (case.record.query_id, case.record.repeat, measure.name): measure
+        for case in cases
+        for measure in case.measures
     }
 
 
 def _key(score: Score) -> ScoreKey:
     return score.query_id, score.repeat, score.measure
-
-
-def _score(key: ScoreKey, status: ScoreStatus, explanation: str, value: float | None = None) -> Score:
-    query_id, repeat, measure = key
-    return Score(
-        query_id=query_id,
-        repeat=repeat,
-        measure=measure,
-        status=status,
-        value=value,
-        explanation=bounded(explanation, LONGEST_EXPLANATION),
-    )
-
-
-def bounded(text: str, longest: int) -> str:
-    """`text` on one line, cut to `longest` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"

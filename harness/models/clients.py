@@ -24,13 +24,13 @@ _LOCAL_FIX = "run the same command again: it starts the model server and resumes
 
 
 def build_chat(config: GeneratorConfig, seam: Seam, base_url: str | None = None) -> ChatModel | None:
-    """The generator of a resolved config; None for provider `none`. `base_url`: the local server's."""
+    """The generator or judge of a resolved config; None for provider `none`. `base_url`: the local server's."""
     if config.provider == "none":
         return None
-    return OpenAIChat(config, open_client("generator", config, seam, base_url))
+    return OpenAIChat(config, open_client(config, seam, base_url))
 
 
-def open_client(role: str, config: ModelConfig, seam: Seam, base_url: str | None = None) -> "AsyncOpenAI":
+def open_client(config: ModelConfig, seam: Seam, base_url: str | None = None) -> "AsyncOpenAI":
     """An openai client whose every request passes the seam; its own retries are off."""
     try:
         from openai import AsyncOpenAI
@@ -39,7 +39,7 @@ def open_client(role: str, config: ModelConfig, seam: Seam, base_url: str | None
     url = base_url or config.base_url or FAKE_URL
     known = HTTP_PROVIDERS.get(config.provider)
     endpoint = Endpoint(
-        role=role,
+        role=config.role,
         base_url=url,
         max_retries=config.max_retries,
         limiter=AdaptiveLimiter(config.max_concurrency, config.requests_per_minute),

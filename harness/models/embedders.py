@@ -146,9 +146,14 @@ def build_embedder(
     return CachedEmbedder(_encoder(config, seam), cache, config.batch_size, progress)
 
 
+def embedder_cache_key(config: EmbedderConfig) -> str:
+    """What determines a text's vector: the name under which the embedding cache keeps it."""
+    return f"{config.provider}/{config.model}/{config.base_url or ''}"
+
+
 def _encoder(config: EmbedderConfig, seam: Seam) -> TextEncoder:
     if config.provider == "minilm":
         return MiniLM(config.options.get("threads"))
     if config.provider == "sentence-transformers":
         return SentenceTransformerEncoder(str(config.model))
-    return OpenAIEmbedding(config, open_client("embedder", config, seam))
+    return OpenAIEmbedding(config, open_client(config, seam))

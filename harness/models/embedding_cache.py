@@ -21,8 +21,8 @@ class EmbeddingCache:
     def __init__(self, path: Path, model: str, payer: str = "") -> None:
         self._model = model
         """Whatever determines the vectors: provider, model, and where it matters the server."""
-        self._payer = payer
-        """The run that computes what is added."""
+        self.payer = payer
+        """The run that computes what is added from now on."""
         self._path = path
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ class EmbeddingCache:
     def add(self, texts: Sequence[str], vectors: "Vectors") -> None:
         """Keep vectors[i] for texts[i]; committed when this returns."""
         rows = [
-            (self._model, _digest(text), np.asarray(vector, dtype="<f4").tobytes(), self._payer)
+            (self._model, _digest(text), np.asarray(vector, dtype="<f4").tobytes(), self.payer)
             for text, vector in zip(texts, vectors, strict=True)
         ]
         with self._explained():

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness.config import EmbedderConfig, GeneratorConfig
+from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.errors import ConfigError, MissingDependency, ModelUnavailable
 from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER, WeightFile
 from harness.models.weights import fetch, sha256_of
@@ -27,7 +27,7 @@ _READY_TIMEOUT_S = 300.0
 
 
 class LocalOptions(BaseModel):
-    """`models.generator.options` of the local provider."""
+    """`models.generator.options` (and `models.judge.options`) of the local provider."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -69,14 +69,14 @@ class LocalServer:
 
 
 def local_options(config: GeneratorConfig) -> LocalOptions:
-    """The checked options of a local generator."""
+    """The checked options of a local generator or judge."""
     try:
         return LocalOptions.model_validate(config.options)
     except ValidationError as error:
         detail = error.errors()[0]
         key = ".".join(map(str, detail["loc"]))
         raise ConfigError(
-            f"models.generator.options.{key}: {detail['msg']}",
+            f"models.{config.role}.options.{key}: {detail['msg']}",
             f"options are: {', '.join(LocalOptions.model_fields)}",
         ) from error
 
@@ -86,16 +86,17 @@ def weights_digest(config: GeneratorConfig) -> str:
     options = local_options(config)
     if options.path is None:
         return QWEN_CODER[str(config.model)].sha256
-    return sha256_of(_own_weights(options.path))
+    return sha256_of(_own_weights(config, options.path))
 
 
-def weights_needed(generator: GeneratorConfig, embedder: EmbedderConfig) -> list[WeightFile]:
+def weights_needed(*models: ModelConfig) -> list[WeightFile]:
     """The weight files by name that these models load; they can be fetched beforehand."""
     needed = []
-    if generator.provider == "local" and local_options(generator).path is None:
-        needed.append(QWEN_CODER[str(generator.model)])
-    if embedder.provider == "minilm":
-        needed += [MINILM_ONNX, MINILM_TOKENIZER]
+    for config in models:
+        if isinstance(config, GeneratorConfig) and config.provider == "local":
+            needed += [] if local_options(config).path else [QWEN_CODER[str(config.model)]]
+        if isinstance(config, EmbedderConfig) and config.provider == "minilm":
+            needed += [MINILM_ONNX, MINILM_TOKENIZER]
     return needed
 
 
@@ -103,8 +104,8 @@ def weights_needed(generator: GeneratorConfig, embedder: EmbedderConfig) -> list
 def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
     """Start the server, wait until it answers; it is stopped on the way out."""
     options = local_options(config)
-    path = _own_weights(options.path) if options.path else fetch(QWEN_CODER[str(config.model)])
-    port = _claim_port(options.port)
+    path = _own_weights(config, options.path) if options.path else fetch(QWEN_CODER[str(config.model)])
+    port = _claim_port(config, options.port)
     spec = ServerSpec(
         path=str(path),
         alias=str(config.model),
@@ -137,13 +138,13 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
             process.stdin.close()
 
 
-def _own_weights(path: Path) -> Path:
+def _own_weights(config: GeneratorConfig, path: Path) -> Path:
     if not path.is_file():
-        raise ModelUnavailable(f"no weights at {path}", "correct models.generator.options.path")
+        raise ModelUnavailable(f"no weights at {path}", f"correct models.{config.role}.options.path")
     return path
 
 
-def _claim_port(port: int) -> int:
+def _claim_port(config: GeneratorConfig, port: int) -> int:
     with socket.socket() as probe:
         # As the server itself does: connections of an earlier server that still linger are no reason to refuse.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -151,7 +152,8 @@ def _claim_port(port: int) -> int:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise ModelUnavailable(
-                f"port {port} is taken", "set models.generator.options.port to another, or to 0 for any free one"
+                f"port {port} is taken",
+                f"set models.{config.role}.options.port to another, or to 0 for any free one",
             ) from error
         claimed: int = probe.getsockname()[1]
     return claimed

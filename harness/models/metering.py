@@ -19,6 +19,8 @@ class Meter:
         self.usage: dict[str, Usage] = {}
         self.replayed_from: dict[str, dict[str, Usage]] = {}
         """What replayed calls used, by the run that paid, then by role."""
+        self.paid: dict[str, Usage] = {}
+        """What the calls used that were made now."""
         self.embedded_texts = 0
         self.cached_from: Counter[str] = Counter()
         """Texts whose vectors were there, by the run that computed them."""
@@ -42,9 +44,19 @@ class Meter:
     def add_call(self, role: str, usage: Usage, *, paid_by: str | None = None) -> None:
         """Count one answered call. A replayed one, `paid_by` an earlier run, counts too: the query needed it."""
         self.usage[role] = self.usage.get(role, Usage()) + usage
-        if paid_by is not None:
-            from_run = self.replayed_from.setdefault(paid_by, {})
-            from_run[role] = from_run.get(role, Usage()) + usage
+        counted = self.paid if paid_by is None else self.replayed_from.setdefault(paid_by, {})
+        counted[role] = counted.get(role, Usage()) + usage
+
+    def absorb(self, other: "Meter") -> None:
+        """Count what `other` counted, too: a whole evaluation is the sum of its judgements."""
+        for role, usage in other.paid.items():
+            self.add_call(role, usage)
+        for payer, roles in other.replayed_from.items():
+            for role, usage in roles.items():
+                self.add_call(role, usage, paid_by=payer)
+        self.embedded_texts += other.embedded_texts
+        self.cached_from.update(other.cached_from)
+        self._throttled += other._throttled
 
     @property
     def replayed_calls(self) -> int:

@@ -10,8 +10,8 @@ from harness.models.providers import HTTP_PROVIDERS, api_key
 _CONNECT_TIMEOUT_S = 5.0
 
 
-def check_reachable(role: str, config: ModelConfig) -> None:
-    """Raise ModelUnavailable, one line, if the provider of `role` has no key or its port does not answer."""
+def check_reachable(config: ModelConfig) -> None:
+    """Raise ModelUnavailable, one line, if the model's provider has no key or its port does not answer."""
     if config.provider not in HTTP_PROVIDERS:
         return
     api_key(config)
@@ -21,6 +21,6 @@ def check_reachable(role: str, config: ModelConfig) -> None:
         socket.create_connection((url.hostname or "", port), timeout=_CONNECT_TIMEOUT_S).close()
     except OSError as error:
         raise ModelUnavailable(
-            f"cannot reach the {role} at {config.base_url} ({error.strerror or error})",
+            f"cannot reach the {config.role} at {config.base_url} ({error.strerror or error})",
             HTTP_PROVIDERS[config.provider].fix,
         ) from error

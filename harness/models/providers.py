@@ -10,9 +10,11 @@ from pydantic import ValidationError
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.config.load import explain
 from harness.errors import ConfigError, ModelUnavailable, nearest
-from harness.models.catalogue import DEFAULT_LOCAL_MODEL, QWEN_CODER
+from harness.models.catalogue import DEFAULT_LOCAL_MODELS, QWEN_CODER
 
-C = TypeVar("C", GeneratorConfig, EmbedderConfig)
+C = TypeVar("C", bound=ModelConfig)
+G = TypeVar("G", bound=GeneratorConfig)
+E = TypeVar("E", bound=EmbedderConfig)
 
 
 @dataclass(frozen=True)
@@ -46,37 +48,41 @@ GENERATORS = ("local", "fake", "none", *HTTP_PROVIDERS)
 EMBEDDERS = ("minilm", "sentence-transformers", "fake", *HTTP_PROVIDERS)
 
 
-def resolve_generator(config: GeneratorConfig) -> GeneratorConfig:
-    """The same config with its defaults filled in; every mistake that needs no network is refused here."""
+def resolve_generator(config: G) -> G:
+    """A generator or judge with its defaults filled in; every mistake that needs no network is refused here."""
     if config.provider not in GENERATORS:
-        raise ConfigError(f"unknown generator provider '{config.provider}'", nearest(config.provider, GENERATORS))
+        raise ConfigError(
+            f"unknown {config.role} provider '{config.provider}'", nearest(config.provider, GENERATORS)
+        )
     if config.provider == "local":
         own = config.options.get("path")
-        name = config.model or (Path(str(own)).name if own else DEFAULT_LOCAL_MODEL)
+        name = config.model or (Path(str(own)).name if own else DEFAULT_LOCAL_MODELS[config.role])
         if name not in QWEN_CODER and "path" not in config.options:
             raise ConfigError(
                 f"unknown local model '{name}'", f"{nearest(name, QWEN_CODER)} or set options.path to a GGUF file"
             )
         return config.model_copy(update={"model": name})
     if config.provider in HTTP_PROVIDERS:
-        return _resolve_http(config, HTTP_PROVIDERS[config.provider].model, "generator")
-    _check_fake_options(config, "generator")
+        return _resolve_http(config, HTTP_PROVIDERS[config.provider].model)
+    _check_fake_options(config)
     return config.model_copy(update={"model": config.model or config.provider})
 
 
-def resolve_embedder(config: EmbedderConfig) -> EmbedderConfig:
+def resolve_embedder(config: E) -> E:
     """Likewise for the embedder."""
     if config.provider not in EMBEDDERS:
-        raise ConfigError(f"unknown embedder provider '{config.provider}'", nearest(config.provider, EMBEDDERS))
+        raise ConfigError(
+            f"unknown {config.role} provider '{config.provider}'", nearest(config.provider, EMBEDDERS)
+        )
     if config.provider in HTTP_PROVIDERS:
-        return _resolve_http(config, HTTP_PROVIDERS[config.provider].embedding_model, "embedder")
+        return _resolve_http(config, HTTP_PROVIDERS[config.provider].embedding_model)
     if config.provider == "sentence-transformers" and not config.model:
-        raise ConfigError("the sentence-transformers embedder needs a model", "set models.embedder.model")
-    _check_fake_options(config, "embedder")
+        raise ConfigError("the sentence-transformers embedder needs a model", f"set models.{config.role}.model")
+    _check_fake_options(config)
     return config.model_copy(update={"model": config.model or config.provider})
 
 
-def _check_fake_options(config: ModelConfig, role: str) -> None:
+def _check_fake_options(config: ModelConfig) -> None:
     if config.provider != "fake":
         return
     from harness.models.fake import FakeScript
@@ -84,18 +90,18 @@ def _check_fake_options(config: ModelConfig, role: str) -> None:
     try:
         FakeScript.model_validate(config.options)
     except ValidationError as error:
-        raise ConfigError(*explain(error, FakeScript, prefix=f"models.{role}.options")) from error
+        raise ConfigError(*explain(error, FakeScript, prefix=f"models.{config.role}.options")) from error
 
 
-def _resolve_http(config: C, default_model: str | None, role: str) -> C:
+def _resolve_http(config: C, default_model: str | None) -> C:
     if config.options:
-        raise ConfigError(f"provider '{config.provider}' takes no options", f"remove models.{role}.options")
+        raise ConfigError(f"provider '{config.provider}' takes no options", f"remove models.{config.role}.options")
     provider = HTTP_PROVIDERS[config.provider]
     model, base_url = config.model or default_model, config.base_url or provider.base_url
     if not model:
-        raise ConfigError(f"provider '{config.provider}' needs a model", f"set models.{role}.model")
+        raise ConfigError(f"provider '{config.provider}' needs a model", f"set models.{config.role}.model")
     if not base_url:
-        raise ConfigError(f"provider '{config.provider}' needs a URL", f"set models.{role}.base_url")
+        raise ConfigError(f"provider '{config.provider}' needs a URL", f"set models.{config.role}.base_url")
     return config.model_copy(
         update={
             "model": model,

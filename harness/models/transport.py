@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from weakref import WeakValueDictionary
 
 import httpx2
 
@@ -40,6 +41,11 @@ class Seam:
     fatal: HarnessError | None = None
     """Set when no further query can succeed. A system may swallow the exception; the runner looks here."""
     backoff: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - jitter, no secret
+    _flights: WeakValueDictionary[CallKey, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    def flight(self, key: CallKey) -> asyncio.Lock:
+        """Held while that call is under way, so that two judgements that ask the same at once pay once."""
+        return self._flights.setdefault(key, asyncio.Lock())
 
 
 @dataclass(frozen=True)
@@ -80,11 +86,18 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         server = self._seam.servers.get(role)
         request_digest = digest([*asked, server] if server else asked)
         key = CallKey(meter.scope, role, request_digest, meter.next_occurrence(role, request_digest))
-        if stored := self._seam.journal.find(key):
-            meter.add_call(role, stored.usage, paid_by=stored.paid_by)
-            return _response(200, stored.response, request)
+        async with self._seam.flight(key):
+            if stored := self._seam.journal.find(key):
+                meter.add_call(role, stored.usage, paid_by=stored.paid_by)
+                return _response(200, stored.response, request)
+            if self._seam.fatal:
+                raise self._seam.fatal
+            return await self._pay(key, request, meter)
+
+    async def _pay(self, key: CallKey, request: httpx2.Request, meter: Meter) -> httpx2.Response:
+        """Make the call, keep its answer in the journal and count it."""
         started_at, start = datetime.now(UTC).isoformat(), time.monotonic()
-        answered = False
+        body, answered = await request.aread(), False
         try:
             response = await self._send(request, meter)
             content = _without_key(await response.aread(), request)
@@ -92,15 +105,13 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             answered = response.status_code == 200 and _is_json(content)
         finally:
             if not answered:
-                meter.give_back_occurrence(role, request_digest, key.occurrence)
+                meter.give_back_occurrence(key.role, key.request_digest, key.occurrence)
         if response.status_code == 200:
-            usage = read_usage(content)
-            call = StoredCall(
-                str(parsed.get("model", "")), body, content, usage, time.monotonic() - start, started_at
-            )
+            usage, model = read_usage(content), str(_parse_request(body).get("model", ""))
+            call = StoredCall(model, body, content, usage, time.monotonic() - start, started_at)
+            meter.add_call(key.role, usage)
             if answered:
-                self._seam.journal.add(key, call)
-            meter.add_call(role, usage)
+                content = self._seam.journal.add(key, call).response
         return _response(response.status_code, content, request)
 
     async def aclose(self) -> None:

@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.analysis import Frame, Prices, Resources
 from harness.analysis.cost import unpriced_roles
 from harness.evaluators.base import NO_RECORD
-from harness.records import RunRecord, Score
+from harness.records import EvaluationRecord, RunRecord, Score
 from harness.report.labels import differences
 from harness.report.text import counted, printable
 from harness.store import Manifest, RunDir
 
 _LONGEST_REASON = 160
 _MOST_KINDS = 4
+_OWN_KEYS = {"system", "dataset", "imported"}
+"""Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
 
 Records = Mapping[tuple[str, int], RunRecord]
@@ -40,12 +42,26 @@ def resource_notes(resources: Resources | None) -> list[str]:
     return [f"{counted(resources.n_damaged, 'sample')} of CPU and RAM lost to an interruption."]
 
 
+def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
+    """Where one evaluator judged the runs of a group in different ways; `evaluations` are those of each run."""
+    ways: dict[str, set[str]] = {}
+    for own in evaluations:
+        for one in own:
+            ways.setdefault(one.evaluator, set()).add(f"{one.version} {one.params!r} {one.models!r}")
+    return [
+        f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters or models differ): "
+        "its scores are not comparable. Run: rag-harness evaluate with the same --set for all of them."
+        for evaluator, found in sorted(ways.items())
+        if len(found) > 1
+    ]
+
+
 def group_notes(manifests: Sequence[Manifest]) -> list[str]:
     """In what, besides the system and its parameters, runs of one group differ."""
     notes = []
     differing = differences(
         [
-            {key: value for key, value in manifest.identity.items() if key not in {"system", "dataset"}}
+            {key: value for key, value in manifest.identity.items() if key not in _OWN_KEYS}
             for manifest in manifests
         ]
     )
@@ -53,7 +69,10 @@ def group_notes(manifests: Sequence[Manifest]) -> list[str]:
         notes.append(
             f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
         )
-    machines = differences([{"machine": manifest.machine} for manifest in manifests])
+    ran_here = [manifest for manifest in manifests if not manifest.is_imported]
+    if 0 < len(ran_here) < len(manifests):
+        notes.append("Seconds of imported answers were measured elsewhere: do not compare them.")
+    machines = differences([{"machine": manifest.machine} for manifest in ran_here])
     if machines:
         shown = _listed(machines, "; ")
         notes.append(f"The runs were made on different machines ({shown}): do not compare seconds, CPU or RAM.")
@@ -128,7 +147,8 @@ def _is_stale(score: Score, record: RunRecord | None) -> bool:
 def _index_notes(run: RunDir) -> Iterator[str]:
     index = run.index()
     if index is None:
-        yield "The index is not built yet."
+        if not run.manifest().is_imported:
+            yield "The index is not built yet."
         return
     if index.reused_from:
         yield f"The index was built, and its cost paid, by run {printable(index.reused_from, 200)}."
@@ -155,7 +175,12 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
         yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
     unmetered = sum(1 for r in records.values() if any(u.unmetered_calls for u in r.cost.usage.values()))
     if unmetered:
-        yield f"Tokens of {counted(unmetered, 'query', 'queries')} are unknown: the server did not count them."
+        why = (
+            "the imported file does not give them"
+            if run.manifest().is_imported
+            else "the server did not count them"
+        )
+        yield f"Tokens of {counted(unmetered, 'query', 'queries')} are unknown: {why}."
     replayed = sum(
         1 for r in records.values() if r.status == "ok" and (r.cost.replayed_calls or r.cost.cached_texts)
     )

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.report import tables
+from harness.report import evaluation_tables, tables
 from harness.report.reproduce import run_command
 from harness.report.text import counted, markdown, printable, type_name
 from harness.report.view import Group
@@ -26,10 +26,15 @@ _HOW_TO_READ = """\
 - **hallucination rate**: null queries (the corpus holds no answer) that were answered.
   **False abstention rate**: answerable queries that were refused.
 - **latency** is wall time without waiting for rate limits; tokens and dollars include every model role.
-- **CPU, RAM** are mean / maximum; process CPU in percent of one core, the machine's in percent of all cores.
+- **CPU, RAM** are mean / maximum of samples; process CPU in percent of one core, the machine's in percent of all
+  cores. Peak RAM is the operating system's own count for the system's process.
 - **index**: tokens, calls and dollars are what building it needs, whoever paid. "Calls another run paid" and
   "from another run" are the part that was there already: systems that ask the same of the same model, or embed
   the same text, share it. Seconds with ≥ are what the build took with that help.
+- **Judges**: what evaluators asked of models, every judgement counted as if it had been asked for; "paid before"
+  are those whose text had been judged already. None of it is in a system's tokens, dollars or seconds.
+- **accuracy_multihop_printed** is what one release of MultiHop-RAG's script printed as accuracy, for reading
+  tables made with it: 1 / (3 - 2 x accuracy_multihop_compat). It is no share of anything.
 - – means not measured or not applicable; it is never zero.
 
 Every number, with counts and intervals, stands in `summary.csv`.
@@ -61,11 +66,12 @@ def _group(group: Group, figures: Sequence[Path]) -> Lines:
         ("To know before comparing", _notes(group)),
         ("Accuracy", tables.accuracy_table(group)),
         ("Unanswerable queries and refusals", tables.abstention_table(group)),
-        ("Other measures", tables.other_measures_table(group)),
+        ("Other measures", evaluation_tables.measure_tables(group)),
         ("Cost and time of a query", tables.query_cost_table(group)),
         ("Index", tables.index_table(group)),
         ("Index ledger", tables.ledger_table(group)),
         ("CPU and RAM", tables.resources_table(group)),
+        ("Judges", evaluation_tables.judge_table(group)),
         ("Figures", _images(figures)),
         ("Run it again", _commands(group)),
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields, replace
 
 from harness.analysis import NATURAL, OVERALL, Aggregate
+from harness.analysis.judging import PREFIX
 from harness.report.labels import differences
 from harness.report.text import (
     NOTHING,
@@ -24,7 +25,7 @@ COLUMNS = tuple(field.name for field in fields(Aggregate))
 ANSWER_MEASURES = ("accuracy", "hallucination_rate", "false_abstention_rate")
 
 Lines = list[str]
-_COST_PREFIXES = ("generator_", "index_", "answer_", "stage_", "latency_s")
+_COST_PREFIXES = ("generator_", "index_", "answer_", "stage_", "latency_s", PREFIX)
 _COST_MEASURES = {
     *("input_tokens", "output_tokens", "cached_tokens", "model_calls", "usd", "throttled_s", "cpu_s"),
 }
@@ -122,16 +123,6 @@ def abstention_table(group: Group) -> Lines:
     return table(header, rows)
 
 
-def other_measures_table(group: Group) -> Lines:
-    """Overall means of what other evaluators measured; nothing where there are none."""
-    measures = [name for name in group.measures if name not in ANSWER_MEASURES and not _is_cost(name)]
-    if not measures:
-        return []
-    header = ["measure", *[markdown(view.label) for view in group.views]]
-    rows = [[markdown(name), *[_with_counts(view.row(name)) for view in group.views]] for name in measures]
-    return table(header, rows)
-
-
 def query_cost_table(group: Group) -> Lines:
     """Tokens, calls, seconds and dollars of one query."""
     header = ["system", "input tokens", "output tokens", "model calls", "latency p50, s", "p95, s", "mean, s"]
@@ -185,7 +176,7 @@ def ledger_table(group: Group) -> Lines:
 def resources_table(group: Group) -> Lines:
     """CPU and RAM: mean / maximum, for each phase; nothing where nothing was sampled."""
     header = ["system", "phase", "machine CPU, %", "machine RAM, GB", "system CPU, %", "system RAM, GB"]
-    header += ["server CPU, %", "server RAM, GB", "samples"]
+    header += ["server CPU, %", "server RAM, GB", "system peak RAM, GB", "samples"]
     rows = []
     for view in group.views:
         for phase in ("index", "answer"):
@@ -196,7 +187,8 @@ def resources_table(group: Group) -> Lines:
             for whose, memory in (("machine", "ram_bytes"), ("system", "rss_bytes"), ("server", "rss_bytes")):
                 cells.append(_mean_max(view, f"{phase}_{whose}_cpu_percent", 1.0))
                 cells.append(_mean_max(view, f"{phase}_{whose}_{memory}", 1e-9))
-            rows.append([markdown(view.label), phase, *cells, f"{sampled.n_scored:,}"])
+            peak = gigabytes(view.value(f"{phase}_peak_rss_bytes"))
+            rows.append([markdown(view.label), phase, *cells, peak, f"{sampled.n_scored:,}"])
     return table(header, rows) if rows else []
 
 
@@ -207,9 +199,6 @@ def _mean_max(view: RunView, name: str, scale: float) -> str:
     return f"{number(mean * scale)} / {number(highest * scale)}"
 
 
-def _with_counts(row: Aggregate | None) -> str:
-    return f"{ratio(row)} (n = {population(row)})" if row else NOTHING
-
-
-def _is_cost(name: str) -> bool:
+def is_cost(name: str) -> bool:
+    """Whether a measure says what something took, not how good it is."""
     return name in _COST_MEASURES or name.startswith(_COST_PREFIXES)

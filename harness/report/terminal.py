@@ -6,8 +6,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.analysis import Aggregate
+from harness.report.evaluation_tables import measures_by_evaluator
 from harness.report.tables import index_seconds
-from harness.report.text import counted, number, percent, population, printable, type_name
+from harness.report.text import NOTHING, counted, number, percent, population, printable, type_name
 from harness.report.view import Group, RunView, load_groups
 from harness.store import RunDir
 
@@ -15,6 +17,7 @@ WIDTH = 100
 _BESIDE = 60
 """What the columns other than the query types take at most, in characters."""
 _LONGEST_TYPE = 12
+_MOST_MEASURES = 8
 
 
 def render_terminal(runs: Sequence[RunDir], console: Console) -> None:
@@ -38,8 +41,32 @@ def _tables(group: Group, width: int) -> list[Table]:
     """Answers and cost; the query types get a table of their own where they do not fit beside the rest."""
     types = group.query_types if len(group.query_types) > 1 else []
     if len(_that_fit(types, width - _BESIDE)) == len(types):
-        return [_answer_table(group, types), _cost_table(group)]
-    return [_answer_table(group, []), _type_table(group, types, width), _cost_table(group)]
+        tables = [_answer_table(group, types)]
+    else:
+        tables = [_answer_table(group, []), _type_table(group, types, width)]
+    return [*tables, *_measure_tables(group), _cost_table(group)]
+
+
+def _measure_tables(group: Group) -> list[Table]:
+    """The first measures of each evaluator, those it names first being the main ones."""
+    tables = []
+    for evaluator, measures in measures_by_evaluator(group).items():
+        table = _table(printable(evaluator))
+        for view in group.views:
+            table.add_column(_label(view), justify="right", overflow="fold")
+        for name in measures[:_MOST_MEASURES]:
+            table.add_row(Text(printable(name)), *[_shown(view.row(name)) for view in group.views])
+        if len(measures) > _MOST_MEASURES:
+            table.caption = f"{counted(len(measures) - _MOST_MEASURES, 'more measure')} in the report's files"
+        tables.append(table)
+    return tables
+
+
+def _shown(row: Aggregate | None) -> str:
+    """The mean, and over how many where some are missing."""
+    if row is None or row.mean is None:
+        return NOTHING
+    return f"{row.mean:.3f} (n={population(row)})" if row.n_failed else f"{row.mean:.3f}"
 
 
 def _answer_table(group: Group, types: Sequence[str]) -> Table:

@@ -13,12 +13,15 @@ from harness.analysis import (
     Prices,
     Resources,
     aggregate_scores,
+    derive,
     load_prices,
     load_resources,
     run_costs,
 )
+from harness.analysis.judging import evaluation_costs
+from harness.records import EvaluationRecord
 from harness.report.labels import labels
-from harness.report.notes import group_notes, resource_notes, run_notes
+from harness.report.notes import group_notes, judge_notes, resource_notes, run_notes
 from harness.report.text import printable
 from harness.store import Manifest, RunDir
 
@@ -34,6 +37,8 @@ class RunView:
     rows: tuple[Aggregate, ...]
     notes: tuple[str, ...]
     resources: Resources | None
+    evaluations: tuple[EvaluationRecord, ...]
+    """What made the scores, by the evaluator's name."""
     n_answered: int
     """(query, repeat) pairs that have a record."""
 
@@ -110,14 +115,21 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     dataset = manifests[0].identity.get("dataset", {})
     subset = dataset.get("subset")
     shown = f"{dataset.get('name', '')} ({subset})" if subset and subset != "default" else dataset.get("name", "")
-    return Group(printable(str(shown)), digest, views, tuple(group_notes(manifests)))
+    notes = (*group_notes(manifests), *judge_notes([view.evaluations for view in views]))
+    return Group(printable(str(shown)), digest, views, notes)
 
 
 def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
     frame, scores, records = Frame.of(run), run.scores(), run.records()
     path = run.resources_path()
     resources = load_resources(path) if path else None
-    rows = (*aggregate_scores(frame, scores), *run_costs(run, prices))
+    aggregates, evaluations = aggregate_scores(frame, scores), run.evaluations()
+    rows = (
+        *aggregates,
+        *derive(aggregates),
+        *run_costs(run, prices),
+        *evaluation_costs(frame, evaluations, prices),
+    )
     manifest = run.manifest()
     return RunView(
         run=run,
@@ -127,6 +139,7 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         rows=rows,
         notes=(*run_notes(run, frame, scores, records, prices), *resource_notes(resources)),
         resources=resources,
+        evaluations=tuple(evaluations),
         n_answered=sum(
             1 for query_id, repeat in records if query_id in frame.query_types and repeat < frame.repeats
         ),

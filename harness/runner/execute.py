@@ -7,21 +7,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from harness.models.local_server import LocalServer, serve_local, weights_needed
+from harness.models.local_server import LocalServer, serve_local
 from harness.models.preflight import check_reachable
-from harness.models.weights import fetch
-from harness.records import Cost, Failure, IndexRecord, RunRecord, RunStatus, Usage
+from harness.records import Cost, Failure, IndexRecord, RunRecord, RunStatus
+from harness.runner.fetching import fetch_weights
 from harness.runner.machine import describe_machine, git_commit, package_versions
 from harness.runner.messages import Event, Job, Phase, Todo
 from harness.runner.plan import Cell
-from harness.runner.progress import Bar, Reporter
+from harness.runner.progress import Bar, Priced, Reporter
 from harness.runner.resources import ResourceSampler
 from harness.runner.supervise import Outcome, Supervisor, SystemBroken
 from harness.store import SCHEMA_VERSION, Done, IndexDir, Manifest, RunDir, SampleRow
 from harness.store.index_dir import Corpora
-
-Priced = Callable[[dict[str, Usage]], float | None]
-"""USD for what was used, by role; None where a model has no known price."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ def run_cell(
         run.reopen()
         check_needs(cell)
         try:
-            _fetch_weights(cell, reporter)
+            fetch_weights(reporter, cell.generator, cell.embedder)
             with _model_server(cell, run) as server:
                 execution = _Execution(cell, run, results, reporter, priced, lock_fd, server)
                 execution.ensure_index()
@@ -76,8 +73,8 @@ def check_needs(cell: Cell) -> None:
     """Raise HarnessError where a server or package that the cell needs is not there; nothing is paid for."""
     if cell.spec.preflight:
         cell.spec.preflight(cell.index_params, cell.answer_params)
-    check_reachable("generator", cell.generator)
-    check_reachable("embedder", cell.embedder)
+    check_reachable(cell.generator)
+    check_reachable(cell.embedder)
 
 
 def build_manifest(cell: Cell) -> Manifest:
@@ -132,13 +129,6 @@ def _result(run: RunDir) -> CellResult:
         n_ok += record.status == "ok"
         n_error += record.status != "ok"
     return CellResult(run, "done", n_ok, n_error)
-
-
-def _fetch_weights(cell: Cell, reporter: Reporter) -> None:
-    """Have every weight file here before anything runs; a download shows its progress."""
-    for weights in weights_needed(cell.generator, cell.embedder):
-        with reporter.bar(f"fetching {weights.name}") as bar:
-            fetch(weights, lambda _, done, total, bar=bar: bar.update(done, total))  # type: ignore[misc]
 
 
 def _model_server(cell: Cell, run: RunDir) -> AbstractContextManager[LocalServer | None]:
@@ -235,7 +225,7 @@ class _Execution:
                 repeat=todo.repeat,
                 status=status,
                 failure=Failure(kind="timeout" if status == "timeout" else "crash", message=message),
-                cost=Cost(wall_s=0.0),
+                cost=Cost(wall_s=None),
                 attempt=todo.attempt,
                 started_at=_now(),
             )

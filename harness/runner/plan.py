@@ -1,6 +1,5 @@
 """From a config to cells: everything resolved, hashed and checked before anything is paid for."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,10 +11,11 @@ from harness.config.load import explain
 from harness.datasets import Dataset, Sample, load_dataset
 from harness.errors import ConfigError, nearest
 from harness.identity import digest, short_digest
-from harness.models.local_server import local_options, weights_digest
+from harness.models.identity import embedder_identity, generator_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import Params, SystemSpec
-from harness.registry import load_dataset_spec, load_evaluator, load_system
+from harness.registry import load_dataset_spec, load_system
+from harness.runner.evaluation_plan import plan_evaluation
 
 IDENTITY_SCHEMA = 1
 
@@ -39,18 +39,12 @@ class Cell:
     @property
     def servers(self) -> dict[str, str]:
         """Role -> digest of what serves it; how it decodes stands in each request."""
-        decoding = {"temperature", "max_tokens", "seed"}
-        models: dict[str, dict[str, Any]] = self.identity["models"]
-        return {
-            role: digest({key: value for key, value in model.items() if key not in decoding})
-            for role, model in models.items()
-        }
+        return server_digests(self.identity["models"])
 
 
 def plan_cells(config: BenchConfig) -> list[Cell]:
     """Every cell of the config, in order; any mistake in any of them raises before the first one runs."""
-    for name in config.evaluators:
-        load_evaluator(name)
+    plan_evaluation(config)
     points = expand(config)
     _refuse_unknown_params(config)
     # The same cell named twice is one run.
@@ -82,7 +76,7 @@ def _resolve(config: BenchConfig) -> Cell:
             "choose a provider, or an index parameter that needs none (see its README)",
         )
     dataset, corpus_digest = load_selected(config.dataset)
-    models = {"generator": _generator_identity(generator), "embedder": _embedder_identity(embedder)}
+    models = {"generator": generator_identity(generator), "embedder": embedder_identity(embedder)}
     identity: dict[str, Any] = {
         "schema": IDENTITY_SCHEMA,
         "dataset": {"name": dataset.name, "subset": dataset.subset, "digest": dataset.digest},
@@ -144,28 +138,3 @@ def _params(spec: SystemSpec, half: str, config: BenchConfig) -> Params:
 
 def _params_type(spec: SystemSpec, half: str) -> type[Params]:
     return spec.index_params if half == "index" else spec.answer_params
-
-
-def _generator_identity(config: GeneratorConfig) -> dict[str, Any]:
-    if config.provider == "none":
-        return {"provider": "none"}
-    decoding = {"temperature": config.temperature, "max_tokens": config.max_tokens, "seed": config.seed}
-    identity = {"provider": config.provider, "model": config.model, **decoding}
-    if config.provider == "local":
-        # What the weights are, not where they lie; the context size decides which prompts fit.
-        options = {"context_tokens": local_options(config).context_tokens}
-        return {**identity, "weights_sha256": weights_digest(config), **options}
-    return {**identity, **_server_identity(config.base_url, config.options)}
-
-
-def _embedder_identity(config: EmbedderConfig) -> dict[str, Any]:
-    identity = {"provider": config.provider, "model": config.model}
-    if config.provider == "minilm":
-        return identity
-    return {**identity, **_server_identity(config.base_url, config.options)}
-
-
-def _server_identity(base_url: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    # Two servers may serve different weights under one name, so the URL tells them apart.
-    given = {"base_url": base_url, "options": dict(options)}
-    return {key: value for key, value in given.items() if value}

@@ -1,14 +1,19 @@
 """What a person sees while a run goes on: a bar with ETA and cost, or now and then a plain line."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from harness.records import Usage
+
 _PLAIN_INTERVAL_S = 15.0
+
+Priced = Callable[[dict[str, Usage]], float | None]
+"""USD for what was used, by role; None where a model has no known price."""
 
 
 class Bar(Protocol):

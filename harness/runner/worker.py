@@ -6,7 +6,6 @@ the descriptor named by RAG_HARNESS_EVENTS; whatever a library prints goes to th
 
 import asyncio
 import os
-import resource
 import shutil
 import sys
 import threading
@@ -21,14 +20,15 @@ from typing import BinaryIO
 
 from harness.errors import HarnessError, StoreError
 from harness.models.clients import build_chat
-from harness.models.embedders import build_embedder
+from harness.models.embedders import build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter, current_meter, metered, stage
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder, System
-from harness.records import Cost, Evidence, Failure, Prediction, Query, RunRecord, RunStatus
+from harness.records import Evidence, Failure, Prediction, Query, RunRecord, RunStatus
 from harness.registry import load_system
+from harness.runner.costs import cost_of
 from harness.runner.messages import Event, Job, Todo
 from harness.store import IndexDir, Journal, RunDir
 from harness.store.index_dir import Corpora
@@ -88,7 +88,7 @@ class Worker:
                 if seam.fatal:
                     raise seam.fatal from None
                 raise
-            cost = _cost(meter, time.monotonic() - start, time.process_time() - cpu)
+            cost = cost_of(meter, time.monotonic() - start, time.process_time() - cpu)
         if seam.fatal:
             raise seam.fatal
         self._tell(Event(kind="indexed", stats=stats, cost=cost))
@@ -123,7 +123,7 @@ class Worker:
             status=status,
             prediction=prediction,
             failure=failure,
-            cost=_cost(meter, time.monotonic() - start, time.process_time() - cpu if alone else None),
+            cost=cost_of(meter, time.monotonic() - start, time.process_time() - cpu if alone else None),
             attempt=todo.attempt,
             started_at=started_at,
         )
@@ -162,8 +162,9 @@ class Worker:
     @contextmanager
     def _system(self, seam: Seam) -> Iterator[tuple[System, Seam]]:
         job, spec = self._job, load_system(self._job.system)
-        cache_key = f"{job.embedder.provider}/{job.embedder.model}/{job.embedder.base_url or ''}"
-        cache = EmbeddingCache(cache_dir() / "embeddings.sqlite", cache_key, payer=job.run_id)
+        cache = EmbeddingCache(
+            cache_dir() / "embeddings.sqlite", embedder_cache_key(job.embedder), payer=job.run_id
+        )
         system = spec.build(
             spec.index_params.model_validate(job.index_params),
             spec.answer_params.model_validate(job.answer_params),
@@ -197,24 +198,6 @@ class Worker:
     def _tell(self, event: Event) -> None:
         self._events.write(event.model_dump_json().encode() + b"\n")
         self._events.flush()
-
-
-def _cost(meter: Meter, wall_s: float, cpu_s: float | None) -> Cost:
-    # ru_maxrss is in kilobytes on Linux, in bytes on macOS.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Cost(
-        wall_s=wall_s,
-        throttled_s=min(meter.throttled_s, wall_s),
-        stages_s=dict(meter.stages_s),
-        usage=meter.usage,
-        cpu_s=cpu_s,
-        peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
-        embedded_texts=meter.embedded_texts,
-        cached_texts=meter.cached_texts,
-        cached_from=dict(meter.cached_from),
-        replayed_calls=meter.replayed_calls,
-        replayed_from=meter.replayed_from,
-    )
 
 
 def _die_with_parent() -> None:

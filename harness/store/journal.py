@@ -52,13 +52,14 @@ class StoredCall:
 class Journal:
     """Append-only; a committed call survives kill -9.
 
-    A run's is used by one process at a time. The one that all indexes share (`shared`) is used by many: two that
-    make the same call at once both pay, and the first answer is kept.
+    A run's is used by one process at a time. Those that all indexes and all judgements share (`shared`) are used
+    by many: two that make the same call at once both pay, and the first answer is kept.
     """
 
     def __init__(self, path: Path, *, payer: str = "", shared: bool = False) -> None:
         self._path = path
-        self._payer = payer
+        self.payer = payer
+        """The run that pays for what is added from now on."""
         self._insert = "INSERT OR IGNORE" if shared else "INSERT"
         with _explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,19 +92,22 @@ class Journal:
         )
         return StoredCall(model, request, response, usage, wall_s, started_at, payer)
 
-    def add(self, key: CallKey, call: StoredCall) -> None:
-        """Keep an answered call, paid by this journal's payer; the same key twice is a bug and raises."""
+    def add(self, key: CallKey, call: StoredCall) -> StoredCall:
+        """Keep an answered call, paid by `payer`, and return what is kept: of a shared journal the call of another
+        process that was quicker. In a run's own journal the same key twice is a bug and raises.
+        """
         usage = call.usage
         with _explained(self._path):
-            self._db.execute(
+            added = self._db.execute(
                 f"{self._insert} INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 (
                     *(key.scope, key.role, key.request_digest, key.occurrence, call.model),
                     *(zlib.compress(call.request), zlib.compress(call.response)),
                     *(usage.input_tokens, usage.output_tokens, usage.cached_tokens),
-                    *(int(not usage.unmetered_calls), call.wall_s, call.started_at, self._payer),
+                    *(int(not usage.unmetered_calls), call.wall_s, call.started_at, self.payer),
                 ),
             )
+        return call if added.rowcount else (self.find(key) or call)
 
     def add_fault(self, at: str, scope: str, role: str, reason: str, waited_s: float) -> None:
         """Keep what went wrong with a call and how long was waited because of it."""

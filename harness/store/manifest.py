@@ -31,6 +31,11 @@ class Manifest(BaseModel):
     git_commit: str
     created_at: str
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether the answers were produced elsewhere: nothing ran here, and there is no index."""
+        return "imported" in self.identity
+
 
 class Done(BaseModel):
     """done.json: written last. Without it a run is resumable."""

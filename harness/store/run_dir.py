@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from harness.errors import ConfigError, StoreError, explained_io, nearest
-from harness.records import IndexRecord, RunRecord, Score
+from harness.records import EvaluationRecord, IndexRecord, RunRecord, Score
 from harness.store import files, lock
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 
@@ -102,10 +102,19 @@ class RunDir:
         """resources.csv, or None where nothing was sampled."""
         return self._resources_path if self._resources_path.exists() else None
 
-    def write_scores(self, evaluator: str, scores: Iterable[Score]) -> None:
-        """Write scores/<evaluator>.jsonl, sorted: the same scores give the same bytes."""
+    def write_scores(self, evaluation: EvaluationRecord, scores: Iterable[Score]) -> None:
+        """Write scores/<evaluator>.jsonl, sorted, so that the same scores give the same bytes.
+
+        What made them stands beside it as .json.
+        """
         ordered = sorted(scores, key=lambda score: (score.query_id, score.repeat, score.measure))
-        files.write_jsonl(self.path / "scores" / f"{evaluator}.jsonl", ordered)
+        files.write_jsonl(self.path / "scores" / f"{evaluation.evaluator}.jsonl", ordered)
+        files.write_json(self.path / "scores" / f"{evaluation.evaluator}.json", evaluation)
+
+    def evaluations(self) -> list[EvaluationRecord]:
+        """What made the scores, by the evaluator's name."""
+        paths = sorted((self.path / "scores").glob("*.json"))
+        return [files.read_json(path, EvaluationRecord) for path in paths]
 
     def scores(self) -> list[Score]:
         """Every score of every evaluator that has run."""

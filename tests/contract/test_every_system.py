@@ -272,4 +272,5 @@ def test_a_failing_model_call_is_one_record_and_the_rest_goes_on(
         assert record.prediction is not None
         check_prediction(record.prediction, cell.dataset.documents)
         assert record.cost.usage["generator"].calls >= 1
+        assert record.cost.wall_s is not None
         assert record.cost.wall_s > 0

@@ -222,6 +222,22 @@ def test_what_was_not_measured_is_none_and_not_zero() -> None:
 
 def test_latency_is_wall_time_without_throttling() -> None:
     assert Cost(wall_s=5.0, throttled_s=3.5).latency_s == 1.5
+    assert Cost(wall_s=5.0, throttled_s=None).latency_s == 5.0
+    assert Cost(wall_s=None).latency_s is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "is_used", "calls_are_known"),
+    [
+        (Usage(), False, True),
+        (Usage(calls=2, input_tokens=9), True, True),
+        (Usage(calls=2, unmetered_calls=2), True, True),
+        (Usage(unmetered_calls=1), True, False),
+        (Usage(input_tokens=9, output_tokens=1), True, False),
+    ],
+)
+def test_usage_says_whether_its_calls_were_counted(usage: Usage, is_used: bool, calls_are_known: bool) -> None:
+    assert (usage.is_used, usage.calls_are_known) == (is_used, calls_are_known)
 
 
 @given(USAGES, USAGES, USAGES)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.analysis import Aggregate, Frame, index_costs, load_prices, query_costs, resource_use, run_costs
-from harness.analysis.cost import attempt_costs, unpriced_roles
+from harness.analysis.cost import attempt_costs, peak_memory, unpriced_roles
 from harness.analysis.prices import Prices
 from harness.analysis.resources import load_resources
 from harness.records import Cost, IndexRecord, IndexStats, Query, Reference, RunRecord, Usage
@@ -96,6 +96,41 @@ def test_tokens_that_the_server_did_not_count_are_unknown_and_not_zero(
     assert counts(find(rows, "model_calls")) == (2, 0, 2)
 
 
+def test_calls_that_nobody_counted_are_unknown_and_not_zero(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    tokens_alone = {"generator": Usage(input_tokens=1_000_000, output_tokens=0), "embedder": Usage(calls=1)}
+    records = [record("t0", usage=USED), record("t1", usage={"generator": Usage(unmetered_calls=1)})]
+    rows = query_costs(frame({"t": 3}), [*records, record("t2", usage=tokens_alone)], MODELS, prices)
+    assert counts(find(rows, "model_calls")) == (1, 2, 3)
+    assert counts(find(rows, "generator_model_calls")) == (1, 2, 3)
+    assert counts(find(rows, "input_tokens")) == (2, 1, 3)
+    assert counts(find(rows, "usd")) == (2, 1, 3)
+    assert find(rows, "usd").mean == pytest.approx((USD + 0.15) / 2)
+
+
+def test_a_model_that_may_have_been_called_and_has_no_price_gives_no_dollars(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    models = {"generator": {"provider": "imported", "model": "theirs"}}
+    cost = record("t0", usage={"generator": Usage(unmetered_calls=1)}).cost
+    assert unpriced_roles([cost], models, prices) == ["generator"]
+    assert attempt_costs(frame({"t": 1}), [cost], models, prices) == []
+
+
+def test_time_that_was_not_measured_is_unknown_and_a_run_without_any_has_no_latency(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    untimed = record("t0", wall_s=None, throttled_s=None)
+    assert (
+        not {"latency_s", "latency_s_p50", "throttled_s"}
+        & means(query_costs(frame({"t": 1}), [untimed], MODELS, prices)).keys()
+    )
+    rows = query_costs(frame({"t": 2}), [untimed, record("t1", wall_s=3.0, throttled_s=1.0)], MODELS, prices)
+    assert find(rows, "latency_s").mean == 2.0
+    assert counts(find(rows, "latency_s")) == counts(find(rows, "throttled_s")) == (1, 1, 2)
+
+
 def test_a_model_without_a_price_has_no_dollars_at_all(
     frame: MakeFrame, record: MakeRecord, prices: Prices
 ) -> None:
@@ -117,6 +152,16 @@ def test_a_run_without_a_generator_has_no_generator_tokens(
 def test_a_run_that_answered_nothing_has_no_query_costs(frame: MakeFrame, prices: Prices) -> None:
     assert query_costs(frame({"t": 3}), [], MODELS, prices) == []
     assert attempt_costs(frame({"t": 3}), [], MODELS, prices) == []
+
+
+def test_the_peak_memory_of_answering_is_the_most_that_any_attempt_saw(
+    frame: MakeFrame, record: MakeRecord
+) -> None:
+    peaks: list[int | None] = [3_000, None, 5_000]
+    costs = [record("t0").cost.model_copy(update={"peak_rss_bytes": peak}) for peak in peaks]
+    (row,) = peak_memory(frame({"t": 1}), costs)
+    assert (row.measure, row.mean) == ("answer_peak_rss_bytes", 5_000)
+    assert peak_memory(frame({"t": 1}), costs[1:2]) == []
 
 
 def test_the_total_pays_for_attempts_that_do_not_count(

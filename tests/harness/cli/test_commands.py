@@ -20,11 +20,13 @@ def test_help_imports_no_heavy_library() -> None:
     heavy = {
         "numpy",
         "pandas",
+        "statsmodels",
+        "ragas",
+        "torch",
         "openai",
         "chromadb",
         "matplotlib",
         "datasets",
-        "torch",
         "scipy",
         "httpx2",
         "psutil",
@@ -37,7 +39,10 @@ def test_help_imports_no_heavy_library() -> None:
     assert heavy & set(done.stdout.split()) == set()
 
 
-@pytest.mark.parametrize("command", ["list", "plan", "run", "evaluate", "report", "show", "doctor"])
+COMMANDS = ("list", "plan", "run", "import", "evaluate", "report", "compare", "show", "doctor")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(cli: CommandLine, command: str) -> None:
     done = cli.call(command, "--help")
     assert done.returncode == 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.datasets import Dataset, Sample, load_dataset, ms_marco, multihop_rag, select
+from harness.datasets import Dataset, Sample, load_dataset, ms_marco, multihop_rag, select, select_queries
 from harness.errors import ConfigError, DataError
 from harness.protocols import DatasetSpec, RawDataset, Row
 from harness.records import Document, Evidence, Query, Reference
@@ -228,3 +228,21 @@ def test_rare_types_of_a_real_data_set_are_taken_whole_with_a_note(load_real: Lo
     assert Counter(reference.query_type for reference in got.references)["person"] == 2
     assert "only 2 of the 20 wanted queries of type 'person'" in got.notes
     assert "only 15 of the 20 wanted queries of type 'location'" in got.notes
+
+
+def test_queries_are_selected_by_id_in_data_set_order_over_every_document() -> None:
+    whole = draw(make_raw(["a", "b", "a"]), None)
+    chosen = select_queries(whole, {"q2", "q0"})
+    assert [query.query_id for query in chosen.queries] == ["q0", "q2"]
+    assert [reference.query_id for reference in chosen.references] == ["q0", "q2"]
+    assert (chosen.documents, chosen.type_mix) == (whole.documents, whole.type_mix)
+    assert chosen.digest not in {whole.digest, select_queries(whole, ["q0"]).digest}
+    assert select_queries(whole, ["q0", "q1", "q2"]) == whole
+
+
+def test_a_selection_of_nothing_or_of_what_is_not_there_is_refused() -> None:
+    whole = draw(make_raw(["a"]), None)
+    with pytest.raises(DataError, match="has no query 'q9'"):
+        select_queries(whole, ["q0", "q9"])
+    with pytest.raises(DataError, match="without a query"):
+        select_queries(whole, [])

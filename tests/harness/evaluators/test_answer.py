@@ -1,11 +1,12 @@
-"""Accuracy, hallucination and false abstention, and to which queries each applies."""
+"""Accuracy, hallucination, false abstention and overlap, and to which queries each applies."""
 
 from collections.abc import Callable
 
 import pytest
+from scoring import build_scorer, score_all
 
-from harness.evaluators.answer import EVALUATOR, is_null
-from harness.evaluators.base import score_run
+from harness.evaluators.answer import SPEC, is_null
+from harness.evaluators.scores import LONGEST_EXPLANATION
 from harness.records import Score
 
 from .conftest import MakeRecord, MakeReference
@@ -19,16 +20,19 @@ def score(reference: MakeReference, record: MakeRecord) -> Scored:
 
     def scores(answers: tuple[str, ...], answer: str | None, error: str = "") -> dict[str, Score]:
         records = {("q", 0): record("q", answer, error=error)}
-        return {one.measure: one for one in score_run(EVALUATOR, [reference("q", *answers)], records, 1)}
+        found = score_all(build_scorer(SPEC), [reference("q", *answers)], records)
+        return {one.measure: one for one in found}
 
     return scores
 
 
-def values(scores: dict[str, Score]) -> tuple[float | None, ...]:
-    return tuple(scores[name].value for name in ("accuracy", "hallucination_rate", "false_abstention_rate"))
-
-
+VERDICTS = ("accuracy", "hallucination_rate", "false_abstention_rate")
+OVERLAP = ("em", "token_f1", "contains", "accuracy_multihop_compat")
 NULL = ("Insufficient information.",)
+
+
+def values(scores: dict[str, Score], measures: tuple[str, ...] = VERDICTS) -> tuple[float | None, ...]:
+    return tuple(scores[name].value for name in measures)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +57,46 @@ def test_each_measure_of_one_answer(
     assert values(score(references, answer)) == expected
 
 
+@pytest.mark.parametrize(
+    ("references", "answer", "expected"),
+    [
+        (("Google",), "google", (1.0, 1.0, 1.0, 1.0)),
+        (("Google",), "It was Google", (0.0, 0.5, 1.0, 1.0)),
+        (("Yes",), "True", (0.0, 0.0, 1.0, 0.0)),
+        (("The Fed",), "the one", (0.0, 0.0, 0.0, 1.0)),
+        (("Apple", "Google Search"), "Google", (0.0, 2 / 3, 0.0, 1.0)),
+        (NULL, "insufficient information", (1.0, 1.0, 1.0, 1.0)),
+        (NULL, "I don't know", (0.0, 0.0, 1.0, 0.0)),
+        (NULL, "Google", (0.0, 0.0, 0.0, 0.0)),
+        (("Google",), "", (0.0, 0.0, 0.0, 0.0)),
+        (("A",), "", (0.0, 0.0, 0.0, 0.0)),
+        (("Zürich",), "ZÜRICH.", (1.0, 1.0, 1.0, 0.0)),
+        (("東京",), "東京です。", (0.0, 2 / 3, 1.0, 0.0)),
+        ((), "Google", (None, None, None, None)),
+    ],
+)
+def test_the_overlap_of_one_answer_of_an_answerable_or_a_null_query(
+    score: Scored, references: tuple[str, ...], answer: str, expected: tuple[float | None, ...]
+) -> None:
+    assert values(score(references, answer), OVERLAP) == pytest.approx(expected)
+
+
 def test_a_failed_query_gets_the_worst_value_of_every_measure_that_applies_to_it(score: Scored) -> None:
     assert values(score(("Google",), None, "boom")) == (0.0, None, 1.0)
     assert values(score(NULL, None, "boom")) == (0.0, 1.0, None)
+    assert values(score(NULL, None, "boom"), OVERLAP) == (0.0, 0.0, 0.0, 0.0)
+
+
+def test_without_an_answer_to_look_at_nothing_applies(score: Scored) -> None:
+    assert {one.status for one in score(("Google",), None).values()} == {"not_applicable"}
+
+
+def test_ten_thousand_characters_are_scored_like_a_short_answer(score: Scored) -> None:
+    answer = "Both articles are about search. " * 320 + "It was Google."
+    scores = score(("Google",), answer)
+    # 5 tokens 320 times and 3 more, one of which is the reference's only one.
+    assert values(scores, OVERLAP) == pytest.approx((0.0, 2 / (1603 + 1), 1.0, 0.0))
+    assert max(len(one.explanation) for one in scores.values()) <= LONGEST_EXPLANATION
 
 
 def test_a_query_that_a_passage_may_answer_either_way_is_no_null_query(reference: MakeReference) -> None:
@@ -68,10 +109,17 @@ def test_the_explanation_says_what_was_compared_and_stays_short(score: Scored) -
     accuracy = score(("The Google",), "Answer: APPLE")["accuracy"]
     assert accuracy.explanation == "'apple' against 'google'"
     many = score(tuple(f"{'x' * 500} {n}" for n in range(50)), "y\n" * 5000)["accuracy"]
-    assert len(many.explanation) < 400
-    assert many.explanation.endswith("or 46 more")
+    assert len(many.explanation) <= LONGEST_EXPLANATION
+    assert many.explanation.endswith("or 47 more")
 
 
 def test_the_explanation_shows_the_no_that_was_read_out_of_a_sentence(score: Scored) -> None:
     assert score(("no",), "No, it fell.")["accuracy"].explanation == "'no' against 'no'"
     assert score(("Google",), "No, it fell.")["accuracy"].explanation == "'no it fell' against 'google'"
+
+
+def test_the_explanation_of_an_overlap_shows_the_form_that_its_source_compares(score: Scored) -> None:
+    scores = score(("The C.E.O.",), "a CEO of the firm")
+    assert scores["em"].explanation == scores["token_f1"].explanation == "'ceo of firm' against 'ceo'"
+    assert scores["accuracy_multihop_compat"].explanation == "shared: 'the'"
+    assert score(("x",), "y")["accuracy_multihop_compat"].explanation == "shared: no word"

@@ -1,67 +1,82 @@
 """Exactly one score for every (query, repeat, measure), whatever goes wrong."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scoring import score_all, score_run_answers
 
-from harness.errors import ModelUnavailable
-from harness.evaluators.answer import EVALUATOR
-from harness.evaluators.base import LONGEST_EXPLANATION, NO_GENERATOR, NO_RECORD, evaluate_run, score_run
-from harness.protocols import Measure
+from harness.errors import ModelUnavailable, StoreError
+from harness.evaluators.base import NO_GENERATOR, NO_RECORD, Scorer
+from harness.evaluators.scores import LONGEST_EXPLANATION
+from harness.protocols import Case, Measure, RunFacts
 from harness.records import Reference, RunRecord, Score
 
 from .conftest import MakeRecord, MakeReference, MakeRun
 
-Pairs = Sequence[tuple[Reference, RunRecord]]
+LENGTH = Measure("length", "characters", failure_value=-1.0)
 
 
 class LengthEvaluator:
     """Scores the length of an answer; raises on "raise", leaves out "skip"."""
 
-    name = "length"
-    version = "1"
-    measures: tuple[Measure, ...] = (Measure("length", "characters", failure_value=-1.0),)
-
     def __init__(self) -> None:
         self.batches: list[int] = []
 
-    def evaluate(self, pairs: Pairs) -> Iterable[Score]:
-        self.batches.append(len(pairs))
-        for reference, record in pairs:
-            answer = record.prediction.answer if record.prediction else None
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        return "not asked" if reference.query_type == "other" else ""
+
+    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        self.batches.append(len(cases))
+        return list(self.scores(cases))
+
+    def scores(self, cases: Sequence[Case]) -> Iterator[Score]:
+        for case in cases:
+            answer = case.prediction.answer
             if answer == "raise":
                 raise KeyError("no such entity")
             if answer != "skip":
-                yield self.score(reference.query_id, record.repeat, float(len(answer or "")))
+                yield self.score(case.record.query_id, case.record.repeat, float(len(answer or "")))
+
+    def close(self) -> None:
+        pass
 
     def score(self, query_id: str, repeat: int, value: float, measure: str = "length") -> Score:
         return Score(query_id=query_id, repeat=repeat, measure=measure, status="scored", value=value)
 
 
+def scored(
+    evaluator: LengthEvaluator,
+    references: Sequence[Reference],
+    records: Mapping[tuple[str, int], RunRecord],
+    repeats: int = 1,
+    measure: Measure = LENGTH,
+) -> list[Score]:
+    return score_all(Scorer("length", (measure,), evaluator), references, records, repeats)
+
+
 def test_an_answered_query_gets_what_the_evaluator_says(reference: MakeReference, record: MakeRecord) -> None:
-    scores = score_run(LengthEvaluator(), [reference("q1", "x")], {("q1", 0): record("q1", "four")}, 1)
+    scores = scored(LengthEvaluator(), [reference("q1", "x")], {("q1", 0): record("q1", "four")}, 1)
     assert [(score.status, score.value) for score in scores] == [("scored", 4.0)]
 
 
 def test_a_failed_query_counts_with_the_failure_value_and_says_why(
     reference: MakeReference, record: MakeRecord
 ) -> None:
-    (score,) = score_run(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", error="boom")}, 1)
+    (score,) = scored(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", error="boom")}, 1)
     assert (score.status, score.value, score.explanation) == ("imputed", -1.0, "ValueError: boom")
 
 
 def test_a_query_without_a_record_is_failed_and_never_guessed(reference: MakeReference) -> None:
-    (score,) = score_run(LengthEvaluator(), [reference("q1")], {}, 1)
+    (score,) = scored(LengthEvaluator(), [reference("q1")], {}, 1)
     assert (score.status, score.value, score.explanation) == ("failed", None, NO_RECORD)
 
 
 def test_one_pair_that_raises_costs_only_its_own_score(reference: MakeReference, record: MakeRecord) -> None:
     evaluator = LengthEvaluator()
     records = {(name, 0): record(name, answer) for name, answer in (("a", "x"), ("b", "raise"), ("c", "xyz"))}
-    scores = score_run(evaluator, [reference(name) for name in "abc"], records, 1)
+    scores = scored(evaluator, [reference(name) for name in "abc"], records, 1)
     assert [(score.status, score.value) for score in scores] == [
         ("scored", 1.0),
         ("failed", None),
@@ -72,7 +87,7 @@ def test_one_pair_that_raises_costs_only_its_own_score(reference: MakeReference,
 
 
 def test_a_score_that_the_evaluator_leaves_out_is_failed(reference: MakeReference, record: MakeRecord) -> None:
-    (score,) = score_run(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", "skip")}, 1)
+    (score,) = scored(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", "skip")}, 1)
     assert (score.status, score.explanation) == ("failed", "length gave no score")
 
 
@@ -80,10 +95,10 @@ def test_a_score_nobody_asked_for_is_a_broken_contract_that_shows(
     reference: MakeReference, record: MakeRecord
 ) -> None:
     class Stray(LengthEvaluator):
-        def evaluate(self, pairs: Pairs) -> Iterable[Score]:
+        async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
             return [self.score("q1", 0, 1.0), self.score("q1", 0, 1.0, measure="other")]
 
-    (score,) = score_run(Stray(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
+    (score,) = scored(Stray(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
     assert score.status == "failed"
     assert "which it was not asked for" in score.explanation
 
@@ -92,35 +107,63 @@ def test_the_same_score_twice_is_a_broken_contract_that_shows(
     reference: MakeReference, record: MakeRecord
 ) -> None:
     class Stutter(LengthEvaluator):
-        def evaluate(self, pairs: Pairs) -> Iterable[Score]:
+        async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
             return [self.score("q1", 0, 1.0), self.score("q1", 0, 2.0)]
 
-    (score,) = score_run(Stutter(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
+    (score,) = scored(Stutter(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
     assert (score.status, score.value) == ("failed", None)
     assert "twice" in score.explanation
 
 
 def test_a_binary_measure_takes_no_half_points(reference: MakeReference, record: MakeRecord) -> None:
     class Half(LengthEvaluator):
-        measures: tuple[Measure, ...] = (Measure("length", "", failure_value=0.0, binary=True),)
-
-        def evaluate(self, pairs: Pairs) -> Iterable[Score]:
+        async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
             return [self.score("q1", 0, 0.5)]
 
-    (score,) = score_run(Half(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
+    binary = Measure("length", "", failure_value=0.0, binary=True)
+    (score,) = scored(Half(), [reference("q1")], {("q1", 0): record("q1", "x")}, measure=binary)
     assert score.status == "failed"
     assert "binary" in score.explanation
 
 
-def test_a_judge_that_is_down_stops_the_evaluation_instead_of_failing_every_score(
+def test_a_value_that_the_measure_cannot_have_is_failed_and_costs_no_other_score(
+    reference: MakeReference, record: MakeRecord
+) -> None:
+    evaluator = LengthEvaluator()
+    bounded = Measure("length", "", failure_value=0.0, range=(0.0, 3.0))
+    records = {("a", 0): record("a", "abc"), ("b", 0): record("b", "abcd")}
+    kept, lost = scored(evaluator, [reference("a"), reference("b")], records, measure=bounded)
+    assert (kept.value, lost.status) == (3.0, "failed")
+    assert lost.explanation == "the value 4 is not within 0 and 3"
+    assert evaluator.batches == [2]
+
+
+def test_a_model_that_is_down_fails_the_scores_with_the_way_out(
     reference: MakeReference, record: MakeRecord
 ) -> None:
     class Down(LengthEvaluator):
-        def evaluate(self, pairs: Pairs) -> Iterable[Score]:
+        async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
             raise ModelUnavailable("the judge is down", "start it")
 
-    with pytest.raises(ModelUnavailable):
-        score_run(Down(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
+    (score,) = scored(Down(), [reference("q1")], {("q1", 0): record("q1", "x")})
+    assert (score.status, score.explanation) == ("failed", "the judge is down: start it")
+
+
+def test_a_full_disk_ends_the_evaluation(reference: MakeReference, record: MakeRecord) -> None:
+    class Full(LengthEvaluator):
+        async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+            raise StoreError("no space left", "free some")
+
+    with pytest.raises(StoreError):
+        scored(Full(), [reference("q1")], {("q1", 0): record("q1", "x")})
+
+
+def test_an_evaluator_is_asked_only_for_what_applies(reference: MakeReference, record: MakeRecord) -> None:
+    evaluator = LengthEvaluator()
+    records = {("a", 0): record("a", "x"), ("b", 0): record("b", error="boom")}
+    scores = scored(evaluator, [reference("a", query_type="other"), reference("b", query_type="other")], records)
+    assert [(score.status, score.explanation) for score in scores] == [("not_applicable", "not asked")] * 2
+    assert evaluator.batches == []
 
 
 def test_a_record_of_a_query_outside_the_sample_is_passed_over(
@@ -131,12 +174,12 @@ def test_a_record_of_a_query_outside_the_sample_is_passed_over(
         ("other", 0): record("other", "x"),
         ("q1", 1): record("q1", "x", repeat=1),
     }
-    scores = score_run(LengthEvaluator(), [reference("q1")], records, 1)
+    scores = scored(LengthEvaluator(), [reference("q1")], records, 1)
     assert [(score.query_id, score.repeat) for score in scores] == [("q1", 0)]
 
 
 def test_a_hostile_error_message_stays_one_bounded_line(reference: MakeReference, record: MakeRecord) -> None:
-    (score,) = score_run(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", error="x\n" * 9000)}, 1)
+    (score,) = scored(LengthEvaluator(), [reference("q1")], {("q1", 0): record("q1", error="x\n" * 9000)}, 1)
     assert "\n" not in score.explanation
     assert len(score.explanation) <= LONGEST_EXPLANATION
 
@@ -158,7 +201,7 @@ def test_every_query_repeat_and_measure_has_exactly_one_score(
         for repeat in range(repeats)
         if answer != "missing"
     }
-    scores = score_run(LengthEvaluator(), [reference(name) for name in names], records, repeats)
+    scores = scored(LengthEvaluator(), [reference(name) for name in names], records, repeats)
     assert [(score.query_id, score.repeat) for score in scores] == [(n, r) for n in names for r in range(repeats)]
 
 
@@ -167,11 +210,11 @@ def test_scoring_twice_writes_the_same_bytes(
 ) -> None:
     references = [reference("b", "Yes"), reference("a", "Paris"), reference("c", "No")]
     run = make_run(references, [record("a", "paris"), record("b", error="boom")])
-    evaluate_run(run, EVALUATOR)
+    score_run_answers(run)
     first = (run.path / "scores" / "answer.jsonl").read_bytes()
-    evaluate_run(run, EVALUATOR)
+    score_run_answers(run)
     assert (run.path / "scores" / "answer.jsonl").read_bytes() == first
-    assert run.scores() == evaluate_run(run, EVALUATOR)
+    assert run.scores() == score_run_answers(run)
 
 
 def test_without_a_generator_nothing_about_answers_is_scored_not_even_for_a_failed_query(
@@ -182,14 +225,14 @@ def test_without_a_generator_nothing_about_answers_is_scored_not_even_for_a_fail
         [record("a", None), record("b", error="boom")],
         models={"generator": {"provider": "none"}},
     )
-    scores = evaluate_run(run, EVALUATOR)
+    scores = score_run_answers(run)
     assert {score.status for score in scores} == {"not_applicable"}
     assert {score.explanation for score in scores} == {NO_GENERATOR}
 
 
 def test_a_run_counts_its_repeats_from_the_manifest(
-    make_run: MakeRun, reference: MakeReference, record: MakeRecord, tmp_path: Path
+    make_run: MakeRun, reference: MakeReference, record: MakeRecord
 ) -> None:
     run = make_run([reference("a", "Yes")], [record("a", "yes")], repeats=2)
-    accuracy = [score.status for score in evaluate_run(run, EVALUATOR) if score.measure == "accuracy"]
+    accuracy = [score.status for score in score_run_answers(run) if score.measure == "accuracy"]
     assert accuracy == ["scored", "failed"]

@@ -80,7 +80,7 @@ async def connect(seam: Seam, no_tls: None) -> AsyncIterator[Callable[..., OpenA
         def start(base_url: str, seam: Seam = seam, **config: Any) -> OpenAIChat:
             fields = {"provider": "openai-compatible", "model": "fake-1", "max_retries": 0, **config}
             resolved = GeneratorConfig(base_url=base_url, **fields)
-            client = open_client("generator", resolved, seam)
+            client = open_client(resolved, seam)
             stack.push_async_callback(client.close)
             return OpenAIChat(resolved, client)
 

@@ -174,7 +174,7 @@ async def connect_embedder(seam: Seam) -> AsyncIterator[Callable[..., OpenAIEmbe
         def start(base_url: str, **config: Any) -> OpenAIEmbedding:
             fields = {"provider": "openai-compatible", "model": "fake-1", "max_retries": 0, **config}
             resolved = EmbedderConfig(base_url=base_url, **fields)
-            client = open_client("embedder", resolved, seam)
+            client = open_client(resolved, seam)
             stack.push_async_callback(client.close)
             return OpenAIEmbedding(resolved, client)
 
@@ -317,7 +317,7 @@ def test_an_optional_package_that_is_missing_is_one_line(monkeypatch: pytest.Mon
         SentenceTransformerEncoder("any")
     monkeypatch.setitem(__import__("sys").modules, "openai", None)
     with pytest.raises(MissingDependency, match="the openai package is not installed: pip install"):
-        clients.open_client("embedder", EmbedderConfig(provider="fake"), seam)
+        clients.open_client(EmbedderConfig(provider="fake"), seam)
 
 
 def test_the_cache_is_closed_with_its_file(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ async def test_the_same_script_gives_the_same_records_over_http_and_in_this_proc
     with closing(Journal(tmp_path / "other.sqlite")) as journal:
         found = []
         for config, kept in ((over_http, seam), (in_process, Seam(journal, backoff=seam.backoff))):
-            client = open_client("generator", config, kept)
+            client = open_client(config, kept)
             async with client:
                 found.append(await outcomes(OpenAIChat(config, client), Meter("index")))
     assert found[0] == found[1]

@@ -58,7 +58,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 
 
 async def ask(server: LocalServer, seam: Seam, meter: Meter, schema: dict[str, object] | None = None) -> str:
-    async with open_client("generator", CONFIG, seam, server.base_url) as client:
+    async with open_client(CONFIG, seam, server.base_url) as client:
         with metered(meter):
             return await OpenAIChat(CONFIG, client).complete(QUESTION, json_schema=schema)
 

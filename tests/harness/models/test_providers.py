@@ -153,14 +153,14 @@ def test_a_key_in_the_environment_never_changes_the_default_provider(monkeypatch
 
 def test_a_provider_without_a_server_is_always_reachable() -> None:
     for provider in ("local", "fake", "none"):
-        check_reachable("generator", resolve_generator(GeneratorConfig(provider=provider)))
-    check_reachable("embedder", resolve_embedder(EmbedderConfig()))
+        check_reachable(resolve_generator(GeneratorConfig(provider=provider)))
+    check_reachable(resolve_embedder(EmbedderConfig()))
 
 
 def test_a_server_that_listens_is_reachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        check_reachable("generator", GeneratorConfig(provider="vllm", model="m", base_url=url))
+        check_reachable(GeneratorConfig(provider="vllm", model="m", base_url=url))
 
 
 def test_a_closed_port_is_one_line_that_says_how_to_start_the_server() -> None:
@@ -168,7 +168,7 @@ def test_a_closed_port_is_one_line_that_says_how_to_start_the_server() -> None:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
         with pytest.raises(ModelUnavailable) as caught:
-            check_reachable("embedder", EmbedderConfig(provider="ollama", model="m", base_url=url))
+            check_reachable(EmbedderConfig(provider="ollama", model="m", base_url=url))
     assert str(caught.value) == (
         f"cannot reach the embedder at {url} (Connection refused):"
         " start it (ollama serve) and pull the model (ollama pull)"
@@ -178,4 +178,4 @@ def test_a_closed_port_is_one_line_that_says_how_to_start_the_server() -> None:
 def test_a_missing_key_is_told_before_the_network_is_tried() -> None:
     config = GeneratorConfig(provider="openai", base_url="http://nowhere.invalid/v1", api_key_env="NO_SUCH_KEY")
     with pytest.raises(HarnessError, match="NO_SUCH_KEY is not set"):
-        check_reachable("generator", config)
+        check_reachable(config)

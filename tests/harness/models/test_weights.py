@@ -16,7 +16,15 @@ import pytest
 
 from harness.errors import ModelUnavailable, StoreError
 from harness.models import weights
-from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER, HubFile, WeightFile, WheelPart
+from harness.models.catalogue import (
+    MINILM_ONNX,
+    MINILM_TOKENIZER,
+    MINILM_TORCH,
+    QWEN_CODER,
+    HubFile,
+    WeightFile,
+    WheelPart,
+)
 from harness.models.weights import cache_dir, cached_path, fetch, sha256_of
 
 PARTS = [b"first " * 1000, b"second " * 1000]
@@ -293,7 +301,9 @@ def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path: Path) -> None:
 # The catalogue
 
 
-@pytest.mark.parametrize("file", [*QWEN_CODER.values(), MINILM_ONNX, MINILM_TOKENIZER], ids=lambda file: file.name)
+@pytest.mark.parametrize(
+    "file", [*QWEN_CODER.values(), MINILM_ONNX, MINILM_TOKENIZER, MINILM_TORCH], ids=lambda file: file.name
+)
 def test_every_file_of_the_catalogue_says_what_proves_it_and_where_it_is(file: WeightFile) -> None:
     assert len(file.sha256) == 64
     assert int(file.sha256, 16)

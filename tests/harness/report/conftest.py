@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scoring import score_run_answers
 
 from harness.config import BenchConfig
-from harness.evaluators.answer import EVALUATOR
-from harness.evaluators.base import evaluate_run
 from harness.identity import short_digest
 from harness.records import (
     Cost,
@@ -86,7 +85,7 @@ def build_run(results: Path, plan: RunPlan) -> RunDir:
         done = Done(n_expected=len(keys), n_ok=len(keys) - n_error, n_error=n_error, finished_at="2026-11-20")
         run.mark_done(done)
     if plan.evaluated:
-        evaluate_run(run, EVALUATOR)
+        score_run_answers(run)
     return run
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from scoring import evaluation, score_run_answers
 
 from harness.errors import MissingDependency
-from harness.evaluators.answer import EVALUATOR
-from harness.evaluators.base import evaluate_run
-from harness.records import Cost, Failure, Score, Usage
+from harness.records import Cost, EvaluationRecord, Failure, Score, Usage
 from harness.report import write_report
 from harness.report.summary import summary_markdown
 from harness.report.tables import summary_csv
@@ -120,7 +119,7 @@ def test_answers_added_after_the_evaluation_are_noticed(make_run: MakeRun) -> No
     template = next(run.iter_records())
     run.append_record(template.model_copy(update={"query_id": "null_query-000"}))
     assert "Out of date: answers were added after the evaluation." in text_of(run)
-    evaluate_run(run, EVALUATOR)
+    score_run_answers(run)
     assert "Out of date" not in text_of(run)
 
 
@@ -132,7 +131,7 @@ def test_a_run_in_which_everything_failed_is_reported_as_that(make_run: MakeRun)
 
 def test_without_a_generator_accuracy_does_not_apply_and_is_not_zero(make_run: MakeRun) -> None:
     text = text_of(make_run(generator={"provider": "none"}, types=SMALL, sessions=()))
-    assert "Not applicable to any query: accuracy, false_abstention_rate, hallucination_rate" in text
+    assert "Not applicable to any query: accuracy, accuracy_multihop_compat, contains, em, " in text
     assert "(the run has no generator)" in text
     assert "0.000" not in text.split("### Accuracy")[1].split("### Cost")[0]
 
@@ -161,7 +160,7 @@ def test_a_score_that_could_not_be_computed_is_named_with_its_reason(make_run: M
         ),
         Score(query_id="null_query-000", repeat=0, measure="faithfulness", status="not_applicable"),
     ]
-    run.write_scores("ragas", scores)
+    run.write_scores(evaluation("ragas"), scores)
     text = text_of(run)
     assert "faithfulness: 1 score of 3 could not be computed and is not in the mean. The first: no JSON" in text
     assert "| faithfulness | 0.500 (n = 1 of 2) |" in text
@@ -288,3 +287,48 @@ def test_without_matplotlib_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependency, match="figures need matplotlib: install it"):
         write_report([run], tmp_path / "out")
+
+
+def judged(run: RunDir, model: str, value: float) -> RunDir:
+    """`run` with one score of a judge."""
+    cost = Cost(
+        wall_s=12.0, usage={"judge": Usage(calls=3, input_tokens=1_200, output_tokens=90)}, replayed_calls=2
+    )
+    record = EvaluationRecord(
+        evaluator="ragas",
+        version="1",
+        models={"judge": {"provider": "openai", "model": model}},
+        measures=("ragas_recall", "ragas_faithfulness"),
+        cost=cost,
+    )
+    queries = [row.query.query_id for row in run.sample()]
+    scores = [
+        Score(query_id=one, repeat=0, measure=measure, status="scored", value=value)
+        for one in queries
+        for measure in record.measures
+    ]
+    run.write_scores(record, scores)
+    return run
+
+
+def test_what_judges_were_asked_has_a_table_of_its_own(make_run: MakeRun) -> None:
+    text = text_of(judged(make_run(types=SMALL, sessions=()), "gpt-4o-mini", 0.25))
+    queries = sum(SMALL.values())
+    assert f"| naive | ragas | openai/gpt-4o-mini | {2 * queries} of {2 * queries} | 3 | 2 | 1,200 | 90 |" in text
+
+
+def test_measures_stand_by_evaluator_in_the_evaluators_own_order(make_run: MakeRun) -> None:
+    text = text_of(judged(make_run(types=SMALL, sessions=()), "gpt-4o-mini", 0.25))
+    lines = [
+        line.split("|")[1].strip() for line in text.split("### Other measures")[1].splitlines() if "|" in line
+    ]
+    after = lines[lines.index("ragas: measure") :]
+    assert after[2:4] == ["ragas_recall", "ragas_faithfulness"]
+    assert lines.index("accuracy_multihop_printed") == lines.index("accuracy_multihop_compat") + 1
+
+
+def test_runs_that_were_judged_by_different_models_are_not_comparable_and_it_is_said(make_run: MakeRun) -> None:
+    one = judged(make_run(types=SMALL, sessions=()), "gpt-4o-mini", 0.25)
+    other = judged(make_run(system="kg", types=SMALL, sessions=()), "gpt-4o", 0.75)
+    assert "ragas scored these runs in 2 ways" in text_of(one, other)
+    assert "ways" not in text_of(one, judged(other, "gpt-4o-mini", 0.75))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scoring import evaluation
 
 from harness.errors import StoreError
 from harness.records import Cost, IndexRecord, IndexStats, RunRecord, Score
@@ -186,7 +187,7 @@ def test_scores_are_the_same_bytes_whatever_their_order(run: RunDir) -> None:
     for seed in range(5):
         shuffled = scores()
         random.Random(seed).shuffle(shuffled)
-        run.write_scores("answer", iter(shuffled))
+        run.write_scores(evaluation("answer"), iter(shuffled))
         written.add(path.read_bytes())
     assert len(written) == 1
     assert sorted(run.scores(), key=repr) == sorted(scores(), key=repr)
@@ -194,8 +195,10 @@ def test_scores_are_the_same_bytes_whatever_their_order(run: RunDir) -> None:
 
 def test_scores_are_replaced_as_a_whole_and_by_evaluator(run: RunDir) -> None:
     assert run.scores() == []
-    run.write_scores("b", scores()[:1])
-    run.write_scores("a", scores()[1:3])
-    run.write_scores("b", scores()[5:6])
+    run.write_scores(evaluation("b"), scores()[:1])
+    run.write_scores(evaluation("a"), scores()[1:3])
+    run.write_scores(evaluation("b"), scores()[5:6])
     assert run.scores() == [*scores()[1:3], *scores()[5:6]]
-    assert sorted(path.name for path in (run.path / "scores").iterdir()) == ["a.jsonl", "b.jsonl"]
+    names = sorted(path.name for path in (run.path / "scores").iterdir())
+    assert names == ["a.json", "a.jsonl", "b.json", "b.jsonl"]
+    assert [one.evaluator for one in run.evaluations()] == ["a", "b"]

@@ -1,0 +1,179 @@
+"""The evaluator: which texts are held against which, and what is said where there is nothing to hold."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from pydantic import Field
+
+from harness.evaluators.answer import is_null
+from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
+from harness.evaluators.bertscore.encoder import TokenEncoder
+from harness.evaluators.bertscore.loading import MINILM, load, need_packages
+from harness.evaluators.bertscore.matching import NOTHING, Agreement, match
+from harness.evaluators.bertscore.table import TokenTable
+from harness.evaluators.scores import bounded, not_applicable, scored
+from harness.models.weights import cache_dir
+from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
+from harness.records import Context, Reference, Score
+
+_PARTS: dict[str, Callable[[Agreement], float]] = {
+    "precision": lambda found: found.precision,
+    "recall": lambda found: found.recall,
+    "f1": lambda found: found.f1,
+}
+_OF_WHAT = {
+    "context": "of the contexts against the gold evidence",
+    "text": "of the contexts that are no triplets against the gold evidence",
+    "answer": "of the answer against the reference",
+}
+
+
+def _measure(side: str, part: str) -> Measure:
+    summary = f"BERTScore {part} {_OF_WHAT[side]}"
+    return Measure(name=f"bertscore_{side}_{part}", summary=summary, failure_value=0.0, range=(-1.0, 1.0))
+
+
+_PLACES = {_measure(side, part): (side, part) for side in _OF_WHAT for part in _PARTS}
+MEASURES = tuple(_PLACES)
+_LONGEST_SHOWN = 60
+
+
+class BertScoreParams(Params):
+    """Which encoder, and which of its layers."""
+
+    model: str = Field(MINILM, min_length=1)
+    """`minilm` (all-MiniLM-L6-v2), a name on the Hugging Face hub such as roberta-large, or a folder."""
+    num_layers: int | None = Field(None, ge=0)
+    """The layer whose vectors are compared; by default the one that the bert-score package lists for the model."""
+
+
+class _Finding(NamedTuple):
+    agreement: Agreement | None
+    """None: there is nothing to compare."""
+    explanation: str
+
+
+class BertScoreEvaluator:
+    """Contexts against gold evidence, answers against reference answers."""
+
+    def __init__(self, table: TokenTable, runtime: EvaluationRuntime) -> None:
+        self._table = table
+        self._runtime = runtime
+
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        """A null query, no gold side, or nothing in the run that could be held against it."""
+        answers = _PLACES[measure][0] == "answer"
+        if answers and not run.has_generator:
+            return NO_GENERATOR
+        if not answers and not run.has_contexts:
+            return NO_CONTEXTS
+        if is_null(reference):
+            return "the query is a null query"
+        if answers and not _answers(reference):
+            return NO_REFERENCE
+        if not answers and not _facts(reference):
+            return "the data set gives no evidence"
+        return ""
+
+    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        """Every measure of every case; each text that this evaluator has not met is embedded first."""
+        await self._embed([text for case in cases for text in _texts(case)])
+        return [score for case in cases for score in self._scores(case)]
+
+    def close(self) -> None:
+        """Forget the vectors and the model."""
+        self._table.close()
+
+    async def _embed(self, texts: Sequence[str]) -> None:
+        total = len(self._table.missing(texts))
+        for done, _ in enumerate(self._table.add(texts), start=1):
+            self._runtime.progress(done, total, "embedding")
+            # The bar and an interrupt have their turn between texts.
+            await asyncio.sleep(0)
+
+    def _scores(self, case: Case) -> Iterator[Score]:
+        found: dict[str, _Finding] = {}
+        for measure in case.measures:
+            side, part = _PLACES[measure]
+            if side not in found:
+                found[side] = (
+                    self._answer(case) if side == "answer" else self._contexts(case, _contexts(case, side))
+                )
+            agreement, explanation = found[side]
+            if agreement is None:
+                yield not_applicable(case, measure, explanation)
+            else:
+                # Beyond six decimals float32 says nothing, and 1 could be more than 1.
+                yield scored(case, measure, round(_PARTS[part](agreement), 6), explanation)
+
+    def _contexts(self, case: Case, contexts: Sequence[Context]) -> _Finding:
+        if not case.prediction.contexts:
+            return _Finding(NOTHING, "no context was retrieved")
+        if not contexts:
+            return _Finding(None, "every context is a triplet")
+        facts = _facts(case.reference)
+        agreement = self._match([context.text for context in contexts], facts)
+        if not agreement.reference_tokens:
+            return _Finding(None, "the encoder finds no token in the evidence")
+        sizes = f"{agreement.candidate_tokens:,} tokens of {len(contexts)} contexts"
+        return _Finding(agreement, f"{sizes} against {agreement.reference_tokens:,} of {len(facts)} facts")
+
+    def _answer(self, case: Case) -> _Finding:
+        answer, references = case.prediction.answer or "", _answers(case.reference)
+        if not answer.strip():
+            return _Finding(NOTHING, "the answer is empty")
+        found = [(self._match([answer], [reference]), reference) for reference in references]
+        found = [pair for pair in found if pair[0].reference_tokens]
+        if not found:
+            return _Finding(None, "the encoder finds no token in the reference answer")
+        best, nearest = max(found, key=lambda pair: pair[0].f1)
+        return _Finding(best, f"{best.candidate_tokens:,} tokens against {bounded(nearest, _LONGEST_SHOWN)!r}")
+
+    def _match(self, candidate: Sequence[str], reference: Sequence[str]) -> Agreement:
+        wanted = [window for text in reference for window in self._table.windows(text)]
+        return match((window for text in candidate for window in self._table.windows(text)), wanted)
+
+
+def _contexts(case: Case, side: str) -> list[Context]:
+    return [one for one in case.prediction.contexts if side == "context" or one.kind != "triplet"]
+
+
+def _texts(case: Case) -> Iterator[str]:
+    """Every text that the measures of this case compare."""
+    sides = {_PLACES[measure][0] for measure in case.measures}
+    if "answer" in sides:
+        yield from (case.prediction.answer or "", *_answers(case.reference))
+    # The contexts of `text` are among those of `context`.
+    for side in sorted(sides - {"answer"})[:1]:
+        contexts = _contexts(case, side)
+        yield from (context.text for context in contexts)
+        yield from _facts(case.reference) if contexts else ()
+
+
+def _facts(reference: Reference) -> list[str]:
+    """The distinct facts of the evidence, in order."""
+    return [fact for fact in dict.fromkeys(one.fact.strip() for one in reference.evidence) if fact]
+
+
+def _answers(reference: Reference) -> list[str]:
+    return [answer for answer in dict.fromkeys(reference.answers) if answer.strip()]
+
+
+def _build(params: BertScoreParams, runtime: EvaluationRuntime) -> BertScoreEvaluator:
+    return BertScoreEvaluator(
+        TokenTable(TokenEncoder(load(params.model, params.num_layers)), cache_dir()), runtime
+    )
+
+
+SPEC = EvaluatorSpec(
+    name="bertscore",
+    version="1",
+    summary="how near contexts are to the gold evidence, and answers to the reference, token by token (torch)",
+    params=BertScoreParams,
+    measures=lambda _params: MEASURES,
+    build=_build,
+    preflight=lambda _params: need_packages(),
+)

@@ -1,0 +1,152 @@
+"""Encoders for BERTScore: MiniLM out of the weight cache, or any model that the bert-score package can load."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.errors import ConfigError, HarnessError, MissingDependency, ModelUnavailable, explained_io
+from harness.models.catalogue import MINILM_TOKENIZER, MINILM_TORCH
+from harness.models.hub import hub_is_reachable
+from harness.models.weights import fetch
+from harness.store.files import write_atomic
+
+MINILM = "minilm"
+_MINILM_LAYERS = 6
+# Everything else is what BERT has by default.
+_MINILM_CONFIG = {
+    "model_type": "bert",
+    "hidden_size": 384,
+    "intermediate_size": 1536,
+    "num_hidden_layers": _MINILM_LAYERS,
+    "num_attention_heads": 12,
+}
+_MINILM_TOKENIZER_CONFIG = {"tokenizer_class": "BertTokenizer", "model_max_length": 512}
+
+
+class Loaded(NamedTuple):
+    """A tokenizer and a model of the transformers library, cut off above the layer whose vectors are used."""
+
+    tokenizer: Any
+    model: Any
+
+
+def need_packages() -> None:
+    """Raise MissingDependency where a package is not installed; imports nothing."""
+    missing = [name for name in ("torch", "transformers", "bert_score") if find_spec(name) is None]
+    if missing:
+        raise MissingDependency(f"bertscore needs {' and '.join(missing)}", "run scripts/setup --torch")
+
+
+def load(name: str, num_layers: int | None) -> Loaded:
+    """The model called `name` (`minilm`, a folder, or a name on the Hugging Face hub), quietly.
+
+    `num_layers`: which layer's vectors; None: the one the package lists for this model. Raises MissingDependency,
+    ModelUnavailable, or ConfigError where no or no such layer is known.
+    """
+    need_packages()
+    with _quiet():
+        from bert_score import utils
+
+        source = str(minilm_folder()) if name == MINILM else _source(name)
+        layers = _layers(name, num_layers, utils.model2layers)
+        try:
+            with _offline_if_need_be(source):
+                _refuse_mistaken_t5(source)
+                return Loaded(utils.get_tokenizer(source), utils.get_model(source, layers))
+        except HarnessError:
+            raise
+        except AssertionError as error:
+            raise ConfigError(str(error), "correct per_evaluator.bertscore.num_layers") from error
+        except Exception as error:
+            raise ModelUnavailable(
+                f"cannot load the BERTScore model '{name}' ({type(error).__name__})",
+                f"check the name, connect to the network, name a folder that holds it, or use {MINILM}",
+            ) from error
+
+
+def minilm_folder() -> Path:
+    """all-MiniLM-L6-v2 as the transformers library reads it: a folder of the weight cache, fetched if need be."""
+    weights, tokenizer = fetch(MINILM_TORCH), fetch(MINILM_TOKENIZER)
+    folder = weights.parent / "all-minilm-l6-v2-torch"
+    _link(folder / "model.safetensors", weights)
+    _link(folder / "tokenizer.json", tokenizer)
+    _write(folder / "config.json", _MINILM_CONFIG)
+    _write(folder / "tokenizer_config.json", _MINILM_TOKENIZER_CONFIG)
+    return folder
+
+
+def _link(path: Path, target: Path) -> None:
+    if path.exists():
+        return
+    with explained_io("write", path), suppress(FileExistsError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(Path("..") / target.name)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    text = json.dumps(content)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_atomic(path, text)
+
+
+def _source(name: str) -> str:
+    """A folder by its whole path: the package takes some names for instructions to download."""
+    folder = Path(name)
+    return str(folder.resolve()) if folder.is_dir() else name
+
+
+def _layers(name: str, num_layers: int | None, known: dict[str, int]) -> int:
+    found = {**known, MINILM: _MINILM_LAYERS}.get(name) if num_layers is None else num_layers
+    if found is None:
+        raise ConfigError(
+            f"the bert-score package does not say which layer of '{name}' to use",
+            "set per_evaluator.bertscore.num_layers",
+        )
+    return found
+
+
+def _refuse_mistaken_t5(source: str) -> None:
+    """The package reads any name or path with `t5` in it as a T5 model, and would go on with random weights."""
+    if "t5" not in source:
+        return
+    from transformers import AutoConfig
+
+    kind = AutoConfig.from_pretrained(source).model_type
+    if "t5" not in kind:
+        raise ModelUnavailable(
+            f"the bert-score package takes '{source}' for a T5 model because of its name, but it is {kind}",
+            "move it to a path without 't5' (RAG_HARNESS_CACHE says where the built-in model is kept)",
+        )
+
+
+@contextmanager
+def _offline_if_need_be(source: str) -> Iterator[None]:
+    """Where the hub cannot be reached, look in its cache only: its library would try for most of a minute."""
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = before or Path(source).is_dir() or not hub_is_reachable()
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No warnings and no progress bars of the libraries; their logs and bars stay off afterwards."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        yield

@@ -1,0 +1,59 @@
+"""Judgements one by one: side by side within bounds, each charged by itself, each failing by itself."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from harness.errors import HarnessError, ModelUnavailable
+from harness.evaluators.scores import failed, scored
+from harness.protocols import Case, EvaluationRuntime, Measure
+from harness.records import Score
+
+Judgement = tuple[float, str]
+"""Value and explanation."""
+Judge = Callable[[Case, Measure], Awaitable[Judgement]]
+
+
+async def judge_each(cases: Sequence[Case], runtime: EvaluationRuntime, judge: Judge) -> list[Score]:
+    """judge(case, measure) for every measure of every case, `runtime.concurrency` at a time, in the order given.
+
+    What it raises is that score's failure: a judge that is down, garbage, a number that is none. Only a
+    `HarnessError` of another kind (a full disk) ends the evaluation.
+    """
+    pairs = [(case, measure) for case in cases for measure in case.measures]
+    waiting = iter(enumerate(pairs))
+    found: dict[int, Score] = {}
+
+    async def work() -> None:
+        for number, (case, measure) in waiting:
+            found[number] = await _judged(case, measure, runtime, judge)
+            runtime.progress(len(found), len(pairs), measure.name)
+
+    runtime.progress(0, len(pairs), "")
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(runtime.concurrency, len(pairs))):
+                group.create_task(work())
+    except* HarnessError as errors:
+        raise _first(errors) from None
+    return [found[number] for number in sorted(found)]
+
+
+async def _judged(case: Case, measure: Measure, runtime: EvaluationRuntime, judge: Judge) -> Score:
+    try:
+        with runtime.charge():
+            value, explanation = await judge(case, measure)
+        return scored(case, measure, value, explanation)
+    except ModelUnavailable as error:
+        return failed(case, measure, str(error))
+    except HarnessError:
+        raise
+    except Exception as error:
+        return failed(case, measure, f"{type(error).__name__}: {error}")
+
+
+def _first(errors: BaseExceptionGroup[HarnessError]) -> HarnessError:
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    assert isinstance(found, HarnessError)  # noqa: S101 - except* gave nothing else
+    return found

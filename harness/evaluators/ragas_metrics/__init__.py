@@ -1,0 +1,1 @@
+"""What `harness.evaluators.ragas` needs of the ragas package."""

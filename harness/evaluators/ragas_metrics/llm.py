@@ -1,0 +1,108 @@
+"""The judge as ragas calls a language model.
+
+Imports ragas, which takes seconds. Its telemetry is off only if RAGAS_DO_NOT_TRACK is set before.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.outputs import Generation, LLMResult
+from langchain_core.prompt_values import PromptValue
+from ragas import _analytics
+from ragas.llms.base import BaseRagasLLM
+from ragas.run_config import RunConfig
+
+from harness.protocols import ChatModel, Message
+
+# Also with telemetry off every event would look up, or write, an id in the user's home.
+_analytics.user_data_dir = lambda **_: os.devnull
+
+_SCHEMA_FOLLOWS = "specified in JSON Schema:\n"
+
+
+class UnusableReply(ValueError):
+    """The judge replied, but not what can be scored."""
+
+
+# The types of ragas are not followed by the type checker: to it, the base is Any.
+class JudgeLLM(BaseRagasLLM):  # type: ignore[misc]
+    """The judge during one judgement: one call at a time, every choice a call of its own, no retries.
+
+    Retries and limits are the seam's; the temperature is the judge's whatever ragas asks for.
+    """
+
+    def __init__(self, judge: ChatModel, *, constrained: bool) -> None:
+        super().__init__(run_config=RunConfig(max_retries=1))
+        self._judge = judge
+        self._constrained = constrained
+        self._turn = asyncio.Lock()
+        self._over = False
+        self.last_reply = ""
+
+    async def ask(self, prompt: str, schema: Mapping[str, Any]) -> str:
+        """The judge's reply; where replies are constrained, to `schema`."""
+        async with self._turn:
+            if self._over:
+                raise RuntimeError("the judgement is over")
+            self.last_reply = await self._judge.complete(
+                [Message("user", prompt)], json_schema=schema if self._constrained else None
+            )
+            return self.last_reply
+
+    async def end(self) -> None:
+        """Wait for the call under way and allow no other: what a failed judgement left behind pays nothing."""
+        async with self._turn:
+            self._over = True
+
+    async def agenerate_text(self, prompt: PromptValue, n: int = 1, *_: Any, **__: Any) -> LLMResult:
+        """`n` replies to a prompt that asks for JSON."""
+        text = prompt.to_string()
+        replies = [await self.ask(text, binary_schema(_schema_in(text))) for _ in range(n)]
+        if any(map(is_cut_off, replies)):
+            raise UnusableReply("the judge's reply ends within its JSON: perhaps max_tokens cut it off")
+        return LLMResult(generations=[[Generation(text=reply) for reply in replies]])
+
+    def generate_text(self, *_: Any, **__: Any) -> LLMResult:
+        """There is no synchronous judge."""
+        raise NotImplementedError("the judge is called asynchronously")
+
+    def is_finished(self, response: LLMResult) -> bool:  # noqa: ARG002 - ragas names it
+        """Yes: a reply that was cut off has raised."""
+        return True
+
+
+def is_cut_off(reply: str) -> bool:
+    """Whether the first JSON value in the reply stops where the reply stops, before its end."""
+    starts = [at for at in (reply.find("{"), reply.find("[")) if at >= 0]
+    if not starts:
+        return False
+    value = reply[min(starts) :].rstrip()
+    try:
+        json.JSONDecoder(strict=False).raw_decode(value)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(value) or error.msg.startswith("Unterminated string")
+    return False
+
+
+def binary_schema(schema: Any) -> Any:
+    """The schema as servers enforce it: no further keys, and every integer (all are verdicts) 0 or 1."""
+    if isinstance(schema, list):
+        return [binary_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    strict = {key: binary_schema(value) for key, value in schema.items()}
+    if schema.get("type") == "object":
+        strict["additionalProperties"] = False
+    if schema.get("type") == "integer":
+        strict["enum"] = [0, 1]
+    return strict
+
+
+def _schema_in(prompt: str) -> Any:
+    """The schema that ragas writes into each of its prompts, in front of anything from outside."""
+    _, _, behind = prompt.partition(_SCHEMA_FOLLOWS)
+    schema, _ = json.JSONDecoder().raw_decode(behind)
+    return schema

@@ -1,0 +1,158 @@
+"""Where the gold of a query stands in what a system retrieved, and what that is worth.
+
+Documents are valued by ir_measures, facts by the few lines of `Found`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from harness.errors import MissingDependency
+from harness.records import Context, Evidence
+
+if TYPE_CHECKING:
+    from ir_measures import Measure as IrMeasure
+
+Statistic = Literal["Hit", "Recall", "AllHit", "MRR", "MAP", "nDCG", "MAP_compat"]
+
+
+class Cut(NamedTuple):
+    """A statistic of the first `k` ranks."""
+
+    statistic: Statistic
+    k: int | None
+    """None: of all ranks."""
+
+    @property
+    def name(self) -> str:
+        """Such as `Recall@10`, or `Recall`."""
+        return self.statistic if self.k is None else f"{self.statistic}@{self.k}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where the gold items of one query stand in one ranking."""
+
+    gold: int
+    """How many gold items there are."""
+    ranks: tuple[int, ...]
+    """The first rank, from 1, of each item that was found, ascending; two facts can share one."""
+    depth: int
+    """How many ranks there are."""
+
+    def within(self, k: int | None) -> int:
+        """How many gold items stand in the first k ranks."""
+        return len(self.ranks) if k is None else sum(rank <= k for rank in self.ranks)
+
+    def value(self, cut: Cut) -> float:
+        """A statistic that needs no more than these ranks; for the others see `ir_values`."""
+        return _VALUES[cut.statistic](self, cut.k)
+
+    def explain(self, noun: str, k: int | None) -> str:
+        """Such as "2 of 3 gold documents in the first 10; first at 4"."""
+        where = "" if k is None else f" in the first {k}"
+        first = f"; first at {self.ranks[0]}" if self.ranks else ""
+        return f"{self.within(k)} of {self.gold} gold {noun}s{where}{first}"
+
+
+def _reciprocal_rank(found: Found, k: int | None) -> float:
+    return 1 / found.ranks[0] if found.within(k) else 0.0
+
+
+def _map_compat(found: Found, k: int | None) -> float:
+    """The sum of 1/rank over the gold found, by min(gold, k): see `harness.evaluators.compat`."""
+    within = found.ranks[: found.within(k)]
+    return sum(1 / rank for rank in within) / min(found.gold, k or found.gold)
+
+
+_VALUES: dict[Statistic, Callable[[Found, int | None], float]] = {
+    "Hit": lambda found, k: float(found.within(k) > 0),
+    "Recall": lambda found, k: found.within(k) / found.gold,
+    "AllHit": lambda found, k: float(found.within(k) == found.gold),
+    "MRR": _reciprocal_rank,
+    "MAP_compat": _map_compat,
+}
+
+
+def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) -> Found:
+    """The gold documents among those that the contexts name, each ranked where it is named first.
+
+    A context that names several (a triplet, a summary) contributes them in its own order.
+    """
+    named = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids if doc_id)
+    gold = {item.doc_id for item in evidence if item.doc_id}
+    ranks = tuple(rank for rank, doc_id in enumerate(named, start=1) if doc_id in gold)
+    return Found(gold=len(gold), ranks=ranks, depth=len(named))
+
+
+class FactFinder:
+    """Finds facts in texts, both as `squeezed` leaves them; a text that comes again is squeezed once."""
+
+    def __init__(self, squeezed: Callable[[str], str]) -> None:
+        self._squeezed = functools.cache(squeezed)
+
+    def find(self, facts: Iterable[str], texts: Sequence[str]) -> Found:
+        """Each distinct fact in the first text that contains it."""
+        distinct = dict.fromkeys(map(self._squeezed, facts))
+        squeezed = [self._squeezed(text) for text in texts]
+        firsts = (next((n for n, text in enumerate(squeezed, start=1) if fact in text), None) for fact in distinct)
+        ranks = tuple(sorted(first for first in firsts if first is not None))
+        return Found(gold=len(distinct), ranks=ranks, depth=len(texts))
+
+
+def without_white_space(text: str) -> str:
+    """Chunking, headings and PDF extraction change white space, and nothing else."""
+    return "".join(text.split())
+
+
+def require_ir_measures() -> None:
+    """Raise `MissingDependency` where ir_measures is not installed."""
+    if find_spec("ir_measures") is None:
+        raise MissingDependency(
+            "the evaluator 'retrieval' needs ir_measures", "install it: pip install 'rag-harness[retrieval]'"
+        )
+
+
+def ir_values(rankings: Sequence[Found], cuts: Collection[Cut]) -> list[dict[Cut, float]]:
+    """Each ranking's value of each cut, by ir_measures, all queries at once; {} for one without gold.
+
+    Binary relevance. AP divides by all gold items, however small k is; nDCG has the gain 1, the discount
+    1/log2(rank + 1) and the best order of the first k as its ideal.
+    """
+    import ir_measures as ir
+
+    measures = {_ir_measure(cut): cut for cut in cuts}
+    # Documents go in as their ranks: no document id, whatever is in it, reaches the library, and scores that
+    # fall strictly leave no tie, which its parts would break in different ways.
+    relevant = {str(number): _relevant(found) for number, found in enumerate(rankings) if found.gold}
+    run = {number: _scores(rankings[int(number)]) for number in relevant}
+    values: list[dict[Cut, float]] = [{} for _ in rankings]
+    # By name, because ir_measures would take the first that happens to be installed. trec_eval has all but a
+    # reciprocal rank with a cutoff.
+    for provider in (ir.pytrec_eval, ir.msmarco):
+        supported = [measure for measure in measures if provider.supports(measure)]
+        for metric in provider.iter_calc(supported, relevant, run):
+            values[int(metric.query_id)][measures[metric.measure]] = float(metric.value)
+    return values
+
+
+def _relevant(found: Found) -> dict[str, int]:
+    missed = (f"missed {number}" for number in range(found.gold - len(found.ranks)))
+    return dict.fromkeys([*map(str, found.ranks), *missed], 1)
+
+
+def _scores(found: Found) -> dict[str, float]:
+    return {str(rank): -float(rank) for rank in range(1, found.depth + 1)}
+
+
+def _ir_measure(cut: Cut) -> IrMeasure:
+    import ir_measures as ir
+
+    if cut == Cut("Recall", None):
+        return ir.SetR
+    named = {"Hit": ir.Success, "Recall": ir.R, "MRR": ir.RR, "MAP": ir.AP, "nDCG": ir.nDCG}
+    return named[cut.statistic] @ cut.k

@@ -1,0 +1,183 @@
+"""Did the system retrieve the evidence? By document, by fact, and as MultiHop-RAG's script has it. No model call.
+
+*Document*: the ranking is the distinct documents that the contexts name (`doc_ids`), in rank order, so that
+triplets and summaries are scored through their provenance; gold is the distinct documents of the evidence. k
+counts documents. A summary names its documents in no order of relevance: read `Recall` and `AllHit`, which have
+no cutoff, where contexts name many.
+
+*Fact*: a gold fact is found in a context whose text contains it once white space is removed from both. k counts
+contexts. It asks for the words themselves: what rewords a fact (a summary, a triplet) does not contain it, and a
+fact that a chunk border cuts is not found.
+
+*compat*: see `harness.evaluators.compat`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from harness.evaluators import compat
+from harness.evaluators.base import NO_CONTEXTS
+from harness.evaluators.ranking import (
+    Cut,
+    FactFinder,
+    Found,
+    Statistic,
+    find_documents,
+    ir_values,
+    require_ir_measures,
+    without_white_space,
+)
+from harness.evaluators.scores import not_applicable, scored
+from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
+from harness.records import Reference, Score
+
+Level = Literal["document", "fact", "compat"]
+
+_EVERY_K: tuple[Statistic, ...] = ("Hit", "Recall", "AllHit")
+_LARGEST_K: dict[Level, tuple[Statistic, ...]] = {"document": ("MRR", "MAP", "nDCG"), "fact": ("MRR",)}
+_BINARY: tuple[Statistic, ...] = ("Hit", "AllHit")
+_NO_CUTOFF = (Cut("Recall", None), Cut("AllHit", None))
+_SUMMARIES: dict[Statistic, str] = {
+    "Hit": "share of queries with a gold {gold} in {ranks}",
+    "Recall": "share of the gold {gold}s in {ranks}",
+    "AllHit": "share of queries with every gold {gold} in {ranks}",
+    "MRR": "1/rank of the first gold {gold} in {ranks}",
+    "MAP": "average precision over the gold {gold}s in {ranks}",
+    "nDCG": "discounted gain of the gold {gold}s in {ranks}, by that of the best order",
+}
+
+
+class RetrievalParams(Params):
+    """Where rankings are cut, and what is no fact."""
+
+    ks: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field((1, 4, 10), min_length=1)
+    """Hit, Recall and AllHit are taken at each, MRR, MAP and nDCG at the largest."""
+    longest_fact: int = Field(1000, ge=1)
+    """Characters. A longer fact is a passage or a whole document (rag_12000, some of uda_qa): no chunk could
+    contain it, so that the fact level and compat do not apply to its query."""
+
+    @field_validator("ks")
+    @classmethod
+    def _distinct(cls, ks: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(ks)) != len(ks):
+            raise ValueError("a cutoff is named twice")
+        return tuple(sorted(ks))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a measure is computed."""
+
+    measure: Measure
+    level: Level
+    cut: Cut
+
+
+def rules(params: RetrievalParams) -> tuple[Rule, ...]:
+    """What is measured with these parameters, in the order of a table."""
+    return (
+        *(_rule("document", cut) for cut in (*_cuts("document", params.ks), *_NO_CUTOFF)),
+        *(_rule("fact", cut) for cut in _cuts("fact", params.ks)),
+        *(Rule(measure, "compat", cut) for measure, cut in compat.MEASURES.items()),
+    )
+
+
+def _cuts(level: Level, ks: Sequence[int]) -> list[Cut]:
+    every = [Cut(statistic, k) for statistic in _EVERY_K for k in ks]
+    return every + [Cut(statistic, max(ks)) for statistic in _LARGEST_K[level]]
+
+
+def _rule(level: Level, cut: Cut) -> Rule:
+    ranked = "documents" if level == "document" else "contexts"
+    ranks = f"all retrieved {ranked}" if cut.k is None else f"the first {cut.k} {ranked}"
+    binary = cut.statistic in _BINARY
+    measure = Measure(
+        name=cut.name if level == "document" else f"{level}_{cut.name}",
+        summary=_SUMMARIES[cut.statistic].format(gold=level, ranks=ranks),
+        failure_value=0.0,
+        binary=binary,
+        range=None if binary else (0.0, 1.0),
+    )
+    return Rule(measure, level, cut)
+
+
+class RetrievalEvaluator:
+    """Where the evidence stands in the contexts."""
+
+    def __init__(self, params: RetrievalParams, _runtime: EvaluationRuntime) -> None:
+        require_ir_measures()
+        self._longest_fact = params.longest_fact
+        self._rules = {rule.measure.name: rule for rule in rules(params)}
+        documents = (rule.cut for rule in self._rules.values() if rule.level == "document")
+        self._ir_cuts = [cut for cut in documents if cut.statistic != "AllHit"]
+
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        """No contexts in the whole run, or no gold of the measure's level: null queries have none."""
+        if not run.has_contexts:
+            return NO_CONTEXTS
+        if not reference.evidence:
+            return "the reference names no evidence"
+        if self._rules[measure.name].level == "document":
+            return "" if any(item.doc_id for item in reference.evidence) else "the evidence names no document"
+        longest = max(map(len, _facts(reference)), default=0)
+        if not longest:
+            return "the evidence states no fact"
+        if longest > self._longest_fact:
+            return f"a gold fact of {longest:,} characters: above {self._longest_fact:,} it is a passage"
+        return ""
+
+    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        """Every measure of every case."""
+        documents = [find_documents(case.prediction.contexts, case.reference.evidence) for case in cases]
+        by_ir = ir_values(documents, self._ir_cuts)
+        facts, as_script = FactFinder(without_white_space), compat.CompatFinder()
+        scores: list[Score] = []
+        for case, found, values in zip(cases, documents, by_ir, strict=True):
+            gold, texts = _facts(case.reference), [context.text for context in case.prediction.contexts]
+            levels: dict[Level, Found] = {
+                "document": found,
+                "fact": facts.find(gold, texts),
+                "compat": as_script.find(gold, texts),
+            }
+            scores += [self._score(case, measure, levels, values) for measure in case.measures]
+        return scores
+
+    def _score(
+        self, case: Case, measure: Measure, levels: Mapping[Level, Found], by_ir: Mapping[Cut, float]
+    ) -> Score:
+        rule = self._rules[measure.name]
+        found, cut = levels[rule.level], rule.cut
+        if rule.level != "document":
+            return scored(case, measure, found.value(cut), found.explain("fact", cut.k))
+        if case.prediction.contexts and not found.depth:
+            return not_applicable(case, measure, "no context names a document")
+        value = by_ir[cut] if cut in by_ir else found.value(cut)
+        return scored(case, measure, value, found.explain("document", cut.k))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _facts(reference: Reference) -> list[str]:
+    """The facts that say something, as often as they are stated."""
+    return [item.fact for item in reference.evidence if item.fact.strip()]
+
+
+def _measures(params: RetrievalParams) -> tuple[Measure, ...]:
+    return tuple(rule.measure for rule in rules(params))
+
+
+SPEC = EvaluatorSpec(
+    name="retrieval",
+    version="1",
+    summary="is the evidence in what was retrieved, by document and by fact (no model call)",
+    params=RetrievalParams,
+    measures=_measures,
+    build=RetrievalEvaluator,
+    preflight=lambda _params: require_ir_measures(),
+)

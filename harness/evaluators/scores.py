@@ -1,0 +1,46 @@
+"""Scores as evaluators write them: of a case, with a reason."""
+
+from harness.protocols import Case, Measure
+from harness.records import Score, ScoreStatus
+
+LONGEST_EXPLANATION = 240
+
+
+def scored(case: Case, measure: Measure, value: float, explanation: str = "") -> Score:
+    """A value; NaN and infinity raise ValueError."""
+    return make_score(_key(case, measure), "scored", explanation, float(value))
+
+
+def failed(case: Case, measure: Measure, reason: str) -> Score:
+    """The evaluator or its judge could not say: no value, and why."""
+    return make_score(_key(case, measure), "failed", reason)
+
+
+def not_applicable(case: Case, measure: Measure, reason: str) -> Score:
+    """The measure says nothing about this answer, and why."""
+    return make_score(_key(case, measure), "not_applicable", reason)
+
+
+def make_score(
+    key: tuple[str, int, str], status: ScoreStatus, explanation: str, value: float | None = None
+) -> Score:
+    """The score of (query_id, repeat, measure), its explanation in bounds."""
+    query_id, repeat, measure = key
+    return Score(
+        query_id=query_id,
+        repeat=repeat,
+        measure=measure,
+        status=status,
+        value=value,
+        explanation=bounded(explanation, LONGEST_EXPLANATION),
+    )
+
+
+def bounded(text: str, longest: int) -> str:
+    """`text` on one line, cut to `longest` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def _key(case: Case, measure: Measure) -> tuple[str, int, str]:
+    return case.record.query_id, case.record.repeat, measure.name

@@ -1,0 +1,77 @@
+"""Runs against each other, paired by query: what is more than chance, and what is a tie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.analysis import Prices, load_prices
+from harness.analysis.paired import MeasureComparison, Shared, compare_measure
+from harness.report.comparison.measures import known_measures, select_measures
+from harness.report.comparison.notes import comparison_notes
+from harness.report.comparison.runs import ComparedRun, dataset_title, load_compared, shared_queries
+from harness.report.text import printable
+from harness.store import RunDir
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to compare."""
+
+    measures: tuple[str, ...] = ()
+    """Empty: every measure that all runs have."""
+    query_type: str | None = None
+    """Only these queries; with or without the `_query` that types end in."""
+    baseline: RunDir | None = None
+    """Only pairs with this run."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came out."""
+
+    title: str
+    """Of the data set."""
+    query_type: str | None
+    baseline: int | None
+    """Its position among the runs."""
+    runs: tuple[ComparedRun, ...]
+    shared: Shared
+    measures: tuple[MeasureComparison, ...]
+    notes: tuple[str, ...]
+    """What to know before believing a number."""
+
+    def label(self, position: int) -> str:
+        """The name of a run."""
+        return self.runs[position].label
+
+
+def compare_runs(runs: Sequence[RunDir], choice: Choice | None = None, prices: Prices | None = None) -> Comparison:
+    """Compare all pairs of runs, or every run with the baseline, which need not be named among the runs.
+
+    `prices`: None is the table that ships. What cannot be compared is one ConfigError line: fewer than two runs,
+    other data sets, no query in common, a measure or query type that is not there.
+    """
+    choice, prices = choice or Choice(), prices or load_prices()
+    named = [*runs, choice.baseline] if choice.baseline else runs
+    compared = load_compared(named, choice.query_type, prices)
+    baseline = _position(compared, choice.baseline)
+    shared = shared_queries(compared, baseline)
+    known = known_measures(evaluation for run in compared for evaluation in run.evaluations)
+    chosen, repeated = select_measures([(run.label, run.values) for run in compared], choice.measures, known)
+    measures = tuple(compare_measure(measure, shared) for measure in chosen)
+    return Comparison(
+        title=dataset_title(compared[0].manifest),
+        query_type=printable(choice.query_type) if choice.query_type else None,
+        baseline=baseline,
+        runs=tuple(compared),
+        shared=shared,
+        measures=measures,
+        notes=(*comparison_notes(compared, shared, measures, prices), *repeated),
+    )
+
+
+def _position(runs: Sequence[ComparedRun], baseline: RunDir | None) -> int | None:
+    if baseline is None:
+        return None
+    return [one.run.path.resolve() for one in runs].index(baseline.path.resolve())

@@ -1,0 +1,127 @@
+"""comparison.md, and the folder in which it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.analysis.paired import MeasureComparison, Pair
+from harness.errors import explained_io
+from harness.report.comparison import text
+from harness.report.comparison.compare import Comparison
+from harness.report.comparison.tables import comparison_csv, differences_csv
+from harness.report.tables import table
+from harness.report.text import NOTHING, counted, markdown
+
+Lines = list[str]
+
+_HOW_TO_READ = """\
+## How to read this
+
+- Two runs are compared **query by query**: what is easy or hard for both cancels out. **n** is the number of
+  queries with a value in both. "41 of 50" says that 9 have none in one of the two (a score that could not be
+  computed, no answer yet, a latency that was not measured). A query that a system failed is in it, with the worst
+  value of the measure. With repeats, a query's value is their mean.
+- **A - B** is the difference of the means, **[low, high]** its 95 % bootstrap interval over queries (seeded). No
+  interval: all differences are equal, so nothing is known of their spread. **A / B** is the ratio of the means.
+- **better/equal/worse** counts queries from A's side. `differences.csv` names those that are not equal; look at
+  one with `rag-harness show RUN QUERY_ID`.
+- **p** is the chance of a difference as large if both were alike: McNemar's exact test where every value is 0 or
+  1, otherwise Wilcoxon's signed-rank test. **p (Holm)** is corrected for all pairs of the same measure and query
+  selection, no further: who looks at many measures will see a difference by chance in some.
+- **tie**: p (Holm) is above 0.05, or the mean and the ranks point different ways (a few slow queries can turn a
+  mean). A tie is no proof that two systems are alike: see the next line.
+- **detectable**: the true difference that a comparison over so many queries would find four times out of five
+  (paired t-test, 5 % two-sided, before Holm, spread as observed; McNemar's and Wilcoxon's tests find a little
+  less). A smaller one may well be there and be missed.
+- **rank**: from 1 + the runs significantly better to all runs less those significantly worse. Runs that tie share
+  ranks; A can tie with B and B with C though A is better than C: then they are 1-2, 1-3 and 2-3.
+- – means not known or not applicable; it is never zero.
+
+Every number stands in `comparison.csv`.
+"""  # noqa: RUF001 - the en dash is the sign for "not measured"
+
+
+def write_comparison(comparison: Comparison, out: Path) -> Path:
+    """Write comparison.csv, differences.csv and comparison.md into `out` and return the path of the last.
+
+    The same runs give the same bytes. Files of an earlier comparison in `out` are replaced.
+    """
+    written = out / "comparison.md"
+    with explained_io("write the comparison in", out):
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "comparison.csv").write_text(comparison_csv(comparison), encoding="utf-8")
+        (out / "differences.csv").write_text(differences_csv(comparison), encoding="utf-8")
+        written.write_text(comparison_markdown(comparison), encoding="utf-8")
+    return written
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    """The whole text. Names and messages in it are escaped."""
+    kind = f", queries of type {markdown(comparison.query_type)}" if comparison.query_type else ""
+    against = ""
+    if comparison.baseline is not None:
+        against = f", each against {markdown(comparison.label(comparison.baseline))}"
+    lines = [
+        f"# {counted(len(comparison.runs), 'run')} compared over {markdown(comparison.title)}",
+        "",
+        f"Paired by query{kind}{against}.",
+        "",
+        *table(
+            ["system", "run"],
+            [[markdown(one.label), markdown(one.run.run_id, 200)] for one in comparison.runs],
+            words=True,
+        ),
+        "",
+    ]
+    if comparison.notes:
+        lines += [
+            "## To know before comparing",
+            "",
+            *[f"- {markdown(note, 600)}" for note in comparison.notes],
+            "",
+        ]
+    for compared in comparison.measures:
+        lines += _section(comparison, compared)
+    return "\n".join([*lines, _HOW_TO_READ])
+
+
+def _section(comparison: Comparison, compared: MeasureComparison) -> Lines:
+    ranking = [
+        [
+            text.rank(compared, position),
+            markdown(comparison.label(position)),
+            text.value(compared, compared.means[position]),
+        ]
+        for position in text.ranking(compared)
+    ]
+    header = ["pair", "n", "A", "B", "A - B [95 % CI]", "A / B", "better/equal/worse", "p", "p (Holm)"]
+    header += ["detectable", "result"]
+    return [
+        f"## {markdown(compared.measure.name)}",
+        "",
+        f"{text.described(compared)}; {text.means_over(compared)}.",
+        "",
+        *table(["rank", "system", "mean"], ranking),
+        "",
+        *table(header, [_row(comparison, compared, pair) for pair in compared.pairs]),
+        "",
+    ]
+
+
+def _row(comparison: Comparison, compared: MeasureComparison, pair: Pair) -> Sequence[str]:
+    names = [markdown(comparison.label(position)) for position in (pair.a, pair.b)]
+    result = {"a": f"{names[0]} is better", "b": f"{names[1]} is better", "tie": "tie", "differ": "they differ"}
+    return [
+        f"A {names[0]}, B {names[1]}",
+        text.population(pair),
+        text.value(compared, pair.mean_a),
+        text.value(compared, pair.mean_b),
+        text.difference(compared, pair),
+        NOTHING if pair.ratio is None else f"{pair.ratio:.3g}",
+        text.outcomes(compared.outcomes(pair)),
+        text.chance(pair.p),
+        text.chance(pair.p_holm),
+        text.value(compared, pair.detectable),
+        result[compared.verdict(pair)],
+    ]

@@ -1,0 +1,58 @@
+"""What a reader must know before believing that two runs differ, or do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.analysis import Frame, Prices
+from harness.analysis.paired import MeasureComparison, Shared
+from harness.report.comparison.runs import ComparedRun
+from harness.report.notes import group_notes, judge_notes, run_notes
+from harness.report.text import counted, printable
+
+
+def comparison_notes(
+    runs: Sequence[ComparedRun], shared: Shared, measures: Sequence[MeasureComparison], prices: Prices
+) -> Iterator[str]:
+    """One sentence for each thing: first of all runs, then of pairs, then of single runs."""
+    yield from group_notes([run.manifest for run in runs])
+    names = {compared.measure.name for compared in measures}
+    yield from judge_notes([[made for made in one.evaluations if names & {*made.measures}] for one in runs])
+    yield from _sample_notes(runs, shared)
+    yield from _unpaired_notes(runs, shared, measures)
+    yield from _run_notes(runs, prices)
+
+
+def _sample_notes(runs: Sequence[ComparedRun], shared: Shared) -> Iterator[str]:
+    for (a, b), queries in shared.items():
+        one, other = runs[a], runs[b]
+        if _digest(one) == _digest(other):
+            continue
+        changed = len(one.rows.keys() & other.rows.keys()) - len(queries)
+        left = f" ({counted(changed, 'more has', 'more have')} another text or reference)" if changed else ""
+        yield (
+            f"{one.label} and {other.label} were made over other samples or documents: of {len(one.rows):,} and "
+            f"{len(other.rows):,} queries they are compared over the {len(queries):,} of both{left}."
+        )
+
+
+def _digest(run: ComparedRun) -> object:
+    return run.manifest.identity.get("dataset", {}).get("digest")
+
+
+def _unpaired_notes(
+    runs: Sequence[ComparedRun], shared: Shared, measures: Sequence[MeasureComparison]
+) -> Iterator[str]:
+    for compared in measures:
+        for a, b in sorted(shared.keys() - {(pair.a, pair.b) for pair in compared.pairs}):
+            name = printable(compared.measure.name)
+            yield f"{name}: {runs[a].label} and {runs[b].label} have no query with a value in both."
+
+
+def _run_notes(runs: Sequence[ComparedRun], prices: Prices) -> Iterator[str]:
+    """What every report says of these runs; once, where it is to be said of all."""
+    found = [run_notes(one.run, Frame.of(one.run), one.run.scores(), one.run.records(), prices) for one in runs]
+    shared = [note for note in found[0] if all(note in notes for notes in found)]
+    yield from shared
+    for one, notes in zip(runs, found, strict=True):
+        yield from (f"{one.label}: {note}" for note in notes if note not in shared)

@@ -1,0 +1,100 @@
+"""Which runs may be compared, and over which queries."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.analysis import Prices
+from harness.analysis.paired import Place, Shared
+from harness.analysis.paired_values import QueryValues, run_values
+from harness.errors import ConfigError, nearest
+from harness.records import EvaluationRecord
+from harness.report.labels import labels
+from harness.report.text import printable, type_name
+from harness.store import Manifest, RunDir, SampleRow
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """One run of a comparison."""
+
+    run: RunDir
+    label: str
+    manifest: Manifest
+    rows: Mapping[str, SampleRow] = field(repr=False)
+    """Query id -> query and reference, of the chosen type."""
+    values: Mapping[str, QueryValues] = field(repr=False)
+    """Measure -> its values, over `rows`."""
+    evaluations: tuple[EvaluationRecord, ...]
+
+
+def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices) -> list[ComparedRun]:
+    """The runs, a run named twice once.
+
+    ConfigError for fewer than two, for different data sets, and for a query type that no query has.
+    """
+    unique = list({run.path.resolve(): run for run in runs}.values())
+    if len(unique) < 2:
+        raise ConfigError("a comparison takes at least two different runs", "name another RUN")
+    manifests = [run.manifest() for run in unique]
+    _refuse_other_datasets(unique, manifests)
+    samples = [run.sample() for run in unique]
+    types = _matching_types(samples, query_type)
+    named = labels([manifest.identity for manifest in manifests])
+    compared = []
+    for run, label, manifest, sample in zip(unique, named, manifests, samples, strict=True):
+        rows = {row.query.query_id: row for row in sample if row.reference.query_type in types}
+        values = {name: own.only(rows) for name, own in run_values(run, prices).items()}
+        compared.append(ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations())))
+    return compared
+
+
+def dataset_title(manifest: Manifest) -> str:
+    """The data set's name and subset."""
+    dataset = manifest.identity.get("dataset", {})
+    name, subset = str(dataset.get("name", "")), dataset.get("subset")
+    return printable(f"{name} ({subset})" if subset and subset != "default" else name)
+
+
+def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> Shared:
+    """The pairs to compare (with a baseline: every other run against it) and of each the queries that both were
+    asked in the same words and with the same reference. ConfigError where there is none.
+    """
+    shared = {}
+    for a, b in _places(len(runs), baseline):
+        rows, others = runs[a].rows, runs[b].rows
+        same = frozenset(query_id for query_id, row in rows.items() if others.get(query_id) == row)
+        if not same:
+            what = f"{runs[a].label} and {runs[b].label} have no query in common"
+            raise ConfigError(what, "compare runs over the same sample")
+        shared[a, b] = same
+    return shared
+
+
+def _places(n: int, baseline: int | None) -> list[Place]:
+    if baseline is None:
+        return list(itertools.combinations(range(n), 2))
+    return [(other, baseline) for other in range(n) if other != baseline]
+
+
+def _refuse_other_datasets(runs: Sequence[RunDir], manifests: Sequence[Manifest]) -> None:
+    first = dataset_title(manifests[0])
+    for run, manifest in zip(runs, manifests, strict=True):
+        if dataset_title(manifest) != first:
+            names = [printable(one.run_id, 200) for one in (runs[0], run)]
+            raise ConfigError(
+                f"{names[0]} is over {first}, {names[1]} over {dataset_title(manifest)}: they cannot be compared",
+                "name runs over one data set",
+            )
+
+
+def _matching_types(samples: Iterable[Iterable[SampleRow]], wanted: str | None) -> set[str]:
+    types = {row.reference.query_type for sample in samples for row in sample}
+    if wanted is None:
+        return types
+    fitting = types & {wanted} or {name for name in types if type_name(name) == wanted}
+    if not fitting:
+        raise ConfigError(f"no query has the type '{printable(wanted)}'", nearest(wanted, map(printable, types)))
+    return fitting

@@ -1,0 +1,105 @@
+"""Evaluators over runs: each run's scores are written whole, with what made them beside them."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import HarnessError
+from harness.evaluators.base import NO_RECORD, Scorer, score_run_dir
+from harness.records import EvaluationRecord, Score
+from harness.runner.costs import cost_of
+from harness.runner.evaluation_models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.progress import Priced, Reporter
+from harness.store import RunDir
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What became of one evaluator on one run."""
+
+    run: RunDir
+    evaluator: str
+    n_counted: int
+    """Scores with a value."""
+    n_failed: int
+    """Scores without one although there is an answer."""
+    reason: str
+    """Why the first of them has none."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an evaluation."""
+
+    evaluated: tuple[Evaluated, ...]
+    refusals: tuple[tuple[str, HarnessError], ...]
+    """Evaluators that could not work at all, with the reason; the others went on."""
+
+
+def evaluate_runs(
+    runs: Sequence[RunDir], plan: EvaluationPlan, results: Path, reporter: Reporter, priced: Priced
+) -> Outcome:
+    """Score every run with every evaluator and write the scores; the outcome says what could not be scored."""
+    return asyncio.run(_Evaluation(runs, plan, reporter, priced).run(results / "judge"))
+
+
+class _Evaluation:
+    """The evaluators of one command, one after another, each over all of its runs."""
+
+    def __init__(self, runs: Sequence[RunDir], plan: EvaluationPlan, reporter: Reporter, priced: Priced) -> None:
+        self._runs, self._plan = runs, plan
+        self._reporter, self._priced = reporter, priced
+
+    async def run(self, folder: Path) -> Outcome:
+        evaluated: list[Evaluated] = []
+        refusals: list[tuple[str, HarnessError]] = []
+        with ExitStack() as stack:
+            models = EvaluationModels(self._plan, folder, self._reporter, stack)
+            for planned in self._plan.evaluators:
+                try:
+                    evaluated += await self._score_all(planned, models)
+                except HarnessError as error:
+                    refusals.append((planned.spec.name, error))
+        return Outcome(tuple(evaluated), tuple(refusals))
+
+    async def _score_all(self, planned: PlannedEvaluator, models: EvaluationModels) -> list[Evaluated]:
+        name = planned.spec.name
+        with self._reporter.bar(f"evaluate: {name}") as bar:
+
+            def tell(done: int, total: int, doing: str) -> None:
+                usd = self._priced(runtime.meter.paid)
+                bar.update(done, total, f"{doing}, ${usd:.4f}" if usd else doing)
+
+            runtime = MeteredEvaluation(models, tell)
+            with closing(planned.spec.build(planned.params, runtime)) as evaluator:
+                scorer = Scorer(name, planned.measures, evaluator)
+                return [await self._score(run, planned, scorer, runtime) for run in self._runs]
+
+    async def _score(
+        self, run: RunDir, planned: PlannedEvaluator, scorer: Scorer, runtime: MeteredEvaluation
+    ) -> Evaluated:
+        with run.exclusive():
+            runtime.begin(run.run_id)
+            start, cpu = time.monotonic(), time.process_time()
+            scores = await score_run_dir(run, scorer)
+            cost = cost_of(runtime.meter, time.monotonic() - start, time.process_time() - cpu)
+            record = EvaluationRecord(
+                evaluator=scorer.name,
+                version=planned.spec.version,
+                params=planned.params.model_dump(mode="json"),
+                models={role: model for role, model in self._plan.models.items() if role in planned.spec.roles},
+                measures=tuple(measure.name for measure in scorer.measures),
+                cost=cost,
+            )
+            run.write_scores(record, scores)
+        return _evaluated(run, scorer.name, scores)
+
+
+def _evaluated(run: RunDir, evaluator: str, scores: Sequence[Score]) -> Evaluated:
+    failed = [score for score in scores if score.status == "failed" and score.explanation != NO_RECORD]
+    counted = sum(score.value is not None for score in scores)
+    return Evaluated(run, evaluator, counted, len(failed), failed[0].explanation if failed else "")

@@ -1,0 +1,125 @@
+"""The models of an evaluation: opened when an evaluator first asks for them, closed with the evaluation.
+
+One journal (`results/judge/calls.sqlite`) holds every call of every evaluation: a judgement of the same text by
+the same model is paid once, whichever run it belongs to, and a killed evaluation goes on where it was.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from harness.models.clients import build_chat
+from harness.models.embedders import build_embedder, embedder_cache_key
+from harness.models.embedding_cache import EmbeddingCache
+from harness.models.identity import server_digests
+from harness.models.local_server import local_options, serve_local
+from harness.models.metering import Meter, metered
+from harness.models.transport import Seam
+from harness.models.weights import cache_dir
+from harness.protocols import ChatModel, Embedder
+from harness.runner.evaluation_plan import EvaluationPlan
+from harness.runner.fetching import fetch_weights
+from harness.runner.progress import Reporter
+from harness.store import Journal
+
+_SCOPE = "judge"
+
+
+class EvaluationModels:
+    """The judge and the embedder of a plan, over one shared journal under `folder`."""
+
+    def __init__(self, plan: EvaluationPlan, folder: Path, reporter: Reporter, stack: ExitStack) -> None:
+        """What is opened is closed by `stack`."""
+        self._plan, self._folder, self._reporter, self._stack = plan, folder, reporter, stack
+        self._payer = ""
+
+    @property
+    def concurrency(self) -> int:
+        """Judgements worth having under way at once: a local server has a few slots."""
+        judge = self._plan.judge
+        return local_options(judge).parallel if judge.provider == "local" else judge.max_concurrency
+
+    @cached_property
+    def judge(self) -> ChatModel:
+        """The model that judges; its server is started if it is one of this machine."""
+        config, base_url = self._plan.judge, None
+        fetch_weights(self._reporter, config)
+        if config.provider == "local":
+            self._folder.mkdir(parents=True, exist_ok=True)
+            server = self._stack.enter_context(serve_local(config, self._folder / "server.log"))
+            base_url = server.base_url
+        chat = build_chat(config, self._seam(), base_url)
+        assert chat is not None  # noqa: S101 - the plan refuses evaluators that would ask nobody
+        return chat
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder; its vectors come from the content cache where they can."""
+        config = self._plan.embedder
+        fetch_weights(self._reporter, config)
+        return build_embedder(config, self._seam(), self._cache)
+
+    def begin(self, run_id: str) -> None:
+        """What is asked from now on is paid by this run."""
+        self._payer = run_id
+        for name in ("_journal", "_cache"):
+            if opened := self.__dict__.get(name):
+                opened.payer = run_id
+
+    @cached_property
+    def _journal(self) -> Journal:
+        journal = Journal(self._folder / "calls.sqlite", payer=self._payer, shared=True)
+        return self._stack.enter_context(closing(journal))
+
+    @cached_property
+    def _cache(self) -> EmbeddingCache:
+        key = embedder_cache_key(self._plan.embedder)
+        cache = EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=self._payer)
+        return self._stack.enter_context(closing(cache))
+
+    def _seam(self) -> Seam:
+        # A seam for each model: where one server is down, the other's calls go on.
+        return Seam(self._journal, server_digests(self._plan.models))
+
+
+class MeteredEvaluation:
+    """See `harness.protocols.EvaluationRuntime`."""
+
+    seed = 0
+
+    def __init__(self, models: EvaluationModels, tell: Callable[[int, int, str], None]) -> None:
+        self._models = models
+        self._tell = tell
+        self.concurrency = models.concurrency
+        self.meter = Meter(_SCOPE)
+        """All that was charged since the current run began."""
+
+    @property
+    def judge(self) -> ChatModel:
+        """The model that judges."""
+        return self._models.judge
+
+    @property
+    def embedder(self) -> Embedder:
+        """The evaluators' embedder."""
+        return self._models.embedder
+
+    @contextmanager
+    def charge(self) -> Iterator[None]:
+        """Charge what is called inside as one judgement."""
+        meter = Meter(_SCOPE)
+        try:
+            with metered(meter):
+                yield
+        finally:
+            self.meter.absorb(meter)
+
+    def progress(self, done: int, total: int, doing: str) -> None:
+        """Say how far the evaluation is."""
+        self._tell(done, total, doing)
+
+    def begin(self, run_id: str) -> None:
+        """A run begins: it pays for what is asked from now on."""
+        self._models.begin(run_id)
+        self.meter = Meter(_SCOPE)

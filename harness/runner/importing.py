@@ -1,0 +1,137 @@
+"""A run from answers that were produced elsewhere: checked whole, then written as any other run.
+
+Nothing is written before every row is known to be good. Stopped while it writes, the run has no done.json, and the
+same import goes on where it stopped.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.config import BenchConfig
+from harness.datasets import Dataset, load_dataset, select_queries
+from harness.errors import ConfigError
+from harness.records import RunRecord
+from harness.registry import load_dataset_spec, load_evaluator
+from harness.runner.imported_file import quoted, read_file
+from harness.runner.imported_queries import match_rows
+from harness.runner.imported_run import ImportedRun, ImportRequest
+from harness.store import Done, RunDir
+from harness.store.index_dir import Corpora
+
+_LABEL = r"[a-z0-9][a-z0-9._-]{0,63}"
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """What became of an import."""
+
+    run: RunDir
+    was_there: bool
+    """The run was finished before: nothing was written."""
+    n_answers: int
+    n_failed: int
+    """Queries that count as failed: without an answer, or with an error."""
+    notes: tuple[str, ...]
+
+
+def import_run(request: ImportRequest, results: Path) -> ImportResult:
+    """Write the run that these answers make under `results`; a finished one is left as it is.
+
+    Raises `ConfigError` or `DataError`, one line, for whatever cannot be imported.
+    """
+    model, evaluators = _check_words(request)
+    if request.like:
+        _check_shared(request, request.like)
+    file = read_file(request.file, fields=request.fields, where=request.where)
+    whole = _dataset_of(request.like) if request.like else _load(request)
+    matched = match_rows(
+        file.rows,
+        whole.queries,
+        holder=request.like.run_id if request.like else whole.name,
+        leave_out_unknown=request.skip_unknown or request.like is not None,
+    )
+    dataset = whole if request.like else select_queries(whole, matched.query_ids)
+    imported = ImportedRun(request, file, matched, whole, dataset)
+    manifest = imported.manifest(model, evaluators)
+    run = RunDir.create(results, manifest, imported.sample())
+    records = list(imported.records(manifest.created_at))
+    was_there = _write(run, records)
+    n_failed = sum(record.status != "ok" for record in records)
+    return ImportResult(run, was_there, len(matched.rows), n_failed, manifest.notes)
+
+
+def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The generator's part of the identity, and the evaluators: checked before any file is read."""
+    if not re.fullmatch(_LABEL, request.label):
+        wanted = "letters a-z, digits, '.', '_' and '-', at most 64, a letter or digit first"
+        raise ConfigError(f"--name {quoted(request.label)} cannot be a part of a run's id", f"use {wanted}")
+    for name in request.evaluators:
+        load_evaluator(name)
+    if request.model is None:
+        model = {"provider": "imported", "model": request.label}
+    else:
+        provider, _, name = request.model.partition("/")
+        if not provider or not name or provider == "none":
+            raise ConfigError(
+                f"--model {quoted(request.model)} is no model", "write PROVIDER/NAME: openai/gpt-4o-mini"
+            )
+        model = {"provider": provider, "model": name}
+    return model, request.evaluators or BenchConfig().evaluators
+
+
+def _check_shared(request: ImportRequest, like: RunDir) -> None:
+    """Refuse a data set or subset that is not the one of the run whose sample is to be shared."""
+    shared = like.manifest().identity["dataset"]
+    for option, wanted in (("dataset", request.dataset), ("subset", request.subset)):
+        own = shared["name" if option == "dataset" else option]
+        if wanted not in (None, own):
+            raise ConfigError(
+                f"--like {like.run_id} is over the {option} '{own}', not {quoted(str(wanted))}", f"drop --{option}"
+            )
+
+
+def _load(request: ImportRequest) -> Dataset:
+    if request.dataset is None:
+        raise ConfigError("no data set is named", "add --dataset NAME, or --like RUN to share a run's")
+    return load_dataset(load_dataset_spec(request.dataset), subset=request.subset)
+
+
+def _dataset_of(run: RunDir) -> Dataset:
+    """What the run worked on; without documents where its corpus was not kept."""
+    manifest, sample = run.manifest(), run.sample()
+    identity, described = manifest.identity["dataset"], manifest.dataset
+    corpus = Corpora(run.path.parent).iter_documents(str(described.get("corpus_digest")))
+    return Dataset(
+        name=identity["name"],
+        subset=identity["subset"],
+        documents=tuple(corpus),
+        queries=tuple(row.query for row in sample),
+        references=tuple(row.reference for row in sample),
+        type_mix=dict(described.get("type_mix") or {}),
+        notes=tuple(described.get("notes") or ()),
+        digest=identity["digest"],
+    )
+
+
+def _write(run: RunDir, records: Sequence[RunRecord]) -> bool:
+    """Write the records that are not there yet, and done.json; True if it was there before."""
+    with run.exclusive():
+        if run.done():
+            return True
+        run.repair()
+        there = run.records()
+        for record in records:
+            if (record.query_id, record.repeat) not in there:
+                run.append_record(record)
+        run.mark_done(
+            Done(
+                n_expected=len(records),
+                n_ok=sum(record.status == "ok" for record in records),
+                n_error=sum(record.status != "ok" for record in records),
+                finished_at=datetime.now(UTC).isoformat(),
+            )
+        )
+        return False

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""How much faster is the bertscore evaluator than the bert-score package called for each system?
+
+The contexts of four systems for the same queries, held against the gold evidence in three ways, in one process and
+by the same model (MiniLM), loaded before the clocks start:
+
+  package     BERTScorer.score once for each system, with every (context, facts of the query) as a pair and long
+              contexts cut so that nothing is truncated; the package embeds a text once within a call
+  truncating  the same, but all contexts of a query as one text, which the package cuts off at 512 tokens
+  evaluator   every distinct text embedded once over all systems
+
+The package runs as it comes: 64 texts a batch, torch's own number of threads.
+
+Without --runs the contexts are retrieved here, by MiniLM over the MultiHop-RAG articles that the queries cite
+(RAG_HARNESS_DATA names the data directory): 4 passages; 10 passages; the union of three searches; 4 passages and
+12 triplets.
+
+Example:
+  RAG_HARNESS_DATA=../shared/data .venv/bin/python scripts/bench_bertscore.py --queries 100
+  .venv/bin/python scripts/bench_bertscore.py --runs results/A results/B results/C results/D
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from harness.evaluators.answer import is_null
+from harness.evaluators.bertscore.encoder import TokenEncoder
+from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
+from harness.evaluators.bertscore.loading import load, minilm_folder
+from harness.evaluators.bertscore.table import TokenTable
+from harness.models.weights import cache_dir
+from harness.protocols import Case, EvaluationRuntime, Row
+from harness.records import Context, Cost, Prediction, RunRecord
+from harness.store import RunDir, SampleRow
+from systems.parts.chunking import ChunkParams, iter_chunks
+
+SYSTEMS = ("4 passages", "10 passages", "three searches", "4 passages and triplets")
+CONTEXT_MEASURES = tuple(measure for measure in MEASURES if "_answer_" not in measure.name)
+
+
+@dataclass(frozen=True)
+class System:
+    """A system's contexts for every query."""
+
+    name: str
+    cases: list[Case]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--queries", type=int, default=100, help="how many (default 100)")
+    parser.add_argument("--runs", type=Path, nargs="+", default=[], help="finished run directories of one sample")
+    chosen = parser.parse_args()
+    systems = from_runs(chosen.runs, chosen.queries) if chosen.runs else retrieved(chosen.queries)
+    report(systems)
+
+
+# The contexts
+
+
+def from_runs(paths: Sequence[Path], queries: int) -> list[System]:
+    """The runs' own contexts, for the first queries that all of them answered."""
+    runs = [RunDir(path) for path in paths]
+    rows = [row for row in runs[0].sample() if row.reference.evidence and not is_null(row.reference)]
+    contexts = [
+        {
+            query_id: record.prediction.contexts
+            for (query_id, repeat), record in run.records().items()
+            if record.prediction and not repeat
+        }
+        for run in runs
+    ]
+    shared = [row for row in rows if all(row.query.query_id in one for one in contexts)][:queries]
+    if not shared:
+        raise SystemExit("error: no query with evidence was answered in every run")
+    return [
+        System(path.name, [case(row, one[row.query.query_id]) for row in shared])
+        for path, one in zip(paths, contexts, strict=True)
+    ]
+
+
+def retrieved(queries: int) -> list[System]:
+    """Four ways to retrieve over the articles that the queries cite; nothing here is random."""
+    from harness.datasets import multihop_rag
+
+    data = multihop_rag.load("default")
+    rows = [row for row in data.rows if row.reference.evidence]
+    rows = [rows[number * len(rows) // queries] for number in range(queries)]
+    cited = {doc_id for row in rows for doc_id in row.doc_ids}
+    chunks = [chunk.text for chunk in iter_chunks([d for d in data.documents if d.doc_id in cited], ChunkParams())]
+    search = searcher(chunks)
+    found = [ways_to_retrieve(row, search) for row in rows]
+    return [
+        System(name, [case(row, ways[name]) for row, ways in zip(rows, found, strict=True)]) for name in SYSTEMS
+    ]
+
+
+def searcher(chunks: Sequence[str]) -> Callable[[str, int], list[str]]:
+    """search(text, k) -> the k chunks nearest to it."""
+    from harness.models.embedders import MiniLM
+
+    model = MiniLM()
+    print(f"retrieving among {len(chunks):,} passages", flush=True)
+    vectors = asyncio.run(model.embed(chunks))
+
+    def search(text: str, k: int) -> list[str]:
+        (query,) = asyncio.run(model.embed([text]))
+        return [chunks[place] for place in np.argsort(-(vectors @ query), kind="stable")[:k]]
+
+    return search
+
+
+def ways_to_retrieve(row: Row, search: Callable[[str, int], list[str]]) -> dict[str, list[Context]]:
+    """The contexts of one query by system."""
+    question = row.query.text
+    ten, half = search(question, 10), len(question) // 2
+    union = dict.fromkeys([*ten[:4], *search(question[:half], 4), *search(question[half:], 4)])
+    names = dict.fromkeys(name for text in ten for name in re.findall(r"[A-Z][a-z]+(?: [A-Z][a-z]+)+", text))
+    triplets = [f"{first} - mentioned with - {second}" for first, second in pairwise(list(names)[:13])]
+    four = passages(ten[:4])
+    kg = [*four, *(Context(text=text, doc_ids=(), kind="triplet") for text in triplets)]
+    return dict(zip(SYSTEMS, (four, passages(ten), passages(list(union)), kg), strict=True))
+
+
+def passages(texts: Sequence[str]) -> list[Context]:
+    return [Context(text=text, doc_ids=()) for text in texts]
+
+
+def case(row: Row | SampleRow, contexts: Sequence[Context]) -> Case:
+    prediction = Prediction(answer=None, contexts=tuple(contexts))
+    started = "2026-01-01T00:00:00+00:00"
+    record = RunRecord(
+        query_id=row.query.query_id,
+        repeat=0,
+        status="ok",
+        prediction=prediction,
+        cost=Cost(wall_s=0.0),
+        attempt=1,
+        started_at=started,
+    )
+    return Case(row.query, row.reference, record, CONTEXT_MEASURES)
+
+
+# The three ways
+
+
+class Silent:
+    """The part of an `EvaluationRuntime` that the evaluator uses."""
+
+    def progress(self, done: int, total: int, doing: str) -> None:
+        """Nobody looks."""
+
+
+def report(systems: Sequence[System]) -> None:
+    encoder, scorer = TokenEncoder(load("minilm", None)), package_scorer()
+    pairs = [as_pairs(system, encoder) for system in systems]
+    whole = [as_whole_texts(system) for system in systems]
+    distinct = {context.text for system in systems for one in system.cases for context in one.prediction.contexts}
+    print(f"{len(systems[0].cases)} queries, {len(systems)} systems, {len(distinct):,} distinct contexts")
+    # What is computed for the first time is slower.
+    scorer.score(["warm"], ["up"])
+    package = [timed("package", system, scorer, one) for system, one in zip(systems, pairs, strict=True)]
+    truncating = [timed("truncating", system, scorer, one) for system, one in zip(systems, whole, strict=True)]
+    table = TokenTable(encoder, cache_dir())
+    evaluator = BertScoreEvaluator(table, cast(EvaluationRuntime, Silent()))
+    ours = [timed_evaluator(system, evaluator, table) for system in systems]
+    evaluator.close()
+    cores, load_now = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    totals = f"package {sum(package):.1f} s, truncating {sum(truncating):.1f} s, evaluator {sum(ours):.1f} s"
+    print(f"\n{totals} ({cores} cores, load {load_now:.1f})")
+    print(f"package / evaluator     {sum(package) / sum(ours):.2f}")
+    print(f"truncating / evaluator  {sum(truncating) / sum(ours):.2f}")
+
+
+def package_scorer() -> Any:
+    with warnings.catch_warnings(action="ignore"):
+        from bert_score import BERTScorer
+    return BERTScorer(model_type=str(minilm_folder()), num_layers=6, device="cpu")
+
+
+def as_pairs(system: System, encoder: TokenEncoder) -> list[tuple[str, str]]:
+    """(a context or a part of it that fits the window, the facts), for each context of each query."""
+    return [
+        (piece, facts(one))
+        for one in system.cases
+        for context in one.prediction.contexts
+        for piece in fitting(context.text, encoder)
+    ]
+
+
+def facts(case: Case) -> str:
+    return "\n".join(dict.fromkeys(one.fact for one in case.reference.evidence))
+
+
+def fitting(text: str, encoder: TokenEncoder) -> list[str]:
+    """The text in parts of one window each, cut between words; none of a text without a token."""
+    windows, words = encoder.split(text) if text.strip() else [], text.split(" ")
+    if len(windows) < 2 or len(words) < 2:
+        return [text] if windows else []
+    half = len(words) // 2
+    return [part for side in (words[:half], words[half:]) for part in fitting(" ".join(side), encoder)]
+
+
+def as_whole_texts(system: System) -> list[tuple[str, str]]:
+    joined = [("\n".join(context.text for context in one.prediction.contexts), one) for one in system.cases]
+    return [(text, facts(one)) for text, one in joined if text.strip()]
+
+
+def timed(who: str, system: System, scorer: Any, pairs: Sequence[tuple[str, str]]) -> float:
+    candidates, references = map(list, zip(*pairs, strict=True))
+    started = time.perf_counter()
+    scorer.score(candidates, references)
+    return told(who, system, len(set(candidates + references)), time.perf_counter() - started)
+
+
+def timed_evaluator(system: System, evaluator: BertScoreEvaluator, table: TokenTable) -> float:
+    contexts = [context.text for one in system.cases for context in one.prediction.contexts]
+    facts = [item.fact for one in system.cases for item in one.reference.evidence]
+    missing = len(table.missing([*contexts, *facts]))
+    started = time.perf_counter()
+    asyncio.run(evaluator.evaluate(system.cases))
+    return told("evaluator", system, missing, time.perf_counter() - started)
+
+
+def told(who: str, system: System, texts: int, seconds: float) -> float:
+    print(f"{who:10} {system.name:24} {texts:6,} texts embedded {seconds:8.1f} s", flush=True)
+    return seconds
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Evaluating saved runs by the command line: judges over HTTP, kill -9, judges that are down, mistakes."""
+
+import json
+import random
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import SMOKE, CommandLine, over_http
+
+from harness.models.fake import FakeScript
+from harness.store import RunDir
+from harness.store.journal import usage_by_role
+
+pytestmark = pytest.mark.slow
+
+SAMPLE = ("--set", "dataset.sample.per_type=3")
+EMBEDDER = ("--set", "models.judge_embedder.provider=fake")
+METRICS = ("--set", "per_evaluator.ragas.metrics=[context_recall,faithfulness,response_relevancy]")
+
+
+def a_run(cli: CommandLine, *words: str) -> RunDir:
+    return RunDir(Path(cli.run(*SAMPLE, *words)["path"]))
+
+
+def judged_by(server: Any, *words: str) -> list[str]:
+    """The words that score with ragas, asking `server`."""
+    judge = over_http("judge", server, max_concurrency=2, max_retries=0)
+    return ["--evaluators", "answer,retrieval,ragas", "--quiet", *judge, *EMBEDDER, *METRICS, *words]
+
+
+def scores_of(run: RunDir) -> Mapping[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((run.path / "scores").glob("*.jsonl"))}
+
+
+def test_kills_at_random_moments_change_no_byte_of_the_scores(cli: CommandLine, serve: Any) -> None:
+    run = a_run(cli)
+    server = serve(FakeScript(latency_s=0.05))
+    words = ["evaluate", run.run_id, *judged_by(server)]
+    draw, killed = random.Random(7), 0
+    for _ in range(6):
+        process = subprocess.Popen(
+            cli.command(*words),
+            cwd=cli.folder,
+            env=cli.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 60
+        # The import of ragas takes seconds: the clock starts with the first judgement of this attempt.
+        before = server.model.served["calls"]
+        while server.model.served["calls"] == before and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(draw.uniform(0.0, 0.6))
+        killed += process.poll() is None
+        process.kill()
+        process.wait()
+    assert killed, "every attempt ended before it was killed: slow the judge down"
+    done = cli.call(*words)
+    assert done.returncode in {0, 3}, done.stderr
+    after_kills, journal = scores_of(run), cli.results / "judge" / "calls.sqlite"
+    calls = usage_by_role(journal)["judge"].calls
+    # Two calls at once, at most, were under way when it was killed, and are paid again.
+    assert calls <= server.model.served["calls"] <= calls + 2 * killed
+
+    again = cli.call(*words)
+    assert again.returncode == done.returncode
+    assert scores_of(run) == after_kills
+    assert usage_by_role(journal)["judge"].calls == calls
+    journal.unlink()
+    for path in (run.path / "scores").iterdir():
+        path.unlink()
+    cli.call(*words)
+    assert scores_of(run) == after_kills
+
+
+def test_a_judge_that_is_down_is_exit_3_and_everything_else_is_scored(cli: CommandLine, serve: Any) -> None:
+    run = a_run(cli)
+    server = serve()
+    server.shutdown()
+    server.server_close()
+    done = cli.call("evaluate", run.run_id, *judged_by(server))
+    assert done.returncode == 3, done.stderr
+    assert "ragas has no value for" in done.stderr
+    assert "cannot reach the judge at" in done.stderr
+    assert "rag-harness evaluate" in done.stderr
+    assert {score.status for score in run.scores() if score.measure == "accuracy"} == {"scored"}
+
+
+def test_a_judge_without_a_key_is_one_line_and_exit_2_and_the_others_have_scored(cli: CommandLine) -> None:
+    run = a_run(cli)
+    done = cli.call("evaluate", run.run_id, "-e", "answer,ragas", "--set", "models.judge.provider=openai")
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines()[-1].startswith("error: provider 'openai' needs a key")
+    assert (run.path / "scores" / "answer.jsonl").exists()
+    assert not (run.path / "scores" / "ragas.jsonl").exists()
+
+
+def test_a_run_refuses_a_judge_that_is_down_before_it_answers_anything(cli: CommandLine, serve: Any) -> None:
+    server = serve()
+    server.shutdown()
+    server.server_close()
+    judge = over_http("judge", server)
+    line = cli.refused("run", "-c", str(SMOKE), "--set", "evaluators=[ragas]", *judge, *EMBEDDER)
+    assert "cannot reach the judge at" in line
+    assert not list(cli.results.glob("*/records.jsonl"))
+
+
+def test_evaluate_takes_the_runs_own_evaluators_and_says_what_it_did_as_json(cli: CommandLine) -> None:
+    run = a_run(cli)
+    done = cli.call("evaluate", run.run_id, "--json")
+    assert done.returncode == 0, done.stderr
+    evaluations = json.loads(done.stdout)["evaluations"]
+    assert [one["evaluator"] for one in evaluations] == ["answer", "retrieval"]
+    assert all(one["n_failed"] == 0 for one in evaluations)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("-e", "anwser"), "unknown evaluator 'anwser': did you mean 'answer'?"),
+        (("--set", "per_evaluator.retrieval.ks=[0]"), "per_evaluator.retrieval.ks"),
+        (("--set", "models.judge.provider=openia"), "unknown judge provider 'openia'"),
+        (("-c", "nowhere.yaml"), "no config file nowhere.yaml"),
+    ],
+)
+def test_a_mistake_in_what_to_evaluate_is_one_line(
+    cli: CommandLine, words: tuple[str, ...], complaint: str
+) -> None:
+    run = a_run(cli, "--set", "models.generator.provider=none")
+    assert complaint in cli.refused("evaluate", run.run_id, *words)

@@ -1,0 +1,51 @@
+"""`rag-harness compare` as a user calls it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from paired_runs import ScoredRun, write_run
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "100"})
+
+
+def names(cli: CommandLine, *counts: int) -> list[str]:
+    """Runs with so many right answers of 40, by the names under which they are found."""
+    runs = []
+    for number, count in enumerate(counts):
+        answers = [1.0] * count + [0.0] * (40 - count)
+        runs.append(write_run(cli.results, ScoredRun(system=f"s{number}", scores={"accuracy": answers})).run_id)
+    return runs
+
+
+def test_runs_are_compared_printed_and_written(cli: CommandLine) -> None:
+    done = cli.call("compare", *names(cli, 35, 34, 10), "--measures", "accuracy", "--out", "found")
+    assert done.returncode == 0, done.stderr
+    assert "s0 ~ s1" in done.stdout
+    assert "s0 > s2" in done.stdout
+    assert done.stdout.splitlines()[-1] == "comparison: found/comparison.md"
+    assert {path.name for path in (cli.folder / "found").iterdir()} == {
+        "comparison.csv",
+        "comparison.md",
+        "differences.csv",
+    }
+
+
+def test_json_is_one_value_and_a_baseline_makes_a_family_of_its_own(cli: CommandLine) -> None:
+    first, *others = names(cli, 35, 34, 10)
+    done = cli.call("compare", *others, "--baseline", first, "--measures", "accuracy, latency_s", "--json")
+    value = json.loads(done.stdout)
+    assert value["baseline"] == "s0"
+    assert [one["measure"] for one in value["measures"]] == ["accuracy", "latency_s"]
+    assert [pair["family"] for pair in value["measures"][0]["pairs"]] == [2, 2]
+
+
+def test_what_cannot_be_compared_is_one_line(cli: CommandLine) -> None:
+    first, second = names(cli, 35, 10)
+    assert "at least two different runs" in cli.refused("compare", first, first)
+    assert "no run ''" in cli.refused("compare", first, second, "--baseline", "")
+    assert "'acc' has no value in s0" in cli.refused("compare", first, second, "--measures", "acc")

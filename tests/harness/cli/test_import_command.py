@@ -1,0 +1,71 @@
+"""`rag-harness import`: what a user types, what is said, and that the run it makes is scored as any other."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+
+from harness.cli.importing import parse_pairs
+from harness.datasets import demo, load_dataset
+from harness.errors import ConfigError
+from harness.store import find_runs
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    """Every query of the demo, answered rightly, under names of another program."""
+    whole = load_dataset(demo.SPEC)
+    pairs = zip(whole.queries, whole.references, strict=True)
+    rows = [{"question": query.text, "reply": gold.answers[0], "run": "r1"} for query, gold in pairs]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def words(path: Path, *more: str) -> tuple[str, ...]:
+    return ("import", str(path), "--dataset", "demo", "--name", "theirs", *more)
+
+
+@pytest.mark.slow
+def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, answers: Path) -> None:
+    mapped = words(answers, "--field", "query=question", "--field", "answer=reply", "--where", "run=r1")
+    done = cli.call(*mapped)
+    assert done.returncode == 0, done.stderr
+    (run,) = find_runs(cli.results, [])
+    assert done.stdout.splitlines()[0] == f"imported 40 answers of theirs: {run.run_id}"
+    assert done.stdout.splitlines()[-1] == f"next: rag-harness evaluate {run.run_id}"
+    again = cli.call(*mapped)
+    assert again.stdout.splitlines()[0] == f"{run.run_id} holds these answers already: left as it is"
+    scored = cli.call("evaluate", run.run_id, "--evaluators", "answer")
+    assert scored.returncode == 0, scored.stderr
+    assert {score.value for score in run.scores() if score.measure == "accuracy"} == {1.0}
+    assert "latency ? s" in cli.call("show", run.run_id, "demo-0001").stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "hint"),
+    [
+        ((), "did you mean --field query=question?"),
+        (("--field", "query=question"), "map one with --field answer=NAME"),
+        (("--field", "query"), "write --field KEY=VALUE"),
+        (("--name", "../x"), "cannot be a part of a run's id"),
+    ],
+)
+def test_a_mistake_is_one_line_with_the_way_out(
+    cli: CommandLine, answers: Path, more: tuple[str, ...], hint: str
+) -> None:
+    assert hint in cli.refused(*words(answers, *more))
+    assert not cli.results.exists()
+
+
+def test_pairs_are_split_at_the_first_equals_sign() -> None:
+    assert parse_pairs("--where", ["run=a=b", "k=1"]) == {"run": "a=b", "k": "1"}
+    for wrong in (["run"], ["=a"], ["run="], ["run=a", "run=b"]):
+        with pytest.raises(ConfigError, match="--where"):
+            parse_pairs("--where", wrong)

@@ -1,0 +1,332 @@
+"""BERTScore without a model: each word is a vector of its own, so that every score can be worked out by hand."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scoring import BareEvaluation, score_all
+
+from harness.errors import MissingDependency, StoreError
+from harness.evaluators.base import Scorer
+from harness.evaluators.bertscore import SPEC, BertScoreParams, loading
+from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
+from harness.evaluators.bertscore.matching import Agreement, Window, match
+from harness.evaluators.bertscore.table import TokenTable
+from harness.protocols import RunFacts
+from harness.records import Context, ContextKind, Cost, Evidence, Prediction, Reference, RunRecord, Score
+
+if TYPE_CHECKING:
+    from harness.evaluators.bertscore.encoder import TokenIds, Weights
+    from harness.protocols import Vectors
+
+MARK = 0
+
+
+class WordEncoder:
+    """Four words a window, behind a mark that weighs nothing; equal words are equal vectors, others orthogonal."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, int] = {"[CLS]": MARK}
+        self.embedded: list[TokenIds] = []
+
+    def split(self, text: str) -> list[TokenIds]:
+        ids = [self.words.setdefault(word, len(self.words)) for word in text.split() if word != "\u200b"]
+        return [np.array([MARK, *ids[start : start + 4]]) for start in range(0, len(ids), 4)]
+
+    def weights(self, window: TokenIds) -> Weights:
+        weights: Weights = (window != MARK).astype(np.float32)
+        return weights
+
+    def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
+        for window in windows:
+            self.embedded.append(window)
+            vectors: Vectors = np.eye(64, dtype=np.float32)[window]
+            yield vectors
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture
+def encoder() -> WordEncoder:
+    return WordEncoder()
+
+
+@pytest.fixture
+def runtime() -> BareEvaluation:
+    return BareEvaluation()
+
+
+@pytest.fixture
+def scorer(encoder: WordEncoder, runtime: BareEvaluation, tmp_path: Path) -> Iterator[Scorer]:
+    evaluator = BertScoreEvaluator(TokenTable(encoder, tmp_path), runtime)
+    yield Scorer("bertscore", MEASURES, evaluator)
+    evaluator.close()
+
+
+def gold(*facts: str, answers: tuple[str, ...] = ("blue",)) -> Reference:
+    evidence = tuple(Evidence(doc_id="d", fact=fact) for fact in facts)
+    return Reference(query_id="q", query_type="inference", answers=answers, evidence=evidence)
+
+
+def passages(*texts: str, kind: ContextKind = "passage") -> tuple[Context, ...]:
+    return tuple(Context(text=text, doc_ids=(), kind=kind) for text in texts)
+
+
+def answered(answer: str | None = "blue", contexts: tuple[Context, ...] = ()) -> RunRecord:
+    prediction = Prediction(answer=answer, contexts=contexts)
+    started = "2026-11-20T10:00:00+00:00"
+    return RunRecord(
+        query_id="q",
+        repeat=0,
+        status="ok",
+        prediction=prediction,
+        cost=Cost(wall_s=1),
+        attempt=1,
+        started_at=started,
+    )
+
+
+def scores_of(
+    scorer: Scorer, reference: Reference, record: RunRecord, facts: RunFacts | None = None
+) -> dict[str, Score]:
+    found = score_all(scorer, [reference], {("q", 0): record}, facts=facts)
+    return {score.measure.removeprefix("bertscore_"): score for score in found}
+
+
+def values(found: dict[str, Score], side: str) -> tuple[float | None, float | None, float | None]:
+    return tuple(found[f"{side}_{part}"].value for part in ("precision", "recall", "f1"))  # type: ignore[return-value]
+
+
+# Matching
+
+
+def window(*rows: list[float], weights: list[float] | None = None) -> Window:
+    return Window(np.array(rows, np.float32), np.array(weights or [1.0] * len(rows), np.float32))
+
+
+def test_each_token_is_matched_with_its_nearest_and_the_means_are_taken() -> None:
+    candidate = window([1, 0], [0.6, 0.8])
+    reference = window([0, 1], [1, 0], [0.8, 0.6])
+    # Highest by candidate token: 1, .96; by reference token: .8, 1, .96.
+    found = match([candidate], [reference])
+    assert found.precision == pytest.approx((1 + 0.96) / 2)
+    assert found.recall == pytest.approx((0.8 + 1 + 0.96) / 3)
+    assert found.f1 == pytest.approx(2 * 0.98 * 0.92 / (0.98 + 0.92))
+
+
+def test_a_mark_weighs_nothing_but_may_be_matched() -> None:
+    candidate = window([1, 0], [0, 1], weights=[0, 1])
+    reference = window([1, 0], [0, -1], weights=[1, 0])
+    found = match([candidate], [reference])
+    # The candidate's one token is orthogonal to the token; the reference's token is the candidate's mark.
+    assert (found.precision, found.recall) == (0.0, 1.0)
+    assert (found.candidate_tokens, found.reference_tokens) == (1, 1)
+
+
+def test_windows_are_pooled_however_they_are_cut() -> None:
+    rows = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    whole = match([window(*rows[:8].tolist())], [window(*rows[8:].tolist())])
+    cut = match(
+        [window(*rows[:3].tolist()), window(*rows[3:8].tolist())],
+        [window(*rows[8:9].tolist()), window(*rows[9:].tolist())],
+    )
+    assert cut.precision == pytest.approx(whole.precision, abs=1e-6)
+    assert cut.recall == pytest.approx(whole.recall, abs=1e-6)
+
+
+@pytest.mark.parametrize("precision, recall", [(0.0, 0.5), (-0.1, 0.5), (0.5, -0.5), (0.0, 0.0)])
+def test_f1_is_zero_where_either_is_not_positive(precision: float, recall: float) -> None:
+    assert Agreement(precision, recall, 1, 1).f1 == 0.0
+
+
+def test_nothing_on_one_side_is_zero() -> None:
+    assert match([], [window([1, 0])]) == Agreement(0.0, 0.0, 0, 1)
+    assert match([window([1, 0])], []) == Agreement(0.0, 0.0, 1, 0)
+
+
+# What is held against what
+
+
+def test_all_contexts_together_are_held_against_all_facts(scorer: Scorer) -> None:
+    record = answered(contexts=passages("a b c", "d e f g h i j"))
+    found = scores_of(scorer, gold("a d", "x j"), record)
+    # 3 of 10 context words are in the evidence, 3 of 4 evidence words in a context.
+    assert values(found, "context") == (0.3, 0.75, round(2 * 0.3 * 0.75 / 1.05, 6))
+    assert found["context_f1"].explanation == "10 tokens of 2 contexts against 4 of 2 facts"
+
+
+def test_a_fact_named_twice_is_one_and_a_context_retrieved_twice_is_two(scorer: Scorer) -> None:
+    record = answered(contexts=passages("a b", "a b", "c"))
+    found = scores_of(scorer, gold("c d", " c d "), record)
+    assert values(found, "context")[:2] == (0.2, 0.5)
+
+
+def test_text_leaves_triplets_out(scorer: Scorer) -> None:
+    record = answered(contexts=passages("a b c d") + passages("x y", kind="triplet"))
+    found = scores_of(scorer, gold("a x"), record)
+    assert values(found, "context")[:2] == (round(2 / 6, 6), 1.0)
+    assert values(found, "text")[:2] == (0.25, 0.5)
+
+
+@pytest.mark.parametrize("kind", ["summary", "sentence"])
+def test_summaries_and_sentences_are_text(scorer: Scorer, kind: ContextKind) -> None:
+    found = scores_of(scorer, gold("a"), answered(contexts=passages("a", kind=kind)))
+    assert values(found, "text") == (1.0, 1.0, 1.0)
+
+
+def test_text_does_not_apply_where_every_context_is_a_triplet(scorer: Scorer) -> None:
+    found = scores_of(scorer, gold("a"), answered(contexts=passages("a b", kind="triplet")))
+    assert found["text_f1"].status == "not_applicable"
+    assert found["text_f1"].explanation == "every context is a triplet"
+    assert values(found, "context")[0] == 0.5
+
+
+def test_the_reference_of_the_highest_f1_counts_with_its_own_precision_and_recall(scorer: Scorer) -> None:
+    # Against "a": P 1/3, R 1, F1 .5. Against "a b x y z": P 2/3, R .4, F1 .5. Against "a b x": 2/3 each.
+    reference = gold(answers=("a", "a b x y z", "a b x"))
+    found = scores_of(scorer, reference, answered("a b c"))
+    third = round(2 / 3, 6)
+    assert values(found, "answer") == (third, third, third)
+    assert found["answer_f1"].explanation == "3 tokens against 'a b x'"
+
+
+# What is missing
+
+
+def test_no_context_in_a_run_that_has_some_is_zero(scorer: Scorer) -> None:
+    found = scores_of(scorer, gold("a"), answered(), RunFacts())
+    assert values(found, "context") == values(found, "text") == (0.0, 0.0, 0.0)
+    assert found["text_recall"].explanation == "no context was retrieved"
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n\t "])
+def test_an_empty_answer_is_zero_and_never_reaches_the_encoder(
+    scorer: Scorer, encoder: WordEncoder, blank: str
+) -> None:
+    found = scores_of(scorer, gold(), answered(blank))
+    assert values(found, "answer") == (0.0, 0.0, 0.0)
+    assert found["answer_f1"].explanation == "the answer is empty"
+    assert len(encoder.embedded) == 1  # the reference
+
+
+def test_a_text_without_a_token_is_zero_as_a_candidate_and_does_not_apply_as_a_reference(scorer: Scorer) -> None:
+    record = answered("\u200b", passages("\u200b", ""))
+    found = scores_of(scorer, gold("a"), record)
+    assert values(found, "answer") == values(found, "context") == (0.0, 0.0, 0.0)
+    assert found["context_f1"].explanation == "0 tokens of 2 contexts against 1 of 1 facts"
+    found = scores_of(scorer, gold("\u200b", answers=("\u200b",)), answered("a", passages("a")))
+    assert found["answer_f1"].explanation == "the encoder finds no token in the reference answer"
+    assert found["context_f1"].explanation == "the encoder finds no token in the evidence"
+    assert {score.status for score in found.values()} == {"not_applicable"}
+
+
+@pytest.mark.parametrize(
+    "reference, facts, side, reason",
+    [
+        (gold("a"), RunFacts(has_generator=False), "answer", "the run has no generator"),
+        (gold("a"), RunFacts(has_contexts=False), "context", "the run records no contexts"),
+        (gold("a"), RunFacts(has_contexts=False), "text", "the run records no contexts"),
+        (gold("a", answers=("Insufficient information.",)), RunFacts(), "context", "the query is a null query"),
+        (gold("a", answers=("Insufficient information.",)), RunFacts(), "answer", "the query is a null query"),
+        (gold(), RunFacts(), "text", "the data set gives no evidence"),
+        (gold(" "), RunFacts(), "context", "the data set gives no evidence"),
+        (gold("a", answers=()), RunFacts(), "answer", "the data set gives no reference answer"),
+        (gold("a", answers=(" ",)), RunFacts(), "answer", "the data set gives no reference answer"),
+    ],
+)
+def test_what_cannot_be_compared_does_not_apply(
+    scorer: Scorer, reference: Reference, facts: RunFacts, side: str, reason: str
+) -> None:
+    found = scores_of(scorer, reference, answered(contexts=passages("a")), facts)
+    for part in ("precision", "recall", "f1"):
+        assert found[f"{side}_{part}"].status == "not_applicable"
+        assert found[f"{side}_{part}"].explanation == reason
+
+
+def test_what_does_not_apply_is_not_embedded(scorer: Scorer, encoder: WordEncoder) -> None:
+    null = gold("a", answers=("Insufficient information.",))
+    scores_of(scorer, null, answered("x", passages("y")))
+    scores_of(scorer, gold("f"), answered(contexts=passages("y", kind="triplet")), RunFacts(has_generator=False))
+    assert [encoder.words.get(word) is not None for word in "axyf"] == [False, False, True, True]
+
+
+# Once
+
+
+def test_a_text_is_embedded_once_across_queries_and_runs(
+    scorer: Scorer, encoder: WordEncoder, runtime: BareEvaluation
+) -> None:
+    reference, record = gold("a b"), answered("blue", passages("a c", "d", "a c"))
+    first = scores_of(scorer, reference, record)
+    assert len(encoder.embedded) == 4  # "blue" as answer and reference, "a b", "a c", "d"
+    assert runtime.told == [(done, 4, "embedding") for done in (1, 2, 3, 4)]
+    assert scores_of(scorer, reference, record) == first
+    assert scores_of(scorer, gold("a c"), record) != first
+    assert len(encoder.embedded) == 4
+
+
+def test_what_was_embedded_before_a_failure_is_kept(
+    scorer: Scorer, encoder: WordEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = encoder.split
+
+    def split(text: str) -> list[TokenIds]:
+        if text == "broken":
+            raise ValueError("no such text")
+        return whole(text)
+
+    monkeypatch.setattr(encoder, "split", split)
+    broken = scores_of(scorer, gold("a"), answered("broken", passages("a")))
+    assert {score.status for score in broken.values()} == {"failed"}
+    assert broken["answer_f1"].explanation == "ValueError: no such text"
+    assert values(scores_of(scorer, gold("a"), answered("blue", passages("a"))), "context") == (1.0, 1.0, 1.0)
+
+
+def test_vectors_come_back_from_the_disk_as_they_were_and_nothing_is_left_of_them(tmp_path: Path) -> None:
+    table = TokenTable(WordEncoder(), tmp_path)
+    assert list(table.add(["a b c d e", " a b c d e ", "", "f"])) == ["a b c d e", "f"]
+    assert list(tmp_path.iterdir()) == []
+    first, second = table.windows("a b c d e\n")
+    assert np.array_equal(first.vectors, np.eye(64, dtype=np.float32)[[0, 1, 2, 3, 4]])
+    assert np.array_equal(second.vectors, np.eye(64, dtype=np.float32)[[0, 5]])
+    assert second.weights.tolist() == [0.0, 1.0]
+    assert list(table.windows(" ")) == []
+    table.close()
+
+
+def test_a_full_disk_ends_the_evaluation_in_one_line(scorer: Scorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def seek(self, _place: int) -> None: ...
+
+        def write(self, _bytes: memoryview) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self) -> None: ...
+
+    assert isinstance(scorer.evaluator, BertScoreEvaluator)
+    monkeypatch.setattr(scorer.evaluator._table._file, "_file", Full())
+    with pytest.raises(StoreError, match=r"cannot write to .*: no space left on the disk"):
+        scores_of(scorer, gold("a"), answered())
+
+
+# The spec
+
+
+def test_the_evaluator_measures_three_sides_in_three_parts() -> None:
+    names = [measure.name for measure in SPEC.measures(BertScoreParams())]
+    assert len(names) == len(set(names)) == 9
+    assert "bertscore_text_f1" in names
+
+
+def test_a_missing_package_is_told_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert SPEC.preflight is not None
+    monkeypatch.setattr(loading, "find_spec", lambda name: None if name == "torch" else name)
+    with pytest.raises(MissingDependency, match="bertscore needs torch: run scripts/setup --torch"):
+        SPEC.preflight(BertScoreParams())

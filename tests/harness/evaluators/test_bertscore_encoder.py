@@ -1,0 +1,376 @@
+"""BERTScore by the real encoder on real texts, held against the bert-score package."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import itertools
+import json
+import socket
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scoring import BareEvaluation, score_all
+
+from harness.errors import ConfigError, ModelUnavailable
+from harness.evaluators.base import Scorer
+from harness.evaluators.bertscore import SPEC, BertScoreParams
+from harness.evaluators.bertscore.encoder import TokenEncoder
+from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
+from harness.evaluators.bertscore.loading import load, minilm_folder
+from harness.evaluators.bertscore.table import TokenTable
+from harness.models.embedders import MiniLM
+from harness.records import Context, Cost, Evidence, Prediction, Reference, RunRecord, Score
+
+pytestmark = pytest.mark.slow
+PARTS = ("precision", "recall", "f1")
+Pair = tuple[str, str]
+"""Candidate and reference."""
+
+
+@pytest.fixture(scope="module")
+def package() -> Any:
+    """The bert-score package itself."""
+    with warnings.catch_warnings(action="ignore"):
+        import bert_score
+    return bert_score
+
+
+@pytest.fixture
+def encoder(package: Any) -> Iterator[TokenEncoder]:
+    encoder = TokenEncoder(load("minilm", None))
+    yield encoder
+    encoder.close()
+
+
+@pytest.fixture
+def scorer(encoder: TokenEncoder, tmp_path: Path) -> Iterator[Scorer]:
+    """An evaluator that has met no text yet."""
+    evaluator = BertScoreEvaluator(TokenTable(encoder, tmp_path), BareEvaluation())
+    yield Scorer("bertscore", MEASURES, evaluator)
+    evaluator.close()
+
+
+@pytest.fixture(scope="module")
+def corpus(data_dir: Path) -> dict[str, str]:
+    """Article texts by url."""
+    entries = json.loads(gzip.decompress((data_dir / "multihop_rag" / "corpus.json.gz").read_bytes()))
+    return {entry["url"]: entry["body"] for entry in entries}
+
+
+@pytest.fixture(scope="module")
+def context_pairs(data_dir: Path, corpus: dict[str, str]) -> list[Pair]:
+    """(a passage of 1,200 characters of an article that a query cites, a fact of that query), 50 times."""
+    queries = json.loads(gzip.decompress((data_dir / "multihop_rag" / "MultiHopRAG.json.gz").read_bytes()))
+    facts = [(corpus[one["url"]], one["fact"]) for query in queries for one in query["evidence_list"]]
+    # Half of the passages hold their fact, half stand elsewhere in its article.
+    starts = [max(0, text.find(fact) - 200) if number % 2 else 0 for number, (text, fact) in enumerate(facts)]
+    return [(text[at : at + 1200], fact) for (text, fact), at in zip(facts, starts, strict=True)][:50]
+
+
+@pytest.fixture(scope="module")
+def answer_pairs(data_dir: Path) -> list[Pair]:
+    """(recorded answer of gpt-4o-mini, reference), 50 different ones that can be answered."""
+    lines = (data_dir / "multihop_rag" / "recorded_answers.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines if line.strip()]
+    pairs = [(row["model_answer"], row["gold_answer"]) for row in rows if "nsufficient" not in row["gold_answer"]]
+    return list(dict.fromkeys(pair for pair in pairs if pair[0].strip()))[:50]
+
+
+def by_package(package: Any, pairs: list[Pair]) -> list[tuple[float, ...]]:
+    """(precision, recall, f1) of each pair by the package's public function, pair by pair.
+
+    Where texts of unequal length share a batch, the package pads with cosines of 0, which hides negative ones.
+    """
+    candidates, references = zip(*pairs, strict=True)
+    settings = {"model_type": str(minilm_folder()), "num_layers": 6, "device": "cpu", "batch_size": 1}
+    found = package.score(list(candidates), list(references), **settings)
+    return list(zip(*(part.tolist() for part in found), strict=True))
+
+
+def score_pairs(scorer: Scorer, pairs: list[Pair], side: str) -> list[tuple[float, ...]]:
+    """The same by the evaluator; the candidates are answers or contexts."""
+    references, records = [], {}
+    for number, (candidate, reference) in enumerate(pairs):
+        query_id, fact = f"q{number:03d}", Evidence(doc_id="d", fact=reference)
+        references.append(Reference(query_id=query_id, query_type="x", answers=(reference,), evidence=(fact,)))
+        records[query_id, 0] = record(query_id, candidate, candidate)
+    values = {(one.query_id, one.measure): one.value for one in score_all(scorer, references, records)}
+    names = [f"bertscore_{side}_{part}" for part in PARTS]
+    return [tuple(values[one.query_id, name] or 0.0 for name in names) for one in references]
+
+
+def record(query_id: str, answer: str, *contexts: str) -> RunRecord:
+    return RunRecord(
+        query_id=query_id,
+        repeat=0,
+        status="ok",
+        prediction=Prediction(
+            answer=answer, contexts=tuple(Context(text=text, doc_ids=()) for text in contexts if text)
+        ),
+        cost=Cost(wall_s=1.0),
+        attempt=1,
+        started_at="2026-11-20T10:00:00+00:00",
+    )
+
+
+# The package
+
+
+def test_a_hundred_real_pairs_score_as_the_package_scores_them(
+    package: Any, scorer: Scorer, context_pairs: list[Pair], answer_pairs: list[Pair]
+) -> None:
+    assert len(context_pairs) + len(answer_pairs) == 100
+    for side, pairs in (("text", context_pairs), ("answer", answer_pairs)):
+        ours, theirs = np.array(score_pairs(scorer, pairs, side)), np.array(by_package(package, pairs))
+        assert np.abs(ours - theirs).max() < 1e-4
+        assert ours.std(axis=0).min() > 0.01
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("天空是蓝色的。", "天空很蓝,没有云。"),
+        ("Die Straße ist naß: ÄÖÜ äöü ß.", "Die Strasse ist nass."),
+        ("السماء زرقاء", "السماء صافية"),
+        ("🙂🙂 ok", "ok 👍"),
+        ("same text", "same text"),
+    ],
+)
+def test_any_script_scores_as_the_package_scores_it(package: Any, scorer: Scorer, pair: Pair) -> None:
+    assert score_pairs(scorer, [pair], "answer")[0] == pytest.approx(by_package(package, [pair])[0], abs=1e-4)
+
+
+# Windows
+
+
+def pooled_by_hand(package: Any, candidate: str, reference: str) -> tuple[float, float]:
+    """Precision and recall of a long candidate, in plain words of the package and torch."""
+    import torch
+    from bert_score.utils import bert_encode, get_model, get_tokenizer
+
+    folder = str(minilm_folder())
+    tokenizer, model = get_tokenizer(folder), get_model(folder, 6)
+
+    def vectors(text: str) -> Any:
+        ids = tokenizer.encode(text.strip(), add_special_tokens=False)
+        count = -(-len(ids) // 510)
+        small, larger = divmod(len(ids), count)
+        sizes = [small + 1] * larger + [small] * (count - larger)
+        ends = list(itertools.accumulate(sizes))
+        windows = [[101, *ids[end - size : end], 102] for size, end in zip(sizes, ends, strict=True)]
+        found = [bert_encode(model, torch.tensor([one]), torch.ones(1, len(one)))[0] for one in windows]
+        weights = torch.tensor([float(token not in (101, 102)) for one in windows for token in one])
+        return torch.nn.functional.normalize(torch.cat(found), dim=-1), weights
+
+    (mine, my_weights), (theirs, their_weights) = vectors(candidate), vectors(reference)
+    cosines = mine @ theirs.T
+    precision = (cosines.max(dim=1).values * my_weights).sum() / my_weights.sum()
+    recall = (cosines.max(dim=0).values * their_weights).sum() / their_weights.sum()
+    return precision.item(), recall.item()
+
+
+def test_a_long_text_scores_as_its_windows_pooled_by_hand(
+    package: Any, scorer: Scorer, corpus: dict[str, str], context_pairs: list[Pair]
+) -> None:
+    long = " ".join(" ".join(corpus.values()).split(" ")[:3000])
+    fact = context_pairs[0][1]
+    precision, recall, _ = score_pairs(scorer, [(long, fact)], "text")[0]
+    assert (precision, recall) == pytest.approx(pooled_by_hand(package, long, fact), abs=1e-4)
+
+
+def test_a_fact_at_the_end_of_three_thousand_words_is_found(
+    package: Any, scorer: Scorer, corpus: dict[str, str]
+) -> None:
+    fact = "The lighthouse keeper of Vardø counted eleven grey seals on the ice before breakfast."
+    long = " ".join(" ".join(corpus.values()).split(" ")[:3000])
+    without, with_it = score_pairs(scorer, [(long, fact), (f"{long} {fact}", fact)], "text")
+    assert with_it[1] > without[1] + 0.2
+    # The package cuts both off where they are still the same.
+    theirs = by_package(package, [(long, fact), (f"{long} {fact}", fact)])
+    assert theirs[0] == pytest.approx(theirs[1])
+
+
+def test_an_answer_of_ten_thousand_characters_is_scored_whole(scorer: Scorer, corpus: dict[str, str]) -> None:
+    answer = " ".join(corpus.values())[:10_000]
+    reference = Reference(query_id="q", query_type="x", answers=("Sam Bankman-Fried",))
+    (f1,) = (
+        one
+        for one in score_all(scorer, [reference], {("q", 0): record("q", answer)})
+        if one.measure == "bertscore_answer_f1"
+    )
+    tokens = int(f1.explanation.split(" ")[0].replace(",", ""))
+    assert f1.status == "scored"
+    assert tokens > 4 * 510
+
+
+def test_windows_are_few_full_and_of_like_length(encoder: TokenEncoder) -> None:
+    lengths = [len(window) for window in encoder.split("word " * 1700)]
+    assert lengths == [427] * 4
+    assert [len(window) for window in encoder.split("word " * 510)] == [512]
+    assert [len(window) for window in encoder.split("word " * 511)] == [258, 257]
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\x00", "[SEP]", "[CLS] [SEP]"])
+def test_a_text_of_nothing_but_marks_has_no_windows(encoder: TokenEncoder, text: str) -> None:
+    assert encoder.split(text) == []
+
+
+# Once, and always the same
+
+
+def scores_of_runs(
+    runs: list[list[Pair]], tmp_path: Path, load_encoder: Callable[[], TokenEncoder]
+) -> list[bytes]:
+    """The score files of these runs, by one evaluator."""
+    encoder = load_encoder()
+    scorer = Scorer("bertscore", MEASURES, BertScoreEvaluator(TokenTable(encoder, tmp_path), BareEvaluation()))
+    files = []
+    for pairs in runs:
+        references = [
+            Reference(
+                query_id=f"q{n:02d}", query_type="x", answers=(fact,), evidence=(Evidence(doc_id="d", fact=fact),)
+            )
+            for n, (_, fact) in enumerate(pairs)
+        ]
+        records = {(f"q{n:02d}", 0): record(f"q{n:02d}", fact, text) for n, (text, fact) in enumerate(pairs)}
+        found: list[Score] = score_all(scorer, references, records)
+        files.append("".join(one.model_dump_json() + "\n" for one in found).encode())
+    scorer.evaluator.close()
+    return files
+
+
+def test_the_order_of_runs_changes_no_byte(context_pairs: list[Pair], tmp_path: Path) -> None:
+    first, second = context_pairs[:8], [*context_pairs[4:10], (context_pairs[0][0] * 3, context_pairs[0][1])]
+
+    def fresh() -> TokenEncoder:
+        return TokenEncoder(load("minilm", None))
+
+    forth = scores_of_runs([first, second], tmp_path, fresh)
+    back = scores_of_runs([second, first], tmp_path, fresh)
+    assert forth == back[::-1]
+
+
+def test_each_text_passes_the_model_once(
+    scorer: Scorer, context_pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bert_score import utils
+
+    whole, seen = utils.bert_encode, []
+
+    def counted(model: Any, ids: Any, mask: Any) -> Any:
+        seen.append(tuple(ids[0].tolist()))
+        return whole(model, ids, mask)
+
+    monkeypatch.setattr(utils, "bert_encode", counted)
+    pairs = context_pairs[:4]
+    score_pairs(scorer, pairs, "text")
+    score_pairs(scorer, pairs[::-1], "text")
+    assert len(seen) == len(set(seen)) == len({text.strip() for pair in pairs for text in pair})
+
+
+# Models
+
+
+def test_minilm_is_the_model_that_the_harness_embeds_with(
+    encoder: TokenEncoder, context_pairs: list[Pair]
+) -> None:
+    """The written configuration is the right one: the mean of its tokens is the vector of the ONNX export."""
+    text = context_pairs[0][1]
+    (vectors,) = _raw(encoder, text)
+    mean = vectors.mean(axis=0)
+    (exported,) = asyncio.run(MiniLM().embed([text]))
+    assert float(mean @ exported / np.linalg.norm(mean)) > 0.995
+
+
+def _raw(encoder: TokenEncoder, text: str) -> list[Any]:
+    """Token vectors before they are brought to length 1, as the mean pooling of MiniLM needs them."""
+    import torch
+    from bert_score.utils import bert_encode
+
+    ids = [torch.from_numpy(window)[None] for window in encoder.split(text)]
+    return [bert_encode(encoder._model, one, torch.ones_like(one))[0].numpy() for one in ids]
+
+
+def test_minilm_loads_without_network_and_without_a_word(
+    package: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_args: object, **_more: object) -> None:
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    monkeypatch.setattr(socket, "create_connection", refused)
+    monkeypatch.setattr(socket, "getaddrinfo", refused)
+    evaluator = SPEC.build(BertScoreParams(), BareEvaluation())
+    evaluator.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_rest_of_torch_keeps_its_threads(package: Any) -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    TokenEncoder(load("minilm", None)).close()
+    assert torch.get_num_threads() == before
+
+
+@pytest.fixture(scope="module")
+def tiny_roberta(package: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A RoBERTa of two random layers and 64 tokens: another tokenizer, other marks, more positions than tokens."""
+    from tokenizers import pre_tokenizers
+    from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
+
+    words = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    folder = tmp_path_factory.mktemp("roberta")
+    vocabulary = {word: number for number, word in enumerate(words)}
+    RobertaTokenizer(vocab=vocabulary, merges=[], model_max_length=64).save_pretrained(folder)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    config = RobertaConfig(vocab_size=len(words), max_position_embeddings=66, **sizes)
+    RobertaModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_any_model_in_a_folder_scores_as_the_package_scores_it(
+    package: Any, tiny_roberta: Path, tmp_path: Path, layers: int
+) -> None:
+    encoder = TokenEncoder(load(str(tiny_roberta), layers))
+    scorer = Scorer("bertscore", MEASURES, BertScoreEvaluator(TokenTable(encoder, tmp_path), BareEvaluation()))
+    pair = ("The sky is blue.", "A sky of grey.")
+    theirs = package.score([pair[0]], [pair[1]], model_type=str(tiny_roberta), num_layers=layers, device="cpu")
+    assert score_pairs(scorer, [pair], "answer")[0] == pytest.approx([float(one) for one in theirs], abs=1e-4)
+    assert [len(window) for window in encoder.split("a " * 70)] == [48, 48, 49][::-1]
+    scorer.evaluator.close()
+
+
+def test_a_layer_that_no_one_knows_is_one_line(package: Any, tiny_roberta: Path) -> None:
+    with pytest.raises(ConfigError, match=r"does not say which layer .*: set per_evaluator.bertscore.num_layers"):
+        load(str(tiny_roberta), None)
+    with pytest.raises(ConfigError, match="Invalid num_layers: num_layers should be between 0 and 6"):
+        load("minilm", 7)
+
+
+def test_a_model_that_is_nowhere_is_one_line(
+    package: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ModelUnavailable) as refused:
+        load("nobody/no-such-model", 3)
+    assert str(refused.value).startswith("cannot load the BERTScore model 'nobody/no-such-model' (OSError): ")
+    assert len(str(refused.value).splitlines()) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bert_whose_path_the_package_takes_for_a_t5_is_refused(package: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "at5"
+    folder.mkdir()
+    for file in minilm_folder().iterdir():
+        (folder / file.name).symlink_to(file)
+    with pytest.raises(
+        ModelUnavailable, match=r"takes '.*at5' for a T5 model because of its name, but it is bert"
+    ):
+        load(str(folder), 6)

@@ -1,0 +1,125 @@
+"""RAGAS without a judge: what applies to a query, and what an answer settles by itself. ragas is not imported."""
+
+import subprocess
+import sys
+
+import pytest
+from judges import ScriptedJudge, WordEmbedder
+from pydantic import ValidationError
+from scoring import BareEvaluation, build_scorer, score_all
+
+from harness.errors import MissingDependency
+from harness.evaluators import ragas as ragas_evaluator
+from harness.evaluators.ragas import SPEC, RagasParams, measures
+from harness.protocols import RunFacts
+from harness.records import Context, Prediction, Reference, RunRecord, Score
+
+from .conftest import MakeRecord
+
+ALL = (
+    "ragas_context_precision_no_reference",
+    "ragas_context_precision",
+    "ragas_context_recall",
+    "ragas_faithfulness",
+    "ragas_factual_correctness",
+    "ragas_response_relevancy",
+    "ragas_context_relevance",
+)
+NULL = ("Insufficient information.",)
+
+
+def settled(
+    answers: tuple[str, ...], record: RunRecord, params: RagasParams | None = None, facts: RunFacts | None = None
+) -> dict[str, Score]:
+    """The scores by measure, where a judge that is asked anything fails the test."""
+    judge = ScriptedJudge({})
+    scorer = build_scorer(SPEC, params, BareEvaluation(judge, WordEmbedder()))
+    reference = Reference(query_id="q", query_type="inference_query", answers=answers)
+    found = score_all(scorer, [reference], {("q", 0): record}, facts=facts)
+    assert not judge.asked
+    return {score.measure: score for score in found}
+
+
+def answered(record: RunRecord, answer: str | None, *contexts: str) -> RunRecord:
+    passages = tuple(Context(text=text, doc_ids=("d",)) for text in contexts)
+    return record.model_copy(update={"prediction": Prediction(answer=answer, contexts=passages)})
+
+
+def test_it_measures_seven_things_in_one_order_whatever_the_config_says() -> None:
+    assert tuple(measure.name for measure in measures(RagasParams())) == ALL
+    chosen = measures(RagasParams(metrics=("faithfulness", "context_recall", "faithfulness")))
+    assert [measure.name for measure in chosen] == ["ragas_context_recall", "ragas_faithfulness"]
+    assert {measure.range for measure in measures(RagasParams())} == {(0.0, 1.0), (-1.0, 1.0)}
+
+
+@pytest.mark.parametrize("wrong", [{"metrics": ()}, {"metrics": ("bleu",)}, {"strictness": 0}, {"depth": 1}])
+def test_parameters_that_mean_nothing_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        RagasParams.model_validate(wrong)
+
+
+def test_an_empty_answer_is_0_in_whatever_reads_it(record: MakeRecord) -> None:
+    metrics = ("context_precision_no_reference", "faithfulness", "factual_correctness", "response_relevancy")
+    scores = settled(("Ann",), answered(record("q", ""), " \n\u200b", "text"), RagasParams(metrics=metrics))
+    assert {score.value for score in scores.values()} == {0.0}
+    assert {score.explanation for score in scores.values()} == {"the answer is empty"}
+
+
+def test_an_abstention_is_wrong_where_there_is_an_answer_and_else_no_statement_at_all(record: MakeRecord) -> None:
+    metrics = ("context_precision_no_reference", "faithfulness", "factual_correctness", "response_relevancy")
+    refused = answered(record("q", ""), "Insufficient information.", "text")
+    scores = settled(("Ann",), refused, RagasParams(metrics=metrics))
+    assert scores.pop("ragas_factual_correctness").value == 0.0
+    assert {(score.status, score.explanation) for score in scores.values()} == {
+        ("not_applicable", "the answer abstains")
+    }
+
+
+def test_to_a_null_query_only_what_an_invented_answer_says_applies(record: MakeRecord) -> None:
+    scores = settled(NULL, answered(record("q", ""), "Insufficient information.", "text"))
+    reasons = {name: score.explanation for name, score in scores.items()}
+    assert {score.status for score in scores.values()} == {"not_applicable"}
+    about_the_answer = {"ragas_faithfulness", "ragas_response_relevancy"}
+    assert {name for name, reason in reasons.items() if reason == "the answer abstains"} == about_the_answer
+    assert {reasons[name] for name in ALL if name not in about_the_answer} == {"the query is a null query"}
+
+
+def test_a_query_without_contexts_is_0_where_the_run_has_them(record: MakeRecord) -> None:
+    metrics = ("context_precision", "context_recall", "faithfulness", "context_relevance")
+    for contexts in ((), ("", " \n")):
+        scores = settled(("Ann",), answered(record("q", ""), "Ann", *contexts), RagasParams(metrics=metrics))
+        assert {score.value for score in scores.values()} == {0.0}
+        assert {score.explanation for score in scores.values()} == {"no contexts were retrieved"}
+
+
+def test_what_a_run_or_a_data_set_does_not_have_is_not_applicable(record: MakeRecord) -> None:
+    bare = RunFacts(has_generator=False, has_contexts=False)
+    scores = settled((" ",), answered(record("q", ""), None), facts=bare)
+    assert {score.status for score in scores.values()} == {"not_applicable"}
+    assert scores["ragas_faithfulness"].explanation == "the run has no generator"
+    assert scores["ragas_context_recall"].explanation == "the run records no contexts"
+    scores = settled(("",), answered(record("q", ""), "", "text"), RagasParams(metrics=("context_recall",)))
+    assert scores["ragas_context_recall"].explanation == "the data set gives no reference answer"
+
+
+def test_a_failed_query_counts_as_0_in_everything_that_applies(record: MakeRecord) -> None:
+    scores = settled(("Ann",), record("q", error="boom"))
+    assert {(score.status, score.value) for score in scores.values()} == {("imputed", 0.0)}
+
+
+def test_another_version_of_ragas_is_refused_before_it_gives_other_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert SPEC.preflight is not None
+    SPEC.preflight(RagasParams())
+    monkeypatch.setattr(ragas_evaluator, "version", lambda _name: "0.3.3")
+    with pytest.raises(MissingDependency, match=r"ragas 0\.3\.3 is installed, not 0\.4\.3"):
+        SPEC.preflight(RagasParams())
+
+
+def test_to_know_the_evaluator_is_not_to_import_ragas() -> None:
+    code = (
+        "import sys; from harness.evaluators.ragas import SPEC; SPEC.preflight(SPEC.params());"
+        "sys.exit(any(name.split('.')[0] in {'ragas', 'langchain_core', 'openai'} for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,362 @@
+"""The seven metrics of RAGAS with a judge that replies by a script: values by hand, failures with reasons."""
+
+import asyncio
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from judges import Reply, ScriptedJudge, WordEmbedder, input_of
+from scoring import BareEvaluation, build_scorer
+
+from harness.config import JudgeConfig, JudgeEmbedderConfig
+from harness.errors import ModelUnavailable, StoreError
+from harness.evaluators.base import score_run
+from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
+from harness.evaluators.ragas_metrics.asking import Asking, MetricName, Row
+from harness.models.providers import resolve_embedder, resolve_generator
+from harness.records import Context, Cost, Prediction, Query, Reference, RunRecord, Score
+from harness.runner.evaluate import evaluate_runs
+from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.progress import Reporter
+from harness.store import SampleRow
+from harness.store.journal import usage_by_role
+
+from .conftest import MakeRecord, MakeRun
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "Who founded Acme?"
+ANSWER = "Ann founded Acme in 1990."
+CONTEXTS = ("Ann founded Acme.", "Cats purr.", "Acme began in 1990.")
+REFERENCE = "Ann founded Acme."
+
+PRECISION, RECALL = "verify if the context was useful", "classify if the sentence can be attributed"
+STATEMENTS, ENTAILED = "analyze the complexity of each sentence", "judge the faithfulness of a series"
+CLAIMS, ASK_BACK = "Decompose and break down", "Generate a question for the given answer"
+RATE, RATE_AGAIN = "You are a world class expert", "As a specially designed expert"
+REPAIR = "The output string did not satisfy"
+
+
+def verdicts(key: str, name: str, given: Sequence[int]) -> str:
+    return json.dumps({key: [{"statement": "s", "reason": "r", name: one} for one in given]})
+
+
+def useful(prompt: str) -> str:
+    return json.dumps({"reason": "r", "verdict": int("Acme" in input_of(prompt)["context"])})
+
+
+def claims(prompt: str) -> str:
+    # The reference makes one claim, the answer two.
+    return json.dumps({"claims": [REFERENCE, "It was 1990."][: 1 + ("1990" in input_of(prompt)["response"])]})
+
+
+def entailed(prompt: str) -> str:
+    """All that is said of the reference's claim, the first of the answer's two; three of four statements."""
+    found = {1: [1], 2: [1, 0], 4: [1, 1, 0, 1]}
+    return verdicts("statements", "verdict", found[len(input_of(prompt)["statements"])])
+
+
+SCRIPT: dict[str, Reply] = {
+    PRECISION: useful,
+    RECALL: verdicts("classifications", "attributed", [1, 0]),
+    STATEMENTS: json.dumps({"statements": ["a", "b", "c", "d"]}),
+    ENTAILED: entailed,
+    CLAIMS: claims,
+    ASK_BACK: json.dumps({"question": "Who started Acme?", "noncommittal": 0}),
+    RATE: "2",
+    RATE_AGAIN: "The score is 1.",
+}
+EXPECTED: dict[MetricName, tuple[float, int]] = {
+    "context_precision_no_reference": ((1 / 1 + 2 / 3) / 2, 3),
+    "context_precision": ((1 / 1 + 2 / 3) / 2, 3),
+    "context_recall": (1 / 2, 1),
+    "faithfulness": (3 / 4, 2),
+    "factual_correctness": (0.67, 4),  # precision 1/2, recall 1/1
+    "response_relevancy": (2 / 3, 1),  # two words of three
+    "context_relevance": ((2 + 1) / 4, 2),
+}
+"""Value and calls."""
+
+
+def sample(
+    query_id: str, answer: str = ANSWER, contexts: Sequence[str] = CONTEXTS
+) -> tuple[SampleRow, Prediction]:
+    reference = Reference(query_id=query_id, query_type="inference_query", answers=(REFERENCE, "Somebody else"))
+    passages = tuple(Context(text=text, doc_ids=("d",)) for text in contexts)
+    row = SampleRow(query=Query(query_id=query_id, text=QUESTION), reference=reference)
+    return row, Prediction(answer=answer, contexts=passages)
+
+
+class Judged:
+    """judged(script, metric, ...) -> scores by (query, metric), and what was asked."""
+
+    def __init__(self, record: RunRecord) -> None:
+        self._record = record
+        self.judge, self.embedder = ScriptedJudge({}), WordEmbedder()
+
+    def __call__(
+        self,
+        changed: dict[str, Reply],
+        *metrics: MetricName,
+        samples: Sequence[tuple[SampleRow, Prediction]] = (),
+        **params: Any,
+    ) -> dict[tuple[str, str], Score]:
+        self.judge = ScriptedJudge({**changed, **{key: one for key, one in SCRIPT.items() if key not in changed}})
+        chosen = RagasParams(metrics=metrics or get_args(MetricName), **params)
+        scorer = build_scorer(SPEC, chosen, BareEvaluation(self.judge, self.embedder))
+        rows = list(samples) or [sample("q")]
+        records = {
+            (row.query.query_id, 0): self._record.model_copy(
+                update={"query_id": row.query.query_id, "prediction": prediction}
+            )
+            for row, prediction in rows
+        }
+        found = asyncio.run(score_run(scorer, [row for row, _ in rows], records))
+        assert all(score.value is None or math.isfinite(score.value) for score in found)
+        return {(score.query_id, score.measure.removeprefix("ragas_")): score for score in found}
+
+
+@pytest.fixture
+def judged(record: MakeRecord) -> Judged:
+    return Judged(record("q", ""))
+
+
+@pytest.mark.parametrize("metric", get_args(MetricName))
+def test_each_metric_is_what_its_formula_says_of_the_verdicts(judged: Judged, metric: MetricName) -> None:
+    value, calls = EXPECTED[metric]
+    score = judged({}, metric)["q", metric]
+    assert score.status == "scored"
+    assert score.value == pytest.approx(value, abs=1e-6)
+    assert len(judged.judge.asked) == calls
+
+
+def test_a_score_says_what_the_judge_said(judged: Judged) -> None:
+    said = {metric: score.explanation for (_, metric), score in judged({}).items()}
+    assert said["context_precision"] == "verdicts 1; 0; 1"
+    assert said["faithfulness"] == "verdicts 1 1 0 1"
+    assert said["factual_correctness"] == "verdicts 1 0; 1"
+    assert said["response_relevancy"] == "asked back: Who started Acme?"
+    assert said["context_relevance"] == "ratings 2 1"
+
+
+def test_side_by_side_metrics_and_queries_do_not_mix(judged: Judged) -> None:
+    samples = [sample(f"q{number}") for number in range(5)]
+    first = judged({}, samples=samples)
+    again = judged({}, samples=samples[::-1])
+    assert first == again
+    assert {(metric, score.value) for (_, metric), score in first.items()} == {
+        (metric, score.value) for (_, metric), score in judged({}).items()
+    }
+
+
+def test_the_first_reference_answer_is_the_reference_and_contexts_keep_their_order(judged: Judged) -> None:
+    judged({}, "context_precision", "context_recall")
+    given = [input_of(prompt) for prompt, _ in judged.judge.asked]
+    assert {one["answer"] for one in given} == {REFERENCE}
+    assert sorted(one["context"] for one in given) == sorted([*CONTEXTS, "\n".join(CONTEXTS)])
+
+
+def test_a_constrained_judge_is_held_to_a_schema_that_strict_servers_accept(judged: Judged) -> None:
+    judged({})
+    schemas = [schema for _, schema in judged.judge.asked if schema is not None]
+    assert len(schemas) == len(judged.judge.asked)
+    for schema in schemas:
+        for shape in (schema, *schema.get("$defs", {}).values()):
+            assert shape["additionalProperties"] is False
+            assert list(shape["properties"]) == shape["required"]
+            numbers = [one for one in shape["properties"].values() if one["type"] == "integer"]
+            assert all(one["enum"] == ([0, 1, 2] if "score" in shape["properties"] else [0, 1]) for one in numbers)
+
+
+def test_an_unconstrained_judge_is_asked_as_ragas_asks(judged: Judged) -> None:
+    judged({}, constrained=False)
+    assert {schema for _, schema in judged.judge.asked} == {None}
+
+
+def test_a_rating_in_the_form_of_the_schema_is_read(judged: Judged) -> None:
+    replies: dict[str, Reply] = {RATE: '{"score": 0}', RATE_AGAIN: '{"score": 2}'}
+    assert judged(replies, "context_relevance")["q", "context_relevance"].value == 0.5
+
+
+def test_questions_asked_back_are_calls_of_their_own_and_their_cosines_are_averaged(judged: Judged) -> None:
+    questions = iter(["Who started Acme?", "Who founded Acme?", "Is it?"])
+
+    def ask_back(_prompt: str) -> str:
+        return json.dumps({"question": next(questions), "noncommittal": 0})
+
+    score = judged({ASK_BACK: ask_back}, "response_relevancy", strictness=3)["q", "response_relevancy"]
+    assert score.value == pytest.approx((2 / 3 + 1 + 0) / 3, abs=1e-6)
+    assert len(judged.judge.asked) == 3
+    assert len(judged.embedder.embedded) == 4
+
+
+async def test_the_cosine_of_a_question_with_itself_is_1_at_most() -> None:
+    for words in range(2, 40):
+        question = " ".join(f"w{number}" for number in range(words))
+        judge = ScriptedJudge({ASK_BACK: json.dumps({"question": question, "noncommittal": 0})})
+        ragas = load_ragas()(Asking(judge, WordEmbedder(), strictness=1, constrained=True))
+        value, _ = await ragas.score("response_relevancy", Row(question, ANSWER, CONTEXTS, REFERENCE))
+        assert 1 - 1e-9 < value <= 1
+
+
+def test_an_evasive_answer_is_0_not_a_failure(judged: Judged) -> None:
+    evasive = json.dumps({"question": "Who started Acme?", "noncommittal": 1})
+    score = judged({ASK_BACK: evasive}, "response_relevancy")["q", "response_relevancy"]
+    assert score.value == 0.0
+    assert score.explanation == "evasive answer; asked back: Who started Acme?"
+
+
+def test_contexts_that_say_nothing_beyond_the_question_are_irrelevant_without_a_call(judged: Judged) -> None:
+    samples = [sample("q", contexts=["Who founded"])]
+    assert judged({}, "context_relevance", samples=samples)["q", "context_relevance"].value == 0.0
+    assert not judged.judge.asked
+
+
+UNREADABLE = "UnusableReply: the judge's reply cannot be read: "
+UNUSABLE: list[tuple[MetricName, dict[str, Reply], str]] = [
+    ("context_precision", {PRECISION: "Yes, useful.", REPAIR: "Sorry!"}, f"{UNREADABLE}'Sorry!'"),
+    ("context_recall", {RECALL: "", REPAIR: ""}, f"{UNREADABLE}''"),
+    ("faithfulness", {ENTAILED: '{"verdict": 1}', REPAIR: "<b>"}, f"{UNREADABLE}'<b>'"),
+    ("response_relevancy", {ASK_BACK: '{"question": 7}', REPAIR: "[]"}, f"{UNREADABLE}'[]'"),
+    ("context_precision", {PRECISION: '{"reason": "r", "verdict": 7}'}, "verdict is 7, neither 0 nor 1"),
+    ("context_recall", {RECALL: verdicts("classifications", "attributed", [1, -1])}, "attributed is -1, neither"),
+    ("factual_correctness", {ENTAILED: verdicts("statements", "verdict", [2])}, "verdict is 2, neither 0 nor 1"),
+    ("response_relevancy", {ASK_BACK: '{"question": "Who?", "noncommittal": 5}'}, "noncommittal is 5, neither"),
+    ("context_precision", {PRECISION: '{"reason": "r", "verdict": 0.5}', REPAIR: "no"}, f"{UNREADABLE}'no'"),
+    ("context_recall", {RECALL: '{"classifications": []}'}, "the judge listed no classifications"),
+    ("faithfulness", {STATEMENTS: '{"statements": []}'}, "the judge listed no statements"),
+    ("faithfulness", {ENTAILED: '{"statements": []}'}, "the judge listed no statements"),
+    (
+        "factual_correctness",
+        {CLAIMS: '{"claims": []}', ENTAILED: '{"statements": []}'},
+        "the judge listed no claims",
+    ),
+    ("response_relevancy", {ASK_BACK: '{"question": " ", "noncommittal": 0}'}, "the judge wrote no question"),
+    ("context_relevance", {RATE: "7"}, "rating is neither 0, 1 nor 2: '7'"),
+    ("context_relevance", {RATE: ""}, "rating is neither 0, 1 nor 2: ''"),
+    ("context_relevance", {RATE_AGAIN: "It is relevant."}, "rating is neither 0, 1 nor 2: 'It is relevant.'"),
+    ("context_relevance", {RATE: "0 out of 2"}, "rating is neither 0, 1 nor 2: '0 out of 2'"),
+    ("context_relevance", {RATE: "-1"}, "rating is neither 0, 1 nor 2: '-1'"),
+    ("faithfulness", {STATEMENTS: '{"statements": ["a", "b'}, "ends within its JSON"),
+    ("faithfulness", {ENTAILED: verdicts("statements", "verdict", [1, 1])[:-2]}, "ends within its JSON"),
+]
+
+
+@pytest.mark.parametrize(("metric", "changed", "reason"), UNUSABLE)
+def test_a_reply_that_cannot_be_scored_fails_that_score_alone(
+    judged: Judged, metric: MetricName, changed: dict[str, Reply], reason: str
+) -> None:
+    scores = judged(changed, metric, "context_recall" if RECALL not in changed else "context_relevance")
+    score = scores.pop(("q", metric))
+    assert (score.status, score.value) == ("failed", None)
+    assert reason in score.explanation
+    assert {other.status for other in scores.values()} <= {"scored"}
+
+
+def test_a_reply_that_cannot_be_read_is_repaired_as_ragas_does(judged: Judged) -> None:
+    right = json.dumps({"text": SCRIPT[RECALL]})
+    assert (
+        judged({RECALL: "Yes (1), no (0).", REPAIR: right}, "context_recall")["q", "context_recall"].value == 0.5
+    )
+    judged({RECALL: "Yes (1), no (0).", REPAIR: "I cannot."}, "context_recall")
+    assert len(judged.judge.asked) == 1 + 3
+
+
+async def test_a_failed_judgement_leaves_no_call_behind() -> None:
+    class Slow(ScriptedJudge):
+        open_calls = 0
+
+        async def complete(self, *args: Any, **kwargs: Any) -> str:
+            self.open_calls += 1
+            await asyncio.sleep(0.01)
+            self.open_calls -= 1
+            return await super().complete(*args, **kwargs)
+
+    def refused(prompt: str) -> str:
+        if "1990" in input_of(prompt)["response"]:
+            raise RuntimeError("HTTP 400")
+        return claims(prompt)
+
+    judge = Slow({**SCRIPT, CLAIMS: refused})
+    ragas = load_ragas()(Asking(judge, None, strictness=1, constrained=True))
+    with pytest.raises(RuntimeError, match="HTTP 400"):
+        await ragas.score("factual_correctness", Row(QUESTION, ANSWER, CONTEXTS, REFERENCE))
+    # The claims of both texts were asked for side by side; verdicts on the reference's claims no more.
+    assert (len(judge.asked), judge.open_calls) == (2, 0)
+    await asyncio.sleep(0.05)
+    assert (len(judge.asked), judge.open_calls) == (2, 0)
+
+
+def test_a_judge_that_is_down_fails_what_asks_it_and_nothing_else(judged: Judged) -> None:
+    down = ModelUnavailable("cannot reach the judge", "start it")
+    scores = judged({PRECISION: down, RATE: RuntimeError("HTTP 400: the prompt is too long")})
+    assert {metric: score.explanation for (_, metric), score in scores.items() if score.status == "failed"} == {
+        "context_precision": "cannot reach the judge: start it",
+        "context_precision_no_reference": "cannot reach the judge: start it",
+        "context_relevance": "RuntimeError: HTTP 400: the prompt is too long",
+    }
+
+
+def test_a_full_disk_ends_the_evaluation(judged: Judged) -> None:
+    with pytest.raises(StoreError):
+        judged({CLAIMS: StoreError("disk full", "free some space")}, "factual_correctness", "context_recall")
+
+
+@pytest.mark.parametrize("answer", ["Ann 安 founded Acme ナ\U0001f600", "Acme. " * 1700, 'a "quoted" {brace} [x'])
+def test_any_text_can_be_judged(judged: Judged, answer: str) -> None:
+    scores = judged(
+        {ASK_BACK: json.dumps({"question": f"{answer[:30]}?", "noncommittal": 0})},
+        *("response_relevancy", "context_relevance"),
+        samples=[sample("q", answer, [answer, "{query}"])],
+    )
+    assert {score.status for score in scores.values()} == {"scored"}
+    assert any(input_of(prompt)["response"] == answer for prompt, _ in judged.judge.asked if ASK_BACK in prompt)
+
+
+def test_ragas_neither_prints_nor_logs_nor_tells_anyone(judged: Judged, capfd: pytest.CaptureFixture[str]) -> None:
+    judged({RECALL: "x", REPAIR: "x", RATE: RuntimeError("down"), STATEMENTS: '{"statements": []}'})
+    assert capfd.readouterr() == ("", "")
+    assert os.environ["RAGAS_DO_NOT_TRACK"] == "true"
+    from ragas._analytics import get_userid
+
+    # Not the one that ragas keeps in the user's home.
+    assert get_userid().startswith("anonymous-")
+
+
+def test_over_the_seam_a_judgement_is_paid_once_and_scores_are_the_same_bytes(
+    tmp_path: Path, make_run: MakeRun, record: MakeRecord
+) -> None:
+    samples = [sample(f"q{number}", f"{ANSWER} {number}") for number in range(3)]
+    answers = [record(row.query.query_id, "").model_copy(update={"prediction": one}) for row, one in samples]
+    run = make_run([row.reference for row, _ in samples], answers)
+
+    def evaluate(*metrics: MetricName) -> tuple[bytes, Cost]:
+        params = RagasParams(metrics=metrics or get_args(MetricName))
+        judge, embedder = JudgeConfig(provider="fake"), JudgeEmbedderConfig(provider="fake")
+        plan = EvaluationPlan(
+            (PlannedEvaluator(SPEC, params),), resolve_generator(judge), resolve_embedder(embedder), {}
+        )
+        outcome = evaluate_runs([run], plan, tmp_path / "results", Reporter(quiet=True), lambda _usage: None)
+        assert not outcome.refusals
+        (made,) = run.evaluations()
+        return (run.path / "scores" / "ragas.jsonl").read_bytes(), made.cost
+
+    def paid() -> int:
+        return usage_by_role(tmp_path / "results" / "judge" / "calls.sqlite")["judge"].calls
+
+    _, part = evaluate("faithfulness", "context_recall")
+    paid_before = paid()
+    scores, first = evaluate()
+    assert (part.usage["judge"].calls, first.usage["judge"].calls) == (3 * 3, 3 * 16)
+    # The three queries share their reference and contexts, so much of it is asked only once.
+    replayed = first.replayed_from[run.run_id]["judge"].calls
+    assert 3 * 16 - replayed == paid() - paid_before < 3 * 13
+    paid_for_all = paid()
+    again, second = evaluate()
+    assert again == scores
+    assert second.replayed_from[run.run_id]["judge"] == second.usage["judge"] == first.usage["judge"]
+    assert paid() == paid_for_all

@@ -1,0 +1,264 @@
+"""Retrieval measures worked by hand, to which queries each applies, and what is said about them."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+from pydantic import ValidationError
+from scoring import build_scorer, score_all
+
+from harness.errors import MissingDependency
+from harness.evaluators import ranking
+from harness.evaluators.retrieval import SPEC, RetrievalParams
+from harness.protocols import RunFacts
+from harness.records import Context, Cost, Evidence, Failure, Prediction, Reference, RunRecord, Score
+
+Gold = Sequence[tuple[str, str]]
+"""(doc_id, fact) for each piece of evidence."""
+
+
+def passage(doc_ids: str, text: str = "") -> Context:
+    return Context(text=text, doc_ids=tuple(doc_ids.split()))
+
+
+def reference(*gold: tuple[str, str], query_id: str = "q") -> Reference:
+    evidence = tuple(Evidence(doc_id=doc_id, fact=fact) for doc_id, fact in gold)
+    return Reference(query_id=query_id, query_type="inference", answers=("x",), evidence=evidence)
+
+
+def record(contexts: Sequence[Context] | None, *, query_id: str = "q") -> RunRecord:
+    """None: the query failed."""
+    failed = contexts is None
+    return RunRecord(
+        query_id=query_id,
+        repeat=0,
+        status="error" if failed else "ok",
+        prediction=None if contexts is None else Prediction(answer=None, contexts=tuple(contexts)),
+        failure=Failure(kind="ValueError", message="boom") if failed else None,
+        cost=Cost(wall_s=1.0),
+        attempt=1,
+        started_at="2026-11-20T10:00:00+00:00",
+    )
+
+
+def scores_of(
+    gold: Gold,
+    contexts: Sequence[Context] | None,
+    params: RetrievalParams | None = None,
+    facts: RunFacts | None = None,
+) -> dict[str, Score]:
+    scores = score_all(build_scorer(SPEC, params), [reference(*gold)], {("q", 0): record(contexts)}, facts=facts)
+    return {score.measure: score for score in scores}
+
+
+def values(scores: Mapping[str, Score], *names: str) -> list[float | None]:
+    return [scores[name].value for name in names]
+
+
+DOCUMENTS = [passage(doc_id) for doc_id in ["x", "a", "a", "b", "x", "c"]]
+"""Ranked by document: x a b c; gold are a, c and one that was not found."""
+GOLD = [("a", "fact a"), ("c", "fact c"), ("missing", "fact m"), ("a", "another fact of a")]
+
+
+def test_documents_are_ranked_where_they_are_named_first_and_counted_once() -> None:
+    scores = scores_of(GOLD, DOCUMENTS, RetrievalParams(ks=(1, 2, 4)))
+    assert values(scores, "Hit@1", "Hit@2", "Hit@4") == [0, 1, 1]
+    assert values(scores, "Recall@1", "Recall@2", "Recall@4", "Recall") == pytest.approx([0, 1 / 3, 2 / 3, 2 / 3])
+    assert values(scores, "AllHit@1", "AllHit@2", "AllHit@4", "AllHit") == [0, 0, 0, 0]
+    assert scores["MRR@4"].value == pytest.approx(1 / 2)
+    assert scores["MAP@4"].value == pytest.approx((1 / 2 + 2 / 4) / 3)
+    assert scores["nDCG@4"].value == pytest.approx((0.63093 + 0.43068) / (1 + 0.63093 + 0.5), abs=1e-5)
+
+
+def test_every_gold_document_within_k_is_an_all_hit_and_beyond_k_is_one_without_cutoff() -> None:
+    scores = scores_of(GOLD[:2], DOCUMENTS, RetrievalParams(ks=(3, 4)))
+    assert values(scores, "AllHit@3", "AllHit@4", "AllHit", "Recall@3", "Recall") == [0, 1, 1, 0.5, 1]
+    assert values(scores_of(GOLD[:2], DOCUMENTS, RetrievalParams(ks=(3,))), "AllHit@3", "AllHit") == [0, 1]
+
+
+def test_map_divides_by_all_gold_documents_even_where_k_is_smaller() -> None:
+    scores = scores_of([("a", "f"), ("b", "f")], [passage("a b")], RetrievalParams(ks=(1,)))
+    assert scores["MAP@1"].value == 0.5
+    assert scores["nDCG@1"].value == 1
+
+
+def test_triplets_and_summaries_are_scored_through_their_provenance_in_its_own_order() -> None:
+    contexts = [
+        Context(text="a summary", doc_ids=("x", "y", "c"), kind="summary"),
+        Context(text="(A)-[owns]->(B)", doc_ids=("y", "a"), kind="triplet"),
+        Context(text="a text without provenance", doc_ids=()),
+    ]
+    scores = scores_of(GOLD[:2], contexts, RetrievalParams(ks=(1, 3, 4)))
+    assert values(scores, "Hit@1", "Hit@3", "Recall@3", "AllHit@3", "AllHit@4") == [0, 1, 0.5, 0, 1]
+    assert scores["fact_Hit@4"].value == 0
+
+
+def test_a_fact_is_found_in_a_context_whatever_the_white_space() -> None:
+    contexts = [
+        passage("x", "nothing"),
+        passage("a", "Title\nHe said:\u00a0“one\n\nlong\tfact” in\u2009May."),
+        passage("a", "onelongfact again, and asecond fact"),
+    ]
+    gold = [("a", "one  long fact"), ("a", "a second\nfact"), ("a", "a third fact")]
+    scores = scores_of(gold, contexts, RetrievalParams(ks=(1, 2, 3)))
+    assert values(scores, "fact_Hit@1", "fact_Hit@2", "fact_Hit@3") == [0, 1, 1]
+    assert values(scores, "fact_Recall@2", "fact_Recall@3") == pytest.approx([1 / 3, 2 / 3])
+    assert values(scores, "fact_AllHit@3", "fact_MRR@3") == [0, 0.5]
+    assert values(scores_of(gold[:2], contexts, RetrievalParams(ks=(2, 3))), "fact_AllHit@2", "fact_AllHit@3") == [
+        0,
+        1,
+    ]
+
+
+def test_case_and_punctuation_are_part_of_a_fact() -> None:
+    assert scores_of([("a", "One fact.")], [passage("a", "one fact.")])["fact_Hit@10"].value == 0
+    assert scores_of([("a", "One fact.")], [passage("a", "One fact")])["fact_Hit@10"].value == 0
+
+
+def test_a_fact_stated_twice_is_one_fact_and_compat_divides_by_two() -> None:
+    scores = scores_of([("a", "the fact"), ("b", "the  fact")], [passage("a", "the fact")])
+    assert values(scores, "fact_Recall@1", "fact_AllHit@1", "map_compat@10") == [1, 1, 0.5]
+
+
+def test_compat_adds_one_by_the_rank_of_each_fact_and_is_no_average_precision() -> None:
+    gold = [("a", "fact one"), ("b", "fact two"), ("c", "fact three"), ("d", "fact four")]
+    contexts = [passage("a", "fact one, fact two"), passage("x", "fact one"), passage("c", "fact three")]
+    scores = scores_of(gold, contexts)
+    assert scores["map_compat@10"].value == pytest.approx((2 / 1 + 1 / 3) / 4)
+    assert values(scores, "hits_compat@4", "hits_compat@10", "mrr_compat@10") == [1, 1, 1]
+
+
+def test_compat_removes_spaces_and_line_feeds_only() -> None:
+    scores = scores_of([("a", "the fact")], [passage("a", "the\tfact")])
+    assert values(scores, "fact_Hit@1", "hits_compat@4") == [1, 0]
+
+
+def test_compat_ends_at_rank_ten_and_its_map_can_exceed_one() -> None:
+    late = [*[passage("x", "nothing")] * 10, passage("a", "the fact")]
+    found = scores_of([("a", "the fact")], late)
+    assert values(found, "hits_compat@10", "mrr_compat@10", "map_compat@10") == [0, 0, 0]
+    gold = [("a", f"fact number {letter}") for letter in "abcdefghijklmnop"]
+    text = "; ".join(fact for _, fact in gold)
+    scores = scores_of(gold, [passage("a", text)])
+    assert scores["map_compat@10"].value == pytest.approx(16 / 10)
+
+
+def reasons(scores: Mapping[str, Score]) -> set[str]:
+    assert {score.status for score in scores.values()} == {"not_applicable"}
+    return {score.explanation for score in scores.values()}
+
+
+def test_a_query_without_evidence_is_not_applicable_whether_answered_or_failed() -> None:
+    assert reasons(scores_of([], DOCUMENTS)) == {"the reference names no evidence"}
+    assert reasons(scores_of([], None)) == {"the reference names no evidence"}
+
+
+def test_a_run_without_contexts_is_not_applicable() -> None:
+    assert reasons(scores_of(GOLD, [], facts=RunFacts(has_contexts=False))) == {"the run records no contexts"}
+
+
+def test_a_run_without_a_generator_is_scored() -> None:
+    assert scores_of(GOLD, DOCUMENTS, facts=RunFacts(has_generator=False))["Hit@4"].value == 1
+
+
+def test_an_answer_without_contexts_in_a_run_that_has_some_retrieved_nothing() -> None:
+    scores = scores_of(GOLD, [])
+    assert {score.value for score in scores.values()} == {0}
+    assert scores["Recall@10"].explanation == "0 of 3 gold documents in the first 10"
+
+
+def test_a_failed_query_counts_as_the_worst_of_every_measure() -> None:
+    scores = scores_of(GOLD, None)
+    assert {(score.status, score.value) for score in scores.values()} == {("imputed", 0)}
+
+
+def test_contexts_that_name_no_document_leave_documents_not_applicable_and_facts_scored() -> None:
+    scores = scores_of(GOLD, [passage("", "fact a"), Context(text="more", doc_ids=("",))])
+    assert scores["Hit@10"].explanation == scores["Recall"].explanation == "no context names a document"
+    assert {score.status for name, score in scores.items() if "fact" not in name and "compat" not in name} == {
+        "not_applicable"
+    }
+    assert values(scores, "fact_Hit@1", "hits_compat@4") == [1, 1]
+
+
+def test_evidence_without_facts_or_without_documents_leaves_the_other_level() -> None:
+    no_fact = scores_of([("a", ""), ("c", " \n")], DOCUMENTS)
+    assert no_fact["Hit@10"].value == 1
+    assert (
+        no_fact["fact_Hit@10"].explanation == no_fact["map_compat@10"].explanation == "the evidence states no fact"
+    )
+    no_document = scores_of([("", "the fact")], [passage("a", "the fact")])
+    assert no_document["fact_Hit@10"].value == 1
+    assert no_document["AllHit"].explanation == "the evidence names no document"
+
+
+def test_a_blank_fact_beside_others_is_none() -> None:
+    scores = scores_of([("a", ""), ("a", "the fact")], [passage("a", "nothing"), passage("a", "the fact")])
+    assert values(scores, "fact_Hit@1", "fact_AllHit@4", "hits_compat@4", "map_compat@10") == [0, 1, 1, 0.5]
+
+
+def test_a_passage_as_long_as_a_document_is_no_fact() -> None:
+    gold, contexts = [("a", "word " * 300), ("a", "the fact")], [passage("a", "the fact")]
+    scores = scores_of(gold, contexts)
+    why = "a gold fact of 1,500 characters: above 1,000 it is a passage"
+    assert scores["fact_Recall@10"].explanation == scores["hits_compat@4"].explanation == why
+    assert scores["Hit@1"].value == 1
+    assert scores_of(gold, contexts, RetrievalParams(longest_fact=1500))["fact_Recall@10"].value == 0.5
+
+
+def test_the_explanation_says_how_much_was_found_within_k_and_where_it_begins() -> None:
+    scores = scores_of(GOLD, DOCUMENTS, RetrievalParams(ks=(1, 4)))
+    assert scores["Recall@4"].explanation == "2 of 3 gold documents in the first 4; first at 2"
+    assert scores["Hit@1"].explanation == "0 of 3 gold documents in the first 1; first at 2"
+    assert scores["AllHit"].explanation == "2 of 3 gold documents; first at 2"
+    assert scores["fact_Hit@4"].explanation == "0 of 4 gold facts in the first 4"
+
+
+def test_the_default_table_cuts_hits_and_recall_at_each_k_and_the_others_at_the_largest() -> None:
+    names = [measure.name for measure in SPEC.measures(RetrievalParams())]
+    assert names == [
+        *("Hit@1", "Hit@4", "Hit@10", "Recall@1", "Recall@4", "Recall@10", "AllHit@1", "AllHit@4", "AllHit@10"),
+        *("MRR@10", "MAP@10", "nDCG@10", "Recall", "AllHit"),
+        *("fact_Hit@1", "fact_Hit@4", "fact_Hit@10", "fact_Recall@1", "fact_Recall@4", "fact_Recall@10"),
+        *("fact_AllHit@1", "fact_AllHit@4", "fact_AllHit@10", "fact_MRR@10"),
+        *("hits_compat@4", "hits_compat@10", "mrr_compat@10", "map_compat@10"),
+    ]
+
+
+def test_cutoffs_are_sorted_and_the_summaries_say_what_is_counted() -> None:
+    summaries = {one.name: one.summary for one in SPEC.measures(RetrievalParams(ks=(20, 5)))}
+    assert list(summaries)[:2] == ["Hit@5", "Hit@20"]
+    assert summaries["AllHit"] == "share of queries with every gold document in all retrieved documents"
+    assert summaries["fact_Recall@20"] == "share of the gold facts in the first 20 contexts"
+
+
+@pytest.mark.parametrize("ks", [(), (0,), (-1,), (1, 1), (1001,), ("many",), (1.5,)])
+def test_a_cutoff_that_cannot_be_is_refused(ks: tuple[object, ...]) -> None:
+    with pytest.raises(ValidationError, match="ks"):
+        RetrievalParams.model_validate({"ks": ks})
+
+
+def test_strange_document_ids_are_only_names() -> None:
+    odd = ["", " ", "a b\tc", "\x00", "\ud800", "🦜" * 1000, "-1", "nan"]
+    contexts = [Context(text="", doc_ids=(doc_id,)) for doc_id in odd]
+    scores = scores_of([(doc_id, "f") for doc_id in odd], contexts)
+    assert values(scores, "Recall@10", "AllHit", "MAP@10", "nDCG@10") == [1, 1, 1, 1]
+
+
+def test_the_same_records_in_any_order_give_the_same_bytes() -> None:
+    queries = [f"q{number}" for number in range(20)]
+    references = [reference(*GOLD, query_id=query_id) for query_id in queries]
+    records = {(name, 0): record(DOCUMENTS[place % 6 :], query_id=name) for place, name in enumerate(queries)}
+
+    def written(order: int) -> str:
+        scores = score_all(build_scorer(SPEC), references[::order], dict(list(records.items())[::order]))
+        return json.dumps([score.model_dump() for score in scores])
+
+    assert written(1) == written(-1)
+
+
+def test_without_ir_measures_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "find_spec", lambda _name: None)
+    assert SPEC.preflight is not None
+    with pytest.raises(MissingDependency, match=r"pip install 'rag-harness\[retrieval\]'"):
+        SPEC.preflight(RetrievalParams())

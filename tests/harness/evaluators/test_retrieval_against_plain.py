@@ -1,0 +1,200 @@
+"""Every retrieval measure against its definition written out once more, on random and on real input.
+
+The plain versions read like the formulas and are slow. That of MultiHop-RAG's script follows its steps one by
+one: it walks eleven ranks, marks what it found, and adds precisions up.
+"""
+
+import asyncio
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scoring import BareEvaluation
+
+from harness.datasets import multihop_rag
+from harness.datasets.files import ENV
+from harness.evaluators.retrieval import SPEC, RetrievalParams
+from harness.protocols import Case
+from harness.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord
+
+PARAMS = RetrievalParams(ks=(1, 3, 4, 10))
+MEASURES = SPEC.measures(PARAMS)
+EVALUATOR = SPEC.build(PARAMS, BareEvaluation())
+Values = dict[str, float]
+
+
+def plain_documents(contexts: Sequence[Context], gold: set[str], ks: Sequence[int]) -> Values:
+    ranking: list[str] = []
+    for doc_id in (doc_id for context in contexts for doc_id in context.doc_ids):
+        if doc_id not in ranking:
+            ranking.append(doc_id)
+    relevant = [doc_id in gold for doc_id in ranking]
+    found: Values = {"Recall": sum(relevant) / len(gold), "AllHit": float(sum(relevant) == len(gold))}
+    for k in ks:
+        found |= plain_hits("", sum(relevant[:k]), len(gold), k)
+    k = max(ks)
+    precisions = [sum(relevant[:rank]) / rank for rank in range(1, len(ranking[:k]) + 1) if relevant[rank - 1]]
+    gains = [relevant[rank - 1] / math.log2(rank + 1) for rank in range(1, len(ranking[:k]) + 1)]
+    ideal = [1 / math.log2(rank + 1) for rank in range(1, min(k, len(gold)) + 1)]
+    first = [1 / rank for rank in range(1, len(ranking[:k]) + 1) if relevant[rank - 1]]
+    return found | {
+        f"MAP@{k}": sum(precisions) / len(gold),
+        f"nDCG@{k}": sum(gains) / sum(ideal),
+        f"MRR@{k}": first[0] if first else 0.0,
+    }
+
+
+def plain_hits(prefix: str, found: int, gold: int, k: int) -> Values:
+    return {
+        f"{prefix}Hit@{k}": float(found > 0),
+        f"{prefix}Recall@{k}": found / gold,
+        f"{prefix}AllHit@{k}": float(found == gold),
+    }
+
+
+def plain_facts(texts: Sequence[str], facts: Sequence[str], ks: Sequence[int]) -> Values:
+    bare = ["".join(text.split()) for text in texts]
+    gold = {"".join(fact.split()) for fact in facts}
+    found: Values = {}
+    for k in ks:
+        found |= plain_hits("fact_", sum(any(fact in text for text in bare[:k]) for fact in gold), len(gold), k)
+    ranks = [rank for rank, text in enumerate(bare[: max(ks)], 1) if any(fact in text for fact in gold)]
+    return found | {f"fact_MRR@{max(ks)}": 1 / ranks[0] if ranks else 0.0}
+
+
+def plain_script(texts: Sequence[str], facts: Sequence[str]) -> Values:
+    bare_facts, bare_texts = ([one.replace(" ", "").replace("\n", "") for one in many] for many in (facts, texts))
+    hit_4 = hit_10 = False
+    first, total, seen = 0, 0.0, []
+    for rank, text in enumerate(bare_texts[:11], 1):
+        if rank <= 10 and any(fact in text for fact in bare_facts):
+            hit_10, hit_4, first = True, hit_4 or rank <= 4, first or rank
+            new = 0
+            for fact in bare_facts:
+                if fact in text and fact not in seen:
+                    new += 1
+                    seen.append(fact)
+            total += new / rank
+    return {
+        "hits_compat@4": float(hit_4),
+        "hits_compat@10": float(hit_10),
+        "mrr_compat@10": 1 / first if first else 0.0,
+        "map_compat@10": total / min(len(bare_facts), 10),
+    }
+
+
+def plain(case: Case) -> Values:
+    contexts, evidence = case.prediction.contexts, case.reference.evidence
+    texts, facts = [one.text for one in contexts], [one.fact for one in evidence]
+    documents = plain_documents(contexts, {one.doc_id for one in evidence}, PARAMS.ks)
+    return documents | plain_facts(texts, facts, PARAMS.ks) | plain_script(texts, facts)
+
+
+def make_case(number: int, contexts: Sequence[Context], evidence: Sequence[Evidence]) -> Case:
+    query_id = f"q{number}"
+    record = RunRecord(
+        query_id=query_id,
+        repeat=0,
+        status="ok",
+        prediction=Prediction(answer=None, contexts=tuple(contexts)),
+        cost=Cost(wall_s=1.0),
+        attempt=1,
+        started_at="2026-11-20T10:00:00+00:00",
+    )
+    reference = Reference(query_id=query_id, query_type="x", answers=("x",), evidence=tuple(evidence))
+    return Case(Query(query_id=query_id, text="?"), reference, record, MEASURES)
+
+
+def scored(cases: Sequence[Case]) -> Mapping[str, Values]:
+    found: dict[str, Values] = {case.query.query_id: {} for case in cases}
+    for score in asyncio.run(EVALUATOR.evaluate(cases)):
+        assert score.value is not None
+        found[score.query_id][score.measure] = score.value
+    return found
+
+
+def assert_equal(cases: Sequence[Case]) -> None:
+    found = scored(cases)
+    for case in cases:
+        assert found[case.query.query_id] == pytest.approx(plain(case), abs=1e-12)
+
+
+DOC_IDS = [f"d{number}" for number in range(15)]
+FACTS = ["a", "ab", "a b", "a\nb", "b\ta", "ba", "A", "\u00a0a", "aa", "bb", "abab", "B b", "aaa", "bab", "abb"]
+TEXTS = ["", " ", "a", "ab", "b\na", "b\ta", "aabb", "A B", "\u00a0", "abab ba", "nothing"]
+CONTEXTS = st.builds(
+    Context,
+    text=st.sampled_from(TEXTS),
+    doc_ids=st.lists(st.sampled_from(DOC_IDS), min_size=1, max_size=2).map(tuple),
+)
+EVIDENCE = st.builds(Evidence, doc_id=st.sampled_from(DOC_IDS), fact=st.sampled_from(FACTS))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(CONTEXTS, max_size=13), st.lists(EVIDENCE, min_size=1, max_size=12))
+def test_every_measure_equals_its_plain_definition(contexts: list[Context], evidence: list[Evidence]) -> None:
+    assert_equal([make_case(0, contexts, evidence)])
+
+
+def test_so_does_every_measure_of_many_queries_at_once() -> None:
+    rng = random.Random(3)
+    cases = []
+    for number in range(300):
+        contexts = [
+            Context(
+                text="".join(rng.choices(TEXTS, k=2)), doc_ids=tuple(rng.choices(DOC_IDS, k=rng.randint(1, 3)))
+            )
+            for _ in range(rng.randint(0, 14))
+        ]
+        pairs = zip(rng.choices(DOC_IDS, k=12), rng.choices(FACTS, k=12), strict=True)
+        evidence = [Evidence(doc_id=doc_id, fact=fact) for doc_id, fact in pairs]
+        cases.append(make_case(number, contexts, evidence[: rng.randint(1, 12)]))
+    assert_equal(cases)
+
+
+@pytest.fixture(scope="module")
+def real_cases(data_dir: Path) -> Iterator[Callable[[int], list[Case]]]:
+    """real_cases(n): the first n queries with evidence, each with chunks of cited and of other articles."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ENV, str(data_dir))
+        raw = multihop_rag.SPEC.load("default")
+    chunks = {
+        document.doc_id: [
+            Context(text=document.text[start : start + 1200], doc_ids=(document.doc_id,))
+            for start in range(0, len(document.text), 1100)
+        ]
+        for document in raw.documents
+    }
+    ids = sorted(chunks)
+    with_evidence = [row for row in raw.rows if row.reference.evidence]
+
+    def make(n: int) -> list[Case]:
+        rng = random.Random(5)
+        cases = []
+        for number, row in enumerate(with_evidence[:n]):
+            pool = [context for doc_id in (*row.doc_ids, *rng.sample(ids, 2)) for context in chunks[doc_id]]
+            contexts = rng.sample(pool, min(len(pool), 12))
+            cases.append(make_case(number, contexts, row.reference.evidence))
+        return cases
+
+    yield make
+
+
+def test_every_measure_equals_its_plain_definition_on_real_facts(real_cases: Callable[[int], list[Case]]) -> None:
+    cases = real_cases(150)
+    assert_equal(cases)
+    found = [values["fact_Recall@10"] for values in scored(cases).values()]
+    assert min(found) == 0 < sum(0 < value < 1 for value in found)
+    assert max(found) == 1
+
+
+def test_no_real_fact_is_too_long_to_be_one(real_cases: Callable[[int], list[Case]]) -> None:
+    cases = real_cases(2255)
+    assert len(cases) == 2255
+    assert (
+        max(len(one.fact) for case in cases for one in case.reference.evidence) <= RetrievalParams().longest_fact
+    )

@@ -1,0 +1,332 @@
+"""Runs compared, from their folders to tables: what is refused, what is said, what is printed and written."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
+from rich.console import Console
+
+from harness.errors import ConfigError
+from harness.records import Cost, EvaluationRecord
+from harness.report.comparison.compare import Choice, Comparison, compare_runs
+from harness.report.comparison.markdown import comparison_markdown, write_comparison
+from harness.report.comparison.tables import COLUMNS, comparison_csv, comparison_json, differences_csv
+from harness.report.comparison.terminal import render_comparison
+from harness.store import RunDir
+
+EVIL = "[bold red]x[/] <b>|y|</b> \x1b[2J=1+1"
+
+
+def right(count: int, n: int = 40) -> list[float]:
+    return [1.0] * count + [0.0] * (n - count)
+
+
+def three_runs(results: Path) -> list[RunDir]:
+    return [
+        write_run(results, ScoredRun(system=name, scores={"accuracy": right(count)}, latency_s=seconds))
+        for name, count, seconds in (
+            ("naive", 30, (2.0, 3.0)),
+            ("kg", 34, (2.0, 3.0)),
+            ("community", 20, (8.0, 9.0)),
+        )
+    ]
+
+
+def shown(comparison: Comparison, width: int = 100, *, terminal: bool = False) -> str:
+    console = Console(file=io.StringIO(), width=width, force_terminal=terminal, color_system=None)
+    render_comparison(comparison, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_accuracy_comes_first_and_costs_last(tmp_path: Path) -> None:
+    measures = [one.measure.name for one in compare_runs(three_runs(tmp_path)).measures]
+    assert measures == ["accuracy", "latency_s", "input_tokens", "output_tokens", "usd"]
+
+
+def test_ties_print_as_ties_and_differences_with_their_direction(tmp_path: Path) -> None:
+    text = shown(compare_runs(three_runs(tmp_path), Choice(("accuracy", "latency_s"))))
+    for pair in ("naive ~ kg", "naive > community", "kg > community"):
+        assert pair in text
+    assert "1-2   kg" in text
+    assert "1-2   naive" in text
+    assert "3     community" in text
+    assert "lower is better; Wilcoxon's signed-rank test; Holm over 3 pairs" in text
+    assert "winner" not in text
+
+
+def test_every_number_of_a_pair_is_in_the_csv(tmp_path: Path) -> None:
+    runs = three_runs(tmp_path)
+    rows = rows_of(comparison_csv(compare_runs(runs, Choice(("accuracy",)))))
+    assert [list(row) for row in rows] == [list(COLUMNS)] * 3
+    first = rows[0]
+    assert (first["system_a"], first["system_b"], first["run_a"]) == ("naive", "kg", runs[0].run_id)
+    assert (first["n"], first["mean_a"], first["mean_b"], first["difference"]) == ("40", "0.75", "0.85", "-0.1")
+    assert (first["n_a_better"], first["n_equal"], first["n_b_better"]) == ("0", "36", "4")
+    assert (first["test"], first["p"], first["family"], first["result"]) == ("mcnemar", "0.125", "3", "tie")
+    assert (rows[1]["result"], rows[1]["higher_is_better"]) == ("a", "true")
+
+
+def test_the_queries_that_differ_are_listed_with_who_was_better(tmp_path: Path) -> None:
+    runs = three_runs(tmp_path)
+    rows = rows_of(differences_csv(compare_runs(runs[:2])))
+    assert [(row["query_id"], row["value_a"], row["value_b"], row["better"]) for row in rows] == [
+        (f"q{number:03d}", "0", "1", "b") for number in range(30, 34)
+    ]
+    assert {row["measure"] for row in rows} == {"accuracy"}
+
+
+def test_a_comparison_is_written_and_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    runs = three_runs(tmp_path / "results")
+    first = write_comparison(compare_runs(runs), tmp_path / "one").parent
+    second = write_comparison(compare_runs(runs), tmp_path / "two").parent
+    names = sorted(path.name for path in first.iterdir())
+    assert names == ["comparison.csv", "comparison.md", "differences.csv"]
+    assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
+    text = (first / "comparison.md").read_text()
+    assert "| 1-2 | kg | 0.850 |" in text
+    assert "| A naive, B community | 40 | 0.750 | 0.500 | +0.250 [" in text
+    assert "naive is better |" in text
+
+
+def test_the_json_holds_what_the_csv_holds(tmp_path: Path) -> None:
+    comparison = compare_runs(three_runs(tmp_path), Choice(("accuracy",)))
+    value = json.loads(json.dumps(comparison_json(comparison), allow_nan=False))
+    (one,) = value["measures"]
+    assert [pair["result"] for pair in one["pairs"]] == ["tie", "a", "a"]
+    assert [entry["ranks"] for entry in one["ranking"]] == [[1, 2], [1, 2], [3, 3]]
+    (rows,) = [rows_of(comparison_csv(comparison))]
+    assert [f"{pair['p_holm']:.10g}" for pair in one["pairs"]] == [row["p_holm"] for row in rows]
+
+
+def test_what_has_no_score_is_left_out_and_counted(tmp_path: Path) -> None:
+    gaps: list[Value] = [FAILED] * 9 + [1.0] * 41
+    runs = [
+        write_run(tmp_path, ScoredRun(system="naive", scores={"accuracy": gaps})),
+        write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": right(20, 50)})),
+    ]
+    comparison = compare_runs(runs, Choice(("accuracy",)))
+    assert "41 of 50" in shown(comparison)
+    assert "| 41 of 50 |" in comparison_markdown(comparison)
+
+
+def test_a_failed_answer_stays_in_with_its_worst_value(tmp_path: Path) -> None:
+    failing: list[Value] = [IMPUTED, IMPUTED, 1.0, 1.0]
+    runs = [
+        write_run(tmp_path, ScoredRun(system="naive", scores={"accuracy": failing})),
+        write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": right(4, 4)})),
+    ]
+    (pair,) = compare_runs(runs, Choice(("accuracy",))).measures[0].pairs
+    assert (pair.n, pair.mean_a, pair.mean_b) == (4, 0.5, 1.0)
+
+
+def test_a_measure_that_applies_to_few_queries_expects_only_those(tmp_path: Path) -> None:
+    scores: dict[str, list[Value]] = {"hallucination_rate": [1.0, 0.0, NOT_APPLICABLE, NOT_APPLICABLE]}
+    runs = [write_run(tmp_path, ScoredRun(system=name, scores=scores)) for name in ("naive", "kg")]
+    (one,) = compare_runs(runs, Choice(("hallucination_rate",))).measures
+    assert (one.pairs[0].n, one.pairs[0].n_expected) == (2, 2)
+    assert one.measure.higher_is_better is False
+
+
+def test_latencies_that_were_not_measured_leave_their_pairs(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(4, 10)}, replayed=replayed))
+        for name, replayed in (("naive", 3), ("kg", 0))
+    ]
+    (one,) = compare_runs(runs, Choice(("latency_s",))).measures
+    assert (one.pairs[0].n, one.pairs[0].n_expected) == (7, 10)
+
+
+def test_a_measure_that_repeats_another_is_named_and_not_repeated(tmp_path: Path) -> None:
+    scores = {"accuracy": right(3, 8), "zz_f1": right(5, 8), "zz_f1_again": right(5, 8)}
+    runs = [write_run(tmp_path, ScoredRun(system=name, scores=scores)) for name in ("naive", "kg")]
+    comparison = compare_runs(runs)
+    assert [one.measure.name for one in comparison.measures][:3] == ["accuracy", "zz_f1", "latency_s"]
+    assert "Not repeated: zz_f1_again (the values of zz_f1 in every run)." in comparison.notes
+    wanted = ("zz_f1_again", "zz_f1")
+    assert tuple(one.measure.name for one in compare_runs(runs, Choice(wanted)).measures) == wanted
+
+
+def test_equal_values_that_count_in_different_ways_are_two_measures(tmp_path: Path) -> None:
+    scores = {"accuracy": right(3, 8), "hallucination_rate": right(3, 8)}
+    runs = [write_run(tmp_path, ScoredRun(system=name, scores=scores)) for name in ("naive", "kg")]
+    assert {"accuracy", "hallucination_rate"} <= {one.measure.name for one in compare_runs(runs).measures}
+
+
+def test_a_measure_that_nobody_knows_has_no_direction(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"mystery": right(count)}))
+        for name, count in (("naive", 35), ("kg", 10))
+    ]
+    text = shown(compare_runs(runs, Choice(("mystery",))))
+    assert "no direction known" in text
+    assert "naive ≠ kg" in text
+
+
+def test_one_type_of_query_can_be_compared_alone(tmp_path: Path) -> None:
+    types = ("inference_query", "null_query")
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(count, 40)}, types=types))
+        for name, count in (("naive", 40), ("kg", 10))
+    ]
+    for wanted in ("null_query", "null"):
+        assert compare_runs(runs, Choice(("accuracy",), wanted)).measures[0].pairs[0].n == 20
+    with pytest.raises(ConfigError, match=r"no query has the type 'nul_quer': did you mean 'null_query'\?"):
+        compare_runs(runs, Choice(query_type="nul_quer"))
+
+
+def test_with_a_baseline_each_run_is_compared_with_it_alone(tmp_path: Path) -> None:
+    naive, kg, community = three_runs(tmp_path)
+    for named in ([kg, community], [naive, kg, community]):
+        comparison = compare_runs(named, Choice(("accuracy",), baseline=naive))
+        pairs = comparison.measures[0].pairs
+        assert [(comparison.label(pair.a), comparison.label(pair.b)) for pair in pairs] == [
+            ("kg", "naive"),
+            ("community", "naive"),
+        ]
+        assert "each against naive" in comparison_markdown(comparison)
+
+
+def test_fewer_than_two_runs_are_no_comparison(tmp_path: Path) -> None:
+    naive, *_ = three_runs(tmp_path)
+    for runs in ([], [naive], [naive, RunDir(naive.path / "." / "")]):
+        with pytest.raises(ConfigError, match="at least two different runs"):
+            compare_runs(runs)
+
+
+def test_runs_over_different_data_sets_are_refused(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(dataset=name, scores={"accuracy": right(3)}))
+        for name in ("demo", "ms_marco")
+    ]
+    with pytest.raises(ConfigError, match=r"is over demo, .* over ms_marco: they cannot be compared"):
+        compare_runs(runs)
+
+
+def test_other_samples_are_paired_over_the_queries_that_they_share(tmp_path: Path) -> None:
+    runs = [
+        write_run(
+            tmp_path,
+            ScoredRun(
+                system=name,
+                digest=name * 10,
+                queries=[f"q{number}" for number in numbers],
+                scores={"accuracy": right(3, len(numbers))},
+                texts={"q5": f"asked by {name}"},
+            ),
+        )
+        for name, numbers in (("naive", range(8)), ("kg", range(4, 10)))
+    ]
+    comparison = compare_runs(runs, Choice(("accuracy",)))
+    assert comparison.measures[0].pairs[0].n == 3
+    (note,) = [note for note in comparison.notes if "samples" in note]
+    assert note == (
+        "naive and kg were made over other samples or documents: of 8 and 6 queries they are compared over the 3 "
+        "of both (1 more has another text or reference)."
+    )
+
+
+def test_samples_that_share_no_query_are_refused(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, digest=name, queries=[name], scores={"accuracy": [1.0]}))
+        for name in ("naive", "kg")
+    ]
+    with pytest.raises(ConfigError, match="naive and kg have no query in common"):
+        compare_runs(runs)
+
+
+def test_a_measure_that_a_run_does_not_have_is_one_line(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system="naive", scores={"accuracy": right(3), "token_f1": right(3)})),
+        write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": right(3)})),
+    ]
+    with pytest.raises(ConfigError, match="'token_f1' has no value in kg"):
+        compare_runs(runs, Choice(("token_f1",)))
+    with pytest.raises(ConfigError, match=r"'acuracy' has no value in naive: did you mean 'accuracy'\?"):
+        compare_runs(runs, Choice(("acuracy",)))
+
+
+def test_runs_without_any_measure_in_common_are_refused(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system=name, queries=["q1", "q2"], scores={name: [1.0, 0.0]}, replayed=2, input_tokens=None)
+        for name in ("naive", "kg")
+    ]
+    with pytest.raises(ConfigError, match="the runs have no measure in common: run: rag-harness evaluate"):
+        compare_runs([write_run(tmp_path, plan) for plan in plans])
+
+
+def test_scores_of_different_judges_are_said_not_to_be_comparable(tmp_path: Path) -> None:
+    runs = [
+        write_run(
+            tmp_path,
+            ScoredRun(
+                system=name,
+                scores={"faithfulness": right(9)},
+                evaluator=EvaluationRecord(
+                    evaluator="ragas",
+                    version="1",
+                    models={"judge": {"provider": "openai", "model": judge}},
+                    cost=Cost(wall_s=1.0),
+                ),
+            ),
+        )
+        for name, judge in (("naive", "gpt-4o"), ("kg", "gpt-4o-mini"))
+    ]
+    assert any("ragas scored these runs in 2 ways" in note for note in compare_runs(runs).notes)
+    assert not any("ways" in note for note in compare_runs(runs, Choice(("latency_s",))).notes)
+
+
+def test_no_line_is_wider_than_the_console_or_100_columns(tmp_path: Path) -> None:
+    runs = [*three_runs(tmp_path), write_run(tmp_path, ScoredRun(system="kg" * 40, scores={"accuracy": right(8)}))]
+    comparison = compare_runs(runs)
+    for width in (70, 100, 200):
+        assert max(len(line) for line in shown(comparison, width).splitlines()) <= min(width, 100)
+
+
+def test_numbers_are_whole_in_100_columns(tmp_path: Path) -> None:
+    text = shown(compare_runs(three_runs(tmp_path)))
+    for expected in ("-0.100 [-0.200, -0.025]", "0/36/4", "+0.350 [+0.200, +0.500]", "community"):
+        assert expected in text
+
+
+def test_what_rounds_to_zero_has_no_sign(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(count, 13)}))
+        for name, count in (("naive", 3), ("kg", 2))
+    ]
+    (row,) = rows_of(comparison_csv(compare_runs(runs, Choice(("accuracy",)))))
+    assert row["ci_low"] == "0"
+    for named in (runs, runs[::-1]):
+        text = shown(compare_runs(named, Choice(("accuracy",))))
+        assert "0.000" in text
+        assert "-0.000" not in text
+
+
+def test_markup_and_control_characters_of_names_are_only_text(tmp_path: Path) -> None:
+    runs = [
+        write_run(
+            tmp_path,
+            ScoredRun(
+                system=f"{EVIL}{number}",
+                scores={f"={EVIL}": right(count)},
+                types=(EVIL,),
+                queries=[f"={EVIL}{place}" for place in range(40)],
+            ),
+        )
+        for number, count in enumerate((39, 5))
+    ]
+    comparison = compare_runs(runs)
+    text = shown(comparison, terminal=True)
+    assert "[bold red]x[/]" in " ".join(text.split())
+    files = [comparison_csv(comparison), differences_csv(comparison), comparison_markdown(comparison)]
+    assert not any("\x1b" in one for one in (text, *files))
+    assert "<b>" not in files[2].replace("\\<b\\>", "")
+    cells = [cell for one in files[:2] for row in csv.reader(io.StringIO(one)) for cell in row]
+    assert not any(cell.startswith(("=", "+", "@")) for cell in cells)

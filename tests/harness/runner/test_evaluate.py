@@ -1,0 +1,282 @@
+"""Evaluators over run directories: judgements journaled and paid once, failures said, scores byte for byte."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.config import BenchConfig, JudgeConfig, JudgeEmbedderConfig
+from harness.config.load import build_config
+from harness.errors import ConfigError, MissingDependency
+from harness.evaluators.answer import SPEC as ANSWER
+from harness.evaluators.judged import judge_each
+from harness.models.identity import generator_identity
+from harness.models.providers import resolve_embedder, resolve_generator
+from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts
+from harness.records import Cost, EvaluationRecord, Prediction, Query, Reference, RunRecord, Score
+from harness.runner.evaluate import Outcome, evaluate_runs
+from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
+from harness.runner.progress import Reporter
+from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
+from harness.store.journal import usage_by_role
+
+GRADE = Measure("grade", "what the judge says, 0 to 1", failure_value=0.0, range=(0.0, 1.0))
+DOUBT = Measure("doubt", "the same question asked twice in one judgement", failure_value=1.0, range=(0.0, 1.0))
+
+
+class Grader:
+    """Asks the judge for a number."""
+
+    def __init__(self, _params: Params, runtime: EvaluationRuntime) -> None:
+        self._runtime = runtime
+        self._judge = runtime.judge
+
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        return ""
+
+    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        return await judge_each(cases, self._runtime, self._grade)
+
+    async def _grade(self, case: Case, measure: Measure) -> tuple[float, str]:
+        prompt = [Message("user", f"{measure.name} of: {case.prediction.answer}")]
+        replies = [await self._judge.complete(prompt) for _ in range(2 if measure == DOUBT else 1)]
+        return float(replies[-1]), replies[-1]
+
+    def close(self) -> None:
+        pass
+
+
+GRADER = EvaluatorSpec(
+    name="grader",
+    version="1",
+    summary="",
+    params=Params,
+    measures=lambda _params: (GRADE, DOUBT),
+    build=Grader,
+    roles=frozenset({"judge"}),
+)
+
+MakeRun = Callable[..., RunDir]
+Evaluate = Callable[..., Outcome]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def make_run(results: Path) -> MakeRun:
+    """make_run("naive", ["Paris", "Rome"]): one query for each answer."""
+
+    def make(system: str, answers: Sequence[str]) -> RunDir:
+        manifest = Manifest(
+            schema_version=SCHEMA_VERSION,
+            run_id=f"demo--{system}--0123456789ab",
+            identity={"models": {"generator": {"provider": "fake"}}, "system": {"name": system}, "repeats": 1},
+            config={},
+            dataset={"name": "demo"},
+            index_id="",
+            machine={},
+            packages={},
+            git_commit="",
+            created_at="2026-11-22T10:00:00+00:00",
+        )
+        ids = [f"q{number}" for number in range(len(answers))]
+        rows = [
+            SampleRow(
+                query=Query(query_id=one, text="?"),
+                reference=Reference(query_id=one, query_type="inference", answers=("Paris",)),
+            )
+            for one in ids
+        ]
+        run = RunDir.create(results, manifest, rows)
+        for query_id, answer in zip(ids, answers, strict=True):
+            run.append_record(
+                RunRecord(
+                    query_id=query_id,
+                    repeat=0,
+                    status="ok",
+                    prediction=Prediction(answer=answer),
+                    cost=Cost(wall_s=1.0),
+                    attempt=1,
+                    started_at="2026-11-22T10:00:00+00:00",
+                )
+            )
+        return run
+
+    return make
+
+
+def plan_with(judge: JudgeConfig, *specs: EvaluatorSpec) -> EvaluationPlan:
+    resolved = resolve_generator(judge)
+    return EvaluationPlan(
+        evaluators=tuple(PlannedEvaluator(spec, spec.params()) for spec in specs),
+        judge=resolved,
+        embedder=resolve_embedder(JudgeEmbedderConfig(provider="fake")),
+        models={"judge": generator_identity(resolved)},
+    )
+
+
+def fake_judge(**options: object) -> JudgeConfig:
+    return JudgeConfig(provider="fake", options=options)
+
+
+@pytest.fixture
+def evaluate(results: Path) -> Evaluate:
+    def run(runs: Sequence[RunDir], plan: EvaluationPlan) -> Outcome:
+        return evaluate_runs(runs, plan, results, Reporter(quiet=True), lambda _usage: None)
+
+    return run
+
+
+def files(run: RunDir, evaluator: str = "grader") -> bytes:
+    return (run.path / "scores" / f"{evaluator}.jsonl").read_bytes()
+
+
+def cost_of(run: RunDir) -> Cost:
+    (found,) = (one for one in run.evaluations() if one.evaluator == "grader")
+    return found.cost
+
+
+def test_the_same_text_in_two_runs_is_judged_and_paid_once(
+    make_run: MakeRun, evaluate: Evaluate, results: Path
+) -> None:
+    first, second = make_run("naive", ["Paris", "Rome"]), make_run("kg", ["Rome", "Oslo"])
+    evaluate([first, second], plan_with(fake_judge(reply="0.5"), GRADER))
+    # Three texts; one call for the grade, two for the doubt, since a block that asks twice means two answers.
+    assert usage_by_role(results / "judge" / "calls.sqlite")["judge"].calls == 9
+    assert (cost_of(first).usage["judge"].calls, cost_of(first).replayed_calls) == (6, 0)
+    assert (cost_of(second).usage["judge"].calls, cost_of(second).replayed_calls) == (6, 3)
+    assert cost_of(second).replayed_from[first.run_id]["judge"].calls == 3
+
+
+def test_evaluating_again_in_any_order_pays_nothing_and_writes_the_same_bytes(
+    make_run: MakeRun, evaluate: Evaluate, results: Path
+) -> None:
+    first, second = make_run("naive", ["Paris", "Rome"]), make_run("kg", ["Rome", "Oslo"])
+    plan = plan_with(fake_judge(replies={"Rome": "0.25", "Paris": "1", "Oslo": "0"}), GRADER, ANSWER)
+    evaluate([first, second], plan)
+    before = [files(first), files(second), files(first, "answer")]
+    evaluate([second, first], EvaluationPlan(plan.evaluators[::-1], plan.judge, plan.embedder, plan.models))
+    assert [files(first), files(second), files(first, "answer")] == before
+    assert usage_by_role(results / "judge" / "calls.sqlite")["judge"].calls == 9
+    assert cost_of(first).usage == {"judge": cost_of(first).usage["judge"]}
+    assert cost_of(first).replayed_calls == 6
+
+
+def test_what_made_the_scores_stands_beside_them(make_run: MakeRun, evaluate: Evaluate) -> None:
+    run = make_run("naive", ["Paris"])
+    evaluate([run], plan_with(fake_judge(reply="0.5"), GRADER, ANSWER))
+    answer, grader = run.evaluations()
+    assert (answer.evaluator, answer.models, answer.cost.usage) == ("answer", {}, {})
+    assert grader.models["judge"]["provider"] == "fake"
+    assert (grader.version, grader.measures) == ("1", ("grade", "doubt"))
+    assert EvaluationRecord.model_validate_json((run.path / "scores" / "grader.json").read_text()) == grader
+
+
+def test_what_a_judge_costs_is_no_part_of_the_systems_cost(make_run: MakeRun, evaluate: Evaluate) -> None:
+    run = make_run("naive", ["Paris"])
+    records = (run.path / "records.jsonl").read_bytes()
+    evaluate([run], plan_with(fake_judge(reply="0.5"), GRADER))
+    assert (run.path / "records.jsonl").read_bytes() == records
+    assert not run.journal_path.exists()
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("I would say a half", "ValueError: could not convert string to float"),
+        ("", "ValueError"),
+        ("7", "the value 7 is not within 0 and 1"),
+        ("nan", "ValidationError"),
+        ("inf", "ValidationError"),
+    ],
+)
+def test_a_judge_that_answers_garbage_fails_that_score_alone(
+    make_run: MakeRun, evaluate: Evaluate, reply: str, reason: str
+) -> None:
+    run = make_run("naive", ["Paris", "Rome"])
+    plan = plan_with(fake_judge(replies={"Rome": reply}, reply="1"), GRADER, ANSWER)
+    outcome = evaluate([run], plan)
+    grades = [score for score in run.scores() if score.measure == "grade"]
+    assert [score.status for score in grades] == ["scored", "failed"]
+    assert reason in grades[1].explanation
+    assert [(one.evaluator, one.n_failed) for one in outcome.evaluated] == [("grader", 2), ("answer", 0)]
+    assert len([score for score in run.scores() if score.measure == "accuracy"]) == 2
+
+
+def test_a_judge_that_is_down_fails_its_scores_and_the_other_evaluators_go_on(
+    make_run: MakeRun, evaluate: Evaluate
+) -> None:
+    run = make_run("naive", ["Paris", "Rome"])
+    url = "http://127.0.0.1:9/v1"
+    judge = JudgeConfig(provider="openai-compatible", model="m", base_url=url, max_retries=0)
+    outcome = evaluate([run], plan_with(judge, GRADER, ANSWER))
+    grades = [score for score in run.scores() if score.measure == "grade"]
+    assert {score.status for score in grades} == {"failed"}
+    assert all("cannot reach the judge at http://127.0.0.1:9/v1" in score.explanation for score in grades)
+    assert outcome.evaluated[0].n_failed == 4
+    assert [score.value for score in run.scores() if score.measure == "accuracy"] == [1.0, 0.0]
+
+
+def test_what_was_judged_before_the_judge_went_down_keeps_its_score(make_run: MakeRun, evaluate: Evaluate) -> None:
+    run = make_run("naive", ["Paris"])
+    up = fake_judge(reply="0.5")
+    plan = plan_with(up, GRADER)
+    evaluate([run], plan)
+    before = files(run)
+    down = plan.judge.model_copy(update={"options": {"fault": "http_401"}})
+    # The same identity: only the server's mood differs.
+    evaluate([run], EvaluationPlan(plan.evaluators, down, plan.embedder, plan.models))
+    assert files(run) == before
+
+
+def test_an_evaluator_that_cannot_work_is_a_refusal_and_the_others_go_on(
+    make_run: MakeRun, evaluate: Evaluate
+) -> None:
+    def build(_params: Params, _runtime: EvaluationRuntime) -> Grader:
+        raise MissingDependency("no torch", "install it")
+
+    broken = EvaluatorSpec("broken", "1", "", Params, lambda _params: (GRADE,), build)
+    run = make_run("naive", ["Paris"])
+    outcome = evaluate([run], plan_with(fake_judge(), broken, ANSWER))
+    assert [(name, str(error)) for name, error in outcome.refusals] == [("broken", "no torch: install it")]
+    assert [one.evaluator for one in outcome.evaluated] == ["answer"]
+
+
+def test_judgements_asked_for_at_once_are_paid_once(make_run: MakeRun, evaluate: Evaluate, results: Path) -> None:
+    run = make_run("naive", ["Paris"] * 8)
+    evaluate([run], plan_with(fake_judge(reply="0.5", latency_s=0.02), GRADER))
+    assert usage_by_role(results / "judge" / "calls.sqlite")["judge"].calls == 3
+
+
+@pytest.mark.parametrize(
+    ("tree", "complaint"),
+    [
+        ({"evaluators": ["answr"]}, "unknown evaluator 'answr': did you mean 'answer'?"),
+        ({"per_evaluator": {"answr": {}}}, "unknown evaluator 'answr': did you mean 'answer'?"),
+        ({"per_evaluator": {"answer": {"top": 1}}}, "unknown key 'per_evaluator.answer.top'"),
+        (
+            {"evaluators": ["ragas"], "models": {"judge": {"provider": "none"}}},
+            "ragas: models.judge.provider is none",
+        ),
+        ({"models": {"judge": {"provider": "opnai"}}}, "unknown judge provider 'opnai': did you mean 'openai'?"),
+    ],
+)
+def test_a_mistake_in_the_evaluation_is_found_before_anything_is_paid(
+    tree: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plan_evaluation(build_config(tree))
+    assert str(caught.value).startswith(complaint)
+
+
+def test_the_local_judge_is_the_larger_model_unless_named() -> None:
+    assert resolve_generator(JudgeConfig()).model == "qwen2.5-coder-1.5b"
+    assert resolve_generator(JudgeConfig(model="qwen2.5-coder-0.5b")).model == "qwen2.5-coder-0.5b"
+
+
+def test_a_config_without_judges_names_no_models() -> None:
+    plan = plan_evaluation(BenchConfig(evaluators=("answer",)))
+    assert (plan.models, plan.needs("judge")) == ({}, False)

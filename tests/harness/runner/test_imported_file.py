@@ -1,0 +1,244 @@
+"""A file of answers produced elsewhere: what is taken from it, and the one line that refuses it."""
+
+import json
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import HarnessError
+from harness.records import Context
+from harness.runner.imported_file import ImportedFile, read_file
+from harness.runner.imported_rows import FIELDS, ImportedRow
+
+WriteRows = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> WriteRows:
+    """write(row, "raw line", b"raw bytes", ...) -> the file."""
+
+    def make(*rows: Any) -> Path:
+        path = tmp_path / "answers.jsonl"
+        lines = [row if isinstance(row, bytes) else _line(row).encode() for row in rows]
+        path.write_bytes(b"\n".join(lines) + b"\n")
+        return path
+
+    return make
+
+
+def _line(row: Any) -> str:
+    return row if isinstance(row, str) else json.dumps(row)
+
+
+def read(path: Path, *, where: dict[str, str] | None = None, **fields: str) -> ImportedFile:
+    return read_file(path, fields=fields, where=where or {})
+
+
+def only(path: Path, **fields: str) -> ImportedRow:
+    (row,) = read(path, where=None, **fields).rows
+    return row
+
+
+def refused(path: Path, *, where: dict[str, str] | None = None, **fields: str) -> str:
+    with pytest.raises(HarnessError) as caught:
+        read(path, where=where, **fields)
+    line = str(caught.value)
+    assert line.isprintable()
+    assert len(line) < 1000
+    return line
+
+
+def test_what_a_row_does_not_say_is_unknown(write: WriteRows) -> None:
+    row = only(write({"query": "q", "answer": "a", "unknown": [1]}))
+    assert row == ImportedRow(line=1, query="q", answer="a")
+    assert (row.input_tokens, row.model_calls, row.latency_s, row.has_tokens) == (None, None, None, False)
+
+
+def test_a_row_may_say_everything(write: WriteRows) -> None:
+    row = only(
+        write(
+            {
+                **{"query_id": 17, "query": "q", "repeat": 1, "answer": "a", "error": "", "latency_s": 2},
+                **{"input_tokens": 120.0, "output_tokens": 3, "cached_tokens": 100, "model_calls": 2},
+                "contexts": ["one", {"text": "two", "doc_id": 5, "score": 1, "kind": "triplet", "rank": 2}],
+                "started_at": "2026-11-20T12:00:00+02:00",
+            }
+        )
+    )
+    assert (row.query_id, row.repeat, row.input_tokens, row.latency_s) == ("17", 1, 120, 2.0)
+    assert row.has_tokens
+    assert row.started_at == "2026-11-20T10:00:00+00:00"
+    two = Context(text="two", doc_ids=("5",), kind="triplet", score=1.0)
+    assert row.contexts == (Context(text="one", doc_ids=()), two)
+
+
+def test_nan_in_any_field_is_a_missing_value(write: WriteRows) -> None:
+    empty = ", ".join(f'"{name}": NaN' for name in FIELDS if name != "query")
+    row = only(write(f'{{"query": "q", {empty}}}'))
+    assert row == ImportedRow(line=1, query="q")
+    context = only(
+        write('{"query": "q", "answer": "a", "contexts": [{"text": "t", "score": NaN, "doc_ids": NaN}]}')
+    )
+    assert context.contexts == (Context(text="t", doc_ids=()),)
+
+
+@pytest.mark.parametrize(
+    "answer", ["x" * 10_000, "Кто был президентом? 東京 \U0001f600", "", "  \n", 'a "b" \\ c']
+)
+def test_an_answer_is_kept_as_it_stands(write: WriteRows, answer: str) -> None:
+    assert only(write({"query": "q", "answer": answer})).answer == answer
+
+
+def test_contexts_of_a_megabyte_are_kept(write: WriteRows) -> None:
+    text = "é" * 500_000
+    assert only(write({"query": "q", "answer": "a", "contexts": [text]})).contexts[0].text == text
+
+
+def test_line_separators_blank_lines_and_byte_order_marks_do_not_break_rows(write: WriteRows) -> None:
+    first = json.dumps({"query": "q\u2028r", "answer": "a"}, ensure_ascii=False).encode()
+    rows = read(write(b"\xef\xbb\xbf" + first + b"\r", b"", b'{"query": "s", "answer": "b"}')).rows
+    assert [(row.line, row.query) for row in rows] == [(1, "q\u2028r"), (3, "s")]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ('{"query": "q", "answer": "a"', "line 2 is not JSON"),
+        ("[1]", "line 2 is an array, not an object"),
+        ("null", "line 2 is null, not an object"),
+        (b'{"query": "q", "answer": "\xff"}', "line 2 is not JSON"),
+        ("[" * 100_000, "line 2 is not JSON"),
+        ('{"query": "q", "model_calls": ' + "9" * 5000 + "}", "line 2 is not JSON"),
+        ({"answer": "a"}, "line 2: neither query nor query_id is given"),
+        ('{"query": NaN, "answer": "a"}', "line 2: neither query nor query_id is given"),
+        ({"query": "q", "answer": 42}, "line 2: 'answer': input should be a valid string, not 42"),
+        ({"query": "q", "answer": ["a"]}, "line 2: 'answer': input should be a valid string, not an array"),
+        ({"query": "q", "error": True}, "'error'"),
+        ({"query_id": True, "answer": "a"}, "'query_id'"),
+        ({"query": "q", "answer": "a", "latency_s": -0.5}, "'latency_s': input should be greater than"),
+        ({"query": "q", "answer": "a", "latency_s": math.inf}, "'latency_s': input should be a finite number"),
+        ({"query": "q", "answer": "a", "latency_s": "2"}, "'latency_s': input should be a valid number"),
+        ({"query": "q", "answer": "a", "latency_s": True}, "'latency_s'"),
+        ({"query": "q", "answer": "a", "latency_s": 1e300}, "'latency_s'"),
+        ({"query": "q", "answer": "a", "input_tokens": -1}, "'input_tokens'"),
+        ({"query": "q", "answer": "a", "input_tokens": 1.5}, "'input_tokens'"),
+        ({"query": "q", "answer": "a", "input_tokens": 10**13}, "'input_tokens'"),
+        ({"query": "q", "answer": "a", "repeat": 1000}, "'repeat'"),
+        ({"query": "q", "answer": "a", "model_calls": 0, "input_tokens": 5}, "model_calls is 0"),
+        ({"query": "q", "answer": "a", "input_tokens": 5, "cached_tokens": 6}, "cached_tokens is more than"),
+        ({"query": "q", "answer": "a", "started_at": "yesterday"}, "'started_at'"),
+        ({"query": "q", "answer": "a", "contexts": "text"}, "'contexts': input should be a valid list"),
+        ({"query": "q", "answer": "a", "contexts": [{"page": "t"}]}, "'contexts.0.text': field required"),
+        ({"query": "q", "answer": "a", "contexts": [None]}, "'contexts.0'"),
+        ({"query": "q", "answer": "a", "contexts": [{"text": "t", "doc_ids": [[]]}]}, "'contexts.0.doc_ids.0'"),
+        ({"query": "q", "answer": "a", "contexts": [{"text": "t", "kind": "chunk"}]}, "'contexts.0.kind'"),
+        ({"query": "q", "answer": "a", "contexts": [{"text": "t", "score": math.inf}]}, "'contexts.0.score'"),
+        ('{"query": "q", "answer": "half \\ud83d"}', "line 2: 'answer' holds half a surrogate pair"),
+        ('{"query": "q", "answer": "a", "contexts": ["\\ude00"]}', "line 2: 'contexts' holds half a surrogate"),
+    ],
+)
+def test_a_row_that_cannot_be_is_named_by_its_line(write: WriteRows, row: Any, words: str) -> None:
+    assert words in refused(write({"query": "first", "answer": "fine"}, row))
+
+
+def test_a_row_beyond_the_limit_is_refused_before_it_is_parsed(write: WriteRows) -> None:
+    assert "line 1 is longer than 16,000,000 bytes" in refused(write(b"x" * 16_000_001))
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_an_empty_file_holds_no_rows(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "empty.jsonl"
+    path.write_bytes(content)
+    assert "holds no rows" in refused(path)
+
+
+def test_a_file_that_is_not_there_or_is_a_folder_is_named(tmp_path: Path) -> None:
+    assert "no.jsonl cannot be read: No such file" in refused(tmp_path / "no.jsonl")
+    assert "cannot be read: Is a directory" in refused(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("row", "offered"),
+    [
+        ({"query": "q", "gold_answer": "g", "model_answer": "m"}, "did you mean --field answer=model_answer?"),
+        ({"query": "q", "reference": "g", "response": "m"}, "did you mean --field answer=response?"),
+        ({"question_type": "t", "question": "q", "answer": "m"}, "did you mean --field query=question?"),
+        ({"query": "q", "gold_answer": "g"}, "map one with --field answer=NAME"),
+        ({"query": "q", "my answer; rm": "m"}, "map one with --field answer=NAME"),
+    ],
+)
+def test_a_file_without_a_field_we_need_is_told_which_of_its_own_it_may_be(
+    write: WriteRows, row: dict[str, str], offered: str
+) -> None:
+    line = refused(write(row))
+    assert line.endswith(offered)
+    assert all(repr(name) in line for name in row)
+
+
+def test_a_file_of_errors_alone_needs_no_answers(write: WriteRows) -> None:
+    assert only(write({"query": "q", "error": "timed out"})).error == "timed out"
+
+
+def test_field_maps_the_files_names_to_ours(write: WriteRows) -> None:
+    path = write({"q": "asked", "answer": "theirs", "reply": "mapped"})
+    row = only(path, query="q", answer="reply")
+    assert (row.query, row.answer) == ("asked", "mapped")
+    assert "did you mean 'reply'?" in refused(path, query="q", answer="repply")
+    assert "did you mean 'answer'?" in refused(path, query="q", anwser="reply")
+
+
+def test_where_keeps_the_rows_of_one_value_compared_as_text(write: WriteRows) -> None:
+    runs = ["a", "b", 1, 1.5, True, None, "b"]
+    path = write(*({"query": str(n), "answer": "x", "run": run} for n, run in enumerate(runs)), {"query": "z"})
+
+    def kept(value: str) -> list[str | None]:
+        return [row.query for row in read(path, where={"run": value}).rows]
+
+    assert kept("b") == ["1", "6"]
+    assert (kept("1"), kept("1.5"), kept("true"), kept("null")) == (["2"], ["3"], ["4"], ["5"])
+    assert "'rum': no row has that field: did you mean 'run'?" in refused(path, where={"rum": "b"})
+    assert "no row has the value 'c'" in refused(path, where={"run": "c"})
+    assert refused(path, where={"run": "b", "query": "9"}).count("\n") == 0
+
+
+def test_rows_that_are_left_out_need_not_be_good(write: WriteRows) -> None:
+    path = write({"query": "q", "answer": "a", "run": "good"}, {"query": 3, "answer": 4, "run": "bad"})
+    assert [row.line for row in read(path, where={"run": "good"}).rows] == [1]
+
+
+def test_names_that_would_steer_a_terminal_are_escaped(write: WriteRows) -> None:
+    line = refused(
+        write({"query": "q", "\x1b[2Jgone\u202e": "a", "x" * 5000: 1, **{f"f{n}": n for n in range(50)}})
+    )
+    assert "\\x1b[2Jgone\\u202e" in line
+    assert "and 41 more" in line
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "doc_id", "kind"]), inner)
+    ),
+    max_leaves=4,
+)
+ROWS = st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(ROWS | VALUES, max_size=3), st.binary(max_size=20))
+def test_whatever_the_file_holds_it_is_read_or_refused_in_one_line(rows: list[Any], tail: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fuzz.jsonl"
+        path.write_bytes("\n".join([*map(json.dumps, rows), ""]).encode() + tail)
+        try:
+            found = read(path)
+        except HarnessError as error:
+            assert "\n" not in str(error)
+        else:
+            assert all(row.model_dump_json() for row in found.rows)

@@ -1,0 +1,109 @@
+"""Which query an imported row answers."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from harness.errors import DataError
+from harness.records import Query
+from harness.runner.imported_queries import Matched, match_rows
+from harness.runner.imported_rows import ImportedRow
+
+QUERIES = [
+    Query(query_id="q1", text="Who wrote the café's   menu?"),
+    Query(query_id="q2", text="When did it open?"),
+    Query(query_id="q3", text="Is it open?"),
+    Query(query_id="q4", text="Is it open?"),
+    Query(query_id="q5", text="Is it open ?"),
+    Query(query_id="q6", text="Is it  open ?"),
+]
+
+
+def rows(*given: dict[str, object]) -> list[ImportedRow]:
+    return [ImportedRow.model_validate({"line": line, "answer": "a", **row}) for line, row in enumerate(given, 1)]
+
+
+def match(*given: dict[str, object], leave_out: bool = False, known: Sequence[Query] = QUERIES) -> Matched:
+    return match_rows(rows(*given), known, holder="demo", leave_out_unknown=leave_out)
+
+
+def refused(*given: dict[str, object], leave_out: bool = False) -> str:
+    with pytest.raises(DataError) as caught:
+        match(*given, leave_out=leave_out)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "query_id"),
+    [
+        ({"query_id": "q2"}, "q2"),
+        ({"query": "When did it open?"}, "q2"),
+        ({"query": " When did\tit\nopen? "}, "q2"),
+        ({"query": "Who wrote the cafe\u0301's menu?"}, "q1"),
+        ({"query": "Is it open ?"}, "q5"),
+        ({"query": "Is it  open ?"}, "q6"),
+        ({"query_id": "q4", "query": "Is it open?"}, "q4"),
+        ({"query_id": "their own 17", "query": "When did it open?"}, "q2"),
+    ],
+)
+def test_a_row_is_found_by_id_then_by_exact_text_then_by_collapsed_text(
+    row: dict[str, object], query_id: str
+) -> None:
+    assert match(row).query_ids == {query_id}
+
+
+def test_letters_that_differ_make_another_query() -> None:
+    assert "has no query 'when did it open?'" in refused({"query": "when did it open?"})
+
+
+@pytest.mark.parametrize("text", ["Is it open?", "Is  it open ?"])
+def test_a_text_that_two_queries_share_asks_for_the_id(text: str) -> None:
+    line = refused({"query_id": "q1"}, {"query": text}, leave_out=True)
+    assert "line 2: 2 queries of demo have the text" in line
+    assert "query_id" in line
+
+
+def test_an_id_whose_text_is_another_is_refused() -> None:
+    line = refused({"query_id": "q2", "query": "Is it open?"})
+    assert line.startswith("line 1: query_id 'q2' is 'When did it open?' in demo, not 'Is it open?'")
+
+
+def test_answers_come_repeat_by_repeat_in_data_set_order() -> None:
+    found = match({"query_id": "q4"}, {"query_id": "q1", "repeat": 1}, {"query_id": "q1"}, {"query_id": "q2"})
+    assert list(found.rows) == [("q1", 0), ("q2", 0), ("q4", 0), ("q1", 1)]
+    assert found.repeats == 2
+
+
+def test_the_same_query_twice_names_both_lines() -> None:
+    line = refused({"query_id": "q1"}, {"query_id": "q2"}, {"query": QUERIES[0].text})
+    assert line.startswith("lines 1 and 3 both answer 'q1': ")
+    assert "--where FIELD=VALUE" in line
+    assert "(repeat 1)" in refused({"query_id": "q1"}, *[{"query_id": "q1", "repeat": 1}] * 2)
+
+
+def test_repeats_count_from_0_without_a_gap() -> None:
+    assert "no row is of repeat 0" in refused({"query_id": "q1", "repeat": 1})
+    assert "no row is of repeat 1" in refused({"query_id": "q1"}, {"query_id": "q1", "repeat": 2})
+
+
+def test_an_unknown_query_is_named_with_the_nearest_and_how_many_there_are() -> None:
+    line = refused({"query_id": "q1"}, {"query": "When did it close? " + "x" * 500}, {"query_id": "q77"})
+    assert line.startswith("line 2: demo has no query 'When did it close?")
+    assert "2 of 3 rows ask one that it does not hold" in line
+    assert "--skip-unknown" in line
+    assert line.endswith("(the nearest is 'q2': 'When did it open?')")
+    assert len(line) < 300
+    assert line.isprintable()
+    assert "(the nearest is 'q1')" in refused({"query_id": "q1x"})
+    assert "the nearest" not in refused({"query": "zzz"}) + refused({"query_id": "zzz"})
+
+
+def test_unknown_queries_can_be_left_out_and_are_counted() -> None:
+    found = match({"query": "?"}, {"query_id": "q1"}, {"query": "??"}, leave_out=True)
+    assert (list(found.rows), found.n_left_out) == ([("q1", 0)], 2)
+
+
+def test_a_file_of_which_no_row_fits_is_refused_even_so() -> None:
+    line = refused({"query": "?"}, {"query": "??"}, leave_out=True)
+    assert "2 of 2 rows" in line
+    assert "--skip-unknown" not in line

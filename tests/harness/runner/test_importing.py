@@ -1,0 +1,384 @@
+"""A run made of answers from elsewhere: complete, honest about what it does not know, and like any other run."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.analysis import load_prices, run_costs
+from harness.datasets import demo, load_dataset, multihop_rag
+from harness.errors import ConfigError, DataError, HarnessError, StoreError
+from harness.evaluators.answer import is_right
+from harness.records import Cost, Prediction, RunRecord, Usage
+from harness.runner.imported_run import ImportRequest
+from harness.runner.importing import ImportResult, import_run
+from harness.store import RunDir, find_runs
+from harness.store.index_dir import Corpora
+
+Import = Callable[..., ImportResult]
+Row = dict[str, Any]
+
+DEMO = load_dataset(demo.SPEC)
+FIRST, SECOND, THIRD = DEMO.queries[:3]
+GPT_4O_MINI = "trungviet17/gpt-4o-mini_k5_part2of6"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def take(tmp_path: Path, results: Path) -> Import:
+    """take([row, ...], label="theirs", model=...): import these rows as answers to the demo."""
+
+    def make(rows: list[Row], **request: Any) -> ImportResult:
+        path = tmp_path / "answers.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        dataset = None if request.get("like") else "demo"
+        return import_run(
+            ImportRequest(**{"file": path, "label": "theirs", "dataset": dataset, **request}), results
+        )
+
+    return make
+
+
+def answer(number: int, **more: Any) -> Row:
+    return {"query_id": DEMO.queries[number].query_id, "answer": f"answer {number}", **more}
+
+
+def measured(run: RunDir) -> dict[str, tuple[float | None, int, int]]:
+    """Measure -> mean, n_scored, n_expected, over all types."""
+    rows = run_costs(run, load_prices())
+    return {row.measure: (row.mean, row.n_scored, row.n_expected) for row in rows if row.query_type == "overall"}
+
+
+def test_the_run_answers_the_queries_of_the_file_in_data_set_order(take: Import, results: Path) -> None:
+    result = take([answer(2), answer(0, contexts=["seen"])])
+    run = result.run
+    assert (result.n_answers, result.n_failed, result.was_there) == (2, 0, False)
+    assert find_runs(results, ["demo--theirs"])[0].path == run.path
+    assert [row.query.query_id for row in run.sample()] == [FIRST.query_id, THIRD.query_id]
+    assert [row.reference for row in run.sample()] == [DEMO.references[0], DEMO.references[2]]
+    first = run.records()[FIRST.query_id, 0]
+    assert first.prediction is not None
+    assert first.prediction.answer == "answer 0"
+    assert [context.text for context in first.prediction.contexts] == ["seen"]
+    assert (first.attempt, first.status) == (1, "ok")
+    done = run.done()
+    assert done is not None
+    assert (done.n_expected, done.n_ok, done.n_error) == (2, 2, 0)
+    assert run.index() is None
+
+
+def test_the_manifest_says_what_the_run_is(take: Import) -> None:
+    manifest = take([answer(0)], model="openai/gpt-4o-mini", evaluators=("answer",)).run.manifest()
+    assert manifest.is_imported
+    assert manifest.identity["system"] == {"name": "theirs", "version": "imported", "index": {}, "answer": {}}
+    assert manifest.identity["models"] == {"generator": {"provider": "openai", "model": "gpt-4o-mini"}}
+    assert manifest.config["evaluators"] == ["answer"]
+    assert manifest.config["imported"]["file"] == "answers.jsonl"
+    assert manifest.dataset["type_mix"] == DEMO.type_mix
+    assert (manifest.dataset["n_queries"], manifest.dataset["n_documents"]) == (1, len(DEMO.documents))
+    assert manifest.identity["dataset"]["digest"] == manifest.dataset["digest"] != DEMO.digest
+    assert (manifest.index_id, manifest.machine) == ("", {})
+    assert manifest.notes[0].startswith("Answers imported from answers.jsonl (sha256 ")
+    assert (
+        manifest.notes[1] == f"1 of {len(DEMO.queries)} queries of the data set demo: those that the file answers."
+    )
+    assert all(len(note) <= 160 for note in manifest.notes)
+
+
+def test_the_run_id_is_that_of_the_answers_and_of_nothing_else(take: Import) -> None:
+    base = take([answer(0), answer(1)]).run.run_id
+    assert (
+        take([answer(1, note="x"), {**answer(0), "query": FIRST.text}], evaluators=("answer",)).run.run_id == base
+    )
+    changes: list[dict[str, Any]] = [{"label": "other"}, {"model": "openai/gpt-4o-mini"}]
+    others = [take([answer(0), answer(1)], **change).run.run_id for change in changes]
+    others += [take([answer(0), answer(1, **more)]).run.run_id for more in ({"answer": "x"}, {"latency_s": 1.0})]
+    others += [
+        take([answer(0), answer(1), answer(2)]).run.run_id,
+        take([answer(0), answer(1, repeat=0)]).run.run_id,
+    ]
+    assert len({base, *others}) == len(others)
+    assert others[-1] == base
+
+
+def test_the_same_import_again_leaves_the_run_as_it_is(take: Import) -> None:
+    run = take([answer(0), answer(1)]).run
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in run.path.iterdir()}
+    again = take([answer(0), answer(1)])
+    assert (again.was_there, again.run.path) == (True, run.path)
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in run.path.iterdir()} == before
+
+
+def test_a_stopped_import_is_unfinished_and_the_same_one_goes_on(
+    take: Import, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, written, append = [answer(0), answer(1), answer(2)], [0], RunDir.append_record
+
+    def full(run: RunDir, record: RunRecord) -> None:
+        if written[0] == 2:
+            raise StoreError("no space left on the disk")
+        written[0] += 1
+        append(run, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunDir, "append_record", full)
+        with pytest.raises(StoreError):
+            take(rows)
+    (run,) = find_runs(results, [])
+    assert run.done() is None
+    records = run.path / "records.jsonl"
+    os.truncate(records, records.stat().st_size - 9)
+    assert take(rows).was_there is False
+    assert [record.query_id for record in run.iter_records()] == [FIRST.query_id, SECOND.query_id, THIRD.query_id]
+    assert run.done() is not None
+
+
+def test_nothing_is_written_where_something_is_wrong(take: Import, results: Path) -> None:
+    for rows in (
+        [answer(0), answer(1, latency_s=-1)],
+        [answer(0), answer(0)],
+        [answer(0), {"query": "?", "answer": ""}],
+    ):
+        with pytest.raises(DataError):
+            take(rows)
+    assert not results.exists()
+
+
+def test_an_answer_that_is_missing_is_a_failure_and_stays_in_the_denominator(take: Import) -> None:
+    lost = [answer(0, answer=None), {"query_id": SECOND.query_id}, answer(2, error="  "), answer(3, answer="")]
+    result = take([*lost, answer(4, error="rate limit\n" + "x" * 9999), answer(5)])
+    records = list(result.run.records().values())
+    assert (result.n_answers, result.n_failed) == (6, 3)
+    assert [record.failure.kind if record.failure else "" for record in records] == [
+        *("NoAnswer", "NoAnswer", "", "", "Imported", "")
+    ]
+    failure = records[4].failure
+    assert failure is not None
+    assert failure.message.startswith("rate limit x")
+    assert len(failure.message) == 2000
+    assert len(result.run.sample()) == 6
+    done = result.run.done()
+    assert done is not None
+    assert (done.n_expected, done.n_ok, done.n_error) == (6, 3, 3)
+
+
+def test_what_the_file_does_not_say_is_unknown_and_never_zero(take: Import) -> None:
+    run = take([answer(0), answer(1)], model="openai/gpt-4o-mini").run
+    assert {record.cost.wall_s for record in run.iter_records()} == {None}
+    found = measured(run)
+    for name in ("input_tokens", "output_tokens", "cached_tokens", "model_calls", "generator_model_calls", "usd"):
+        assert found[name] == (None, 0, 2), name
+    assert not [name for name in found if name.startswith(("latency", "throttled", "stage", "cpu", "index"))]
+
+
+@pytest.mark.parametrize(
+    ("said", "usage"),
+    [
+        ({}, Usage(unmetered_calls=1)),
+        ({"model_calls": 3}, Usage(calls=3, unmetered_calls=3)),
+        ({"model_calls": 0}, Usage()),
+        ({"input_tokens": 10}, Usage(input_tokens=10, unmetered_calls=1)),
+        ({"input_tokens": 10, "output_tokens": 2}, Usage(input_tokens=10, output_tokens=2)),
+        (
+            {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 5, "model_calls": 2},
+            Usage(calls=2, input_tokens=10, output_tokens=2, cached_tokens=5),
+        ),
+    ],
+)
+def test_tokens_and_calls_are_what_the_file_says(take: Import, said: Row, usage: Usage) -> None:
+    for row in (answer(0, **said), {**answer(0, **said), "answer": None}):
+        (record,) = take([row]).run.records().values()
+        assert record.cost == Cost(wall_s=None, throttled_s=None, usage={"generator": usage})
+
+
+def test_tokens_and_a_model_give_dollars_and_seconds_give_latencies(take: Import) -> None:
+    used = {"input_tokens": 1_000_000, "output_tokens": 100_000, "latency_s": 2.0}
+    found = measured(take([answer(0, **used), answer(1)], model="openai/gpt-4o-mini").run)
+    assert found["usd"][0] == pytest.approx(0.21)
+    assert found["usd"][1:] == (1, 2)
+    assert found["input_tokens"] == (1_000_000, 1, 2)
+    assert found["model_calls"] == (None, 0, 2)
+    assert found["latency_s"] == found["latency_s_p50"] == (2.0, 1, 2)
+    assert "throttled_s" not in found
+
+
+def test_tokens_of_a_model_that_nobody_named_have_no_price(take: Import) -> None:
+    found = measured(take([answer(0, input_tokens=5, output_tokens=1)]).run)
+    assert "usd" not in found
+    assert found["input_tokens"] == (5, 1, 1)
+
+
+def test_rows_of_several_repeats_make_one_run(take: Import) -> None:
+    run = take([answer(0), answer(0, repeat=1, answer="again"), answer(1)]).run
+    assert run.manifest().identity["repeats"] == 2
+    assert [(*key, record.status) for key, record in sorted(run.records().items())] == [
+        (FIRST.query_id, 0, "ok"),
+        (FIRST.query_id, 1, "ok"),
+        (SECOND.query_id, 0, "ok"),
+        (SECOND.query_id, 1, "error"),
+    ]
+    done = run.done()
+    assert done is not None
+    assert (done.n_expected, done.n_ok) == (4, 3)
+
+
+def test_rows_of_unknown_queries_are_left_out_on_request_and_noted(take: Import) -> None:
+    rows = [answer(0), {"query": "What is not asked?", "answer": "a"}]
+    with pytest.raises(DataError, match="--skip-unknown"):
+        take(rows)
+    notes = take(rows, skip_unknown=True).notes
+    assert "Rows left out, because the data set demo does not hold their query: 1." in notes
+
+
+def test_doc_ids_that_the_corpus_lacks_are_kept_and_counted(take: Import) -> None:
+    known = DEMO.documents[0].doc_id
+    result = take([answer(0, contexts=[{"text": "t", "doc_ids": [known, "x"]}, {"text": "u", "doc_id": "y"}])])
+    (record,) = result.run.records().values()
+    assert record.prediction is not None
+    assert [context.doc_ids for context in record.prediction.contexts] == [(known, "x"), ("y",)]
+    assert result.notes[-1].endswith("the corpus does not hold, each a wrong one: 2.")
+
+
+def test_half_of_the_token_counts_is_noted(take: Import) -> None:
+    notes = take([answer(0, output_tokens=4), answer(1, input_tokens=4, output_tokens=4)]).notes
+    assert notes[-1].endswith("so that their tokens are unknown: 1.")
+
+
+def test_like_a_run_shares_its_sample_so_that_every_query_pairs(take: Import) -> None:
+    other = take([answer(0), answer(1), answer(2)], label="other").run
+    result = take([answer(1), answer(5), answer(6)], like=other)
+    mine, theirs = result.run.manifest(), other.manifest()
+    assert mine.identity["dataset"] == theirs.identity["dataset"]
+    assert mine.dataset == theirs.dataset
+    assert result.run.sample() == other.sample()
+    done = result.run.done()
+    assert done is not None
+    assert (done.n_expected, done.n_ok) == (3, 1)
+    assert f"1 of 3 queries of the run {other.run_id}: the others count as failed." in result.notes
+    assert f"Rows left out, because the run {other.run_id} does not hold their query: 2." in result.notes
+
+
+def test_who_answers_only_what_is_easy_gains_nothing(take: Import) -> None:
+    other = take([answer(0), answer(1)], label="other").run
+    records = take([answer(1)], like=other).run.records()
+    left = records[(FIRST.query_id, 0)]
+    assert left.failure is not None
+    assert (left.failure.kind, left.failure.message) == (
+        "NoAnswer",
+        "the imported file has no row for this query",
+    )
+    assert left.cost.wall_s is None
+    assert not left.cost.usage["generator"].calls_are_known
+
+
+def test_like_a_run_the_documents_are_those_that_it_searched(take: Import, results: Path) -> None:
+    other = take([answer(0)], label="other").run
+    manifest = other.manifest()
+    Corpora(results).save("c", DEMO.documents[:1])
+    cited = {**manifest.dataset, "corpus": "cited", "corpus_digest": "c"}
+    like = RunDir.create(
+        results, manifest.model_copy(update={"run_id": "cited", "dataset": cited}), other.sample()
+    )
+    contexts = [{"text": "t", "doc_ids": [document.doc_id for document in DEMO.documents[:3]]}]
+    assert take([answer(0, contexts=contexts)], like=like).notes[-1].endswith("each a wrong one: 2.")
+    assert len(take([answer(0, contexts=contexts)], like=other).notes) == 1
+
+
+def test_like_a_run_of_another_data_set_is_refused(take: Import) -> None:
+    other = take([answer(0)], label="other").run
+    with pytest.raises(ConfigError, match="over the dataset 'demo', not 'ms_marco'"):
+        take([answer(0)], like=other, dataset="ms_marco")
+    with pytest.raises(ConfigError, match="over the subset 'default', not 'v2'"):
+        take([answer(0)], like=other, subset="v2")
+    with pytest.raises(DataError, match="2 of 2 rows"):
+        take([answer(1), answer(2)], like=other)
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"label": "../up"}, "cannot be a part of a run's id"),
+        ({"label": "Naive"}, "cannot be a part"),
+        ({"label": ""}, "cannot be a part"),
+        ({"label": "x" * 65}, "cannot be a part"),
+        ({"label": "a\n"}, "cannot be a part"),
+        ({"model": "gpt-4o-mini"}, "write PROVIDER/NAME"),
+        ({"model": "none/x"}, "write PROVIDER/NAME"),
+        ({"model": "openai/"}, "write PROVIDER/NAME"),
+        ({"evaluators": ("anwser",)}, "did you mean 'answer'?"),
+        ({"dataset": "dmeo"}, "did you mean 'demo'?"),
+        ({"dataset": None}, "--dataset NAME"),
+        ({"subset": "v3"}, "has no subset 'v3'"),
+    ],
+)
+def test_a_word_that_cannot_be_is_one_line_and_nothing_is_written(
+    take: Import, results: Path, request_: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(HarnessError) as caught:
+        take([answer(0)], **request_)
+    assert words in str(caught.value)
+    assert not results.exists()
+
+
+def test_answers_of_10_000_characters_and_in_any_script_arrive_as_they_were(take: Import) -> None:
+    texts = ["x" * 10_000, "Кто? 東京 🌊", "line\nbreak\u2028"]
+    run = take([answer(number, answer=text) for number, text in enumerate(texts)]).run
+    found = [record.prediction for record in run.records().values()]
+    assert found == [Prediction(answer=text) for text in texts]
+
+
+@pytest.fixture(scope="module")
+def data_dir() -> Path:
+    """The shared data sets ($RAG_HARNESS_DATA, else ../shared/data); without them tests skip, in CI they fail."""
+    beside = Path(__file__).resolve().parents[3].parent / "shared" / "data"
+    folder = Path(os.environ.get("RAG_HARNESS_DATA") or beside)
+    if not folder.is_dir():
+        reason = f"no shared data at {folder} (set RAG_HARNESS_DATA)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return folder
+
+
+def test_the_recorded_answers_of_gpt_4o_mini_become_a_run_of_426_queries(
+    data_dir: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_HARNESS_DATA", str(data_dir))
+    request = ImportRequest(
+        file=data_dir / "multihop_rag" / "recorded_answers.jsonl",
+        label="gpt-4o-mini-agent",
+        dataset="multihop_rag",
+        fields={"answer": "model_answer"},
+        where={"run": GPT_4O_MINI},
+        model="openai/gpt-4o-mini",
+    )
+    result = import_run(request, results)
+    rows, records = result.run.sample(), result.run.records()
+    assert (len(rows), len(records), result.n_failed) == (426, 426, 0)
+    assert "426 of 2,556 queries of the data set multihop_rag: those that the file answers." in result.notes
+    plain, ours = Counter[str](), Counter[str]()
+    for row in rows:
+        prediction = records[row.query.query_id, 0].prediction
+        assert prediction is not None
+        assert prediction.answer is not None
+        (gold,) = row.reference.answers
+        given = prediction.answer.lower().strip().removesuffix(".")
+        plain[row.reference.query_type] += given == gold.lower().strip().removesuffix(".")
+        ours[row.reference.query_type] += is_right(prediction.answer, [gold])
+    assert plain == {"inference": 116, "comparison": 99, "temporal": 47, "null": 45}
+    assert ours == {**plain, "comparison": 100}
+    whole = load_dataset(multihop_rag.SPEC)
+    order = {query.query_id: number for number, query in enumerate(whole.queries)}
+    numbers = [order[row.query.query_id] for row in rows]
+    assert numbers == sorted(numbers)
+    for field, words in (({}, "--field answer=model_answer"), ({"answer": "model_answer"}, "both answer")):
+        with pytest.raises(DataError, match=words):
+            import_run(ImportRequest(request.file, "x", "multihop_rag", fields=field), results)

@@ -1,0 +1,121 @@
+"""Finished runs on disk with given scores: no system, no evaluator."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.identity import short_digest
+from harness.records import Cost, EvaluationRecord, Prediction, Query, Reference, RunRecord, Score, Usage
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
+
+NOT_APPLICABLE = "not_applicable"
+FAILED = "failed"
+IMPUTED = "imputed"
+
+Value = float | str
+"""A value, `FAILED` or `NOT_APPLICABLE`; `IMPUTED` is a failed query's 0."""
+
+
+@dataclass
+class ScoredRun:
+    """What one run is to be."""
+
+    system: str = "naive"
+    scores: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    """Measure -> one value for each query, or for each repeat of each query in turn."""
+    queries: Sequence[str] = ()
+    """Their ids; empty: q000, q001 and so on, as many as there are values."""
+    types: Sequence[str] = ("inference_query",)
+    """Of the queries, again and again."""
+    dataset: str = "demo"
+    digest: str = "d" * 64
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Query id -> a text of its own."""
+    repeats: int = 1
+    latency_s: Sequence[float] = (2.0,)
+    """Of the queries, again and again."""
+    input_tokens: int | None = 100
+    """Of the first query, one more for each that follows; None: nobody counted."""
+    replayed: int = 0
+    """So many of the first queries were answered from the journal."""
+    evaluator: EvaluationRecord = field(
+        default_factory=lambda: EvaluationRecord(evaluator="answer", version="1", cost=Cost(wall_s=0.0))
+    )
+
+
+def write_run(results: Path, plan: ScoredRun) -> RunDir:
+    """The run directory of a plan."""
+    n = max((len(values) for values in plan.scores.values()), default=1) // plan.repeats
+    ids = list(plan.queries) or [f"q{number:03d}" for number in range(n)]
+    sample = [_row(plan, query_id, number) for number, query_id in enumerate(ids)]
+    run = RunDir.create(results, _manifest(plan), sample)
+    for number, query_id in enumerate(ids):
+        for repeat in range(plan.repeats):
+            run.append_record(_record(plan, (query_id, repeat), number))
+    run.write_scores(
+        plan.evaluator.model_copy(update={"measures": tuple(plan.scores)}),
+        [
+            _score((query_id, repeat, measure), values[number * plan.repeats + repeat])
+            for measure, values in plan.scores.items()
+            for number, query_id in enumerate(ids)
+            for repeat in range(plan.repeats)
+        ],
+    )
+    run.mark_done(Done(n_expected=len(ids), n_ok=len(ids), n_error=0, finished_at="2026-11-20"))
+    return run
+
+
+def _row(plan: ScoredRun, query_id: str, number: int) -> SampleRow:
+    query = Query(query_id=query_id, text=plan.texts.get(query_id, "Is it so?"))
+    query_type = plan.types[number % len(plan.types)]
+    return SampleRow(query=query, reference=Reference(query_id=query_id, query_type=query_type, answers=("Yes",)))
+
+
+def _manifest(plan: ScoredRun) -> Manifest:
+    identity: dict[str, Any] = {
+        "dataset": {"name": plan.dataset, "subset": "default", "digest": plan.digest},
+        "system": {"name": plan.system, "version": "1", "index": {}, "answer": {}},
+        "models": {"generator": {"provider": "openai", "model": "gpt-4o-mini"}},
+        "repeats": plan.repeats,
+    }
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id=f"{plan.dataset}--{short_digest([identity])}",
+        identity=identity,
+        config={"evaluators": ["answer"]},
+        dataset={"name": plan.dataset},
+        index_id="",
+        machine={},
+        packages={},
+        git_commit="c0ffee",
+        created_at="2026-11-20T10:00:00+00:00",
+    )
+
+
+def _record(plan: ScoredRun, key: tuple[str, int], number: int) -> RunRecord:
+    usage = Usage(calls=1, unmetered_calls=1)
+    if plan.input_tokens is not None:
+        usage = Usage(calls=1, input_tokens=plan.input_tokens + number, output_tokens=5)
+    return RunRecord(
+        query_id=key[0],
+        repeat=key[1],
+        status="ok",
+        prediction=Prediction(answer="Yes"),
+        cost=Cost(
+            wall_s=plan.latency_s[number % len(plan.latency_s)],
+            usage={"generator": usage},
+            replayed_calls=int(number < plan.replayed),
+        ),
+        attempt=1,
+        started_at="2026-11-20T10:00:00+00:00",
+    )
+
+
+def _score(key: tuple[str, int, str], value: Value) -> Score:
+    query_id, repeat, measure = key
+    named = {FAILED: (FAILED, None), NOT_APPLICABLE: (NOT_APPLICABLE, None), IMPUTED: (IMPUTED, 0.0)}
+    status, number = named[value] if isinstance(value, str) else ("scored", float(value))
+    return Score.model_validate(
+        {"query_id": query_id, "repeat": repeat, "measure": measure, "status": status, "value": number}
+    )

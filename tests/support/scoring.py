@@ -1,0 +1,72 @@
+"""Scoring without a run directory and without a model."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from harness.evaluators.answer import SPEC
+from harness.evaluators.base import Scorer, score_run, score_run_dir
+from harness.protocols import ChatModel, Embedder, EvaluatorSpec, Params, RunFacts
+from harness.records import Cost, EvaluationRecord, Query, Reference, RunRecord, Score
+from harness.store import RunDir, SampleRow
+
+
+class BareEvaluation:
+    """An `EvaluationRuntime` that charges nobody; `judge` and `embedder` are what a test hands in."""
+
+    seed = 0
+    concurrency = 2
+
+    def __init__(self, judge: ChatModel | None = None, embedder: Embedder | None = None) -> None:
+        self._judge, self._embedder = judge, embedder
+        self.told: list[tuple[int, int, str]] = []
+
+    @property
+    def judge(self) -> ChatModel:
+        assert self._judge is not None
+        return self._judge
+
+    @property
+    def embedder(self) -> Embedder:
+        assert self._embedder is not None
+        return self._embedder
+
+    @contextmanager
+    def charge(self) -> Iterator[None]:
+        yield
+
+    def progress(self, done: int, total: int, doing: str) -> None:
+        self.told.append((done, total, doing))
+
+
+def build_scorer(
+    spec: EvaluatorSpec, params: Params | None = None, runtime: BareEvaluation | None = None
+) -> Scorer:
+    """The evaluator of a spec, with its default parameters unless told otherwise."""
+    chosen = params or spec.params()
+    return Scorer(spec.name, spec.measures(chosen), spec.build(chosen, runtime or BareEvaluation()))
+
+
+def score_all(
+    scorer: Scorer,
+    references: Sequence[Reference],
+    records: Mapping[tuple[str, int], RunRecord],
+    repeats: int = 1,
+    facts: RunFacts | None = None,
+) -> list[Score]:
+    """Every score of these records; the text of each query is its id."""
+    rows = [SampleRow(query=Query(query_id=one.query_id, text=one.query_id), reference=one) for one in references]
+    return asyncio.run(score_run(scorer, rows, records, repeats, facts))
+
+
+def score_run_answers(run: RunDir) -> list[Score]:
+    """Score a run directory with the answer evaluator and write the scores."""
+    scorer = build_scorer(SPEC)
+    scores = asyncio.run(score_run_dir(run, scorer))
+    run.write_scores(evaluation(scorer.name), scores)
+    return scores
+
+
+def evaluation(evaluator: str) -> EvaluationRecord:
+    """What stands beside scores that cost nothing."""
+    return EvaluationRecord(evaluator=evaluator, version="1", cost=Cost(wall_s=0.0))
