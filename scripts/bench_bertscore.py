@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """How much faster is the bertscore evaluator than the bert-score package called for each system?
 
-The contexts of four systems for the same queries, held against the gold evidence in three ways, in one process and
-by the same model (MiniLM), loaded before the clocks start:
+The contexts of four systems for the same queries, held against the gold evidence in one process and by the same
+model (MiniLM), loaded before the clocks start. The package's BERTScorer.score is called once for each system, as
+it comes (64 texts a batch, torch's own number of threads), in three ways:
 
-  package     BERTScorer.score once for each system, with every (context, facts of the query) as a pair and long
-              contexts cut so that nothing is truncated; the package embeds a text once within a call
-  truncating  the same, but all contexts of a query as one text, which the package cuts off at 512 tokens
-  evaluator   every distinct text embedded once over all systems
-
-The package runs as it comes: 64 texts a batch, torch's own number of threads.
+  windows     all contexts of a query as one text, cut between words so that each part fits the encoder: nothing is
+              truncated, and the parts' precisions, weighed by their tokens, give the precision of the query
+  pairs       every context of a query by itself: the package embeds a text once within a call, so that passages
+              which several queries of a system share cost nothing more; no score of a query comes of it
+  truncating  all contexts of a query as one text, which the package cuts off at 512 tokens: less work
+  evaluator   every distinct text embedded once over all queries and systems
 
 Without --runs the contexts are retrieved here, by MiniLM over the MultiHop-RAG articles that the queries cite
 (RAG_HARNESS_DATA names the data directory): 4 passages; 10 passages; the union of three searches; 4 passages and
@@ -49,6 +50,10 @@ from systems.parts.chunking import ChunkParams, iter_chunks
 
 SYSTEMS = ("4 passages", "10 passages", "three searches", "4 passages and triplets")
 CONTEXT_MEASURES = tuple(measure for measure in MEASURES if "_answer_" not in measure.name)
+Pair = tuple[str, str]
+"""Candidate and reference, as the package takes them."""
+Taken = tuple[float, float]
+"""Seconds by the clock on the wall, and of CPU time in all threads, which a busy machine changes less."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ def case(row: Row | SampleRow, contexts: Sequence[Context]) -> Case:
     return Case(row.query, row.reference, record, CONTEXT_MEASURES)
 
 
-# The three ways
+# The ways to score
 
 
 class Silent:
@@ -166,23 +171,25 @@ class Silent:
 
 def report(systems: Sequence[System]) -> None:
     encoder, scorer = TokenEncoder(load("minilm", None)), package_scorer()
-    pairs = [as_pairs(system, encoder) for system in systems]
-    whole = [as_whole_texts(system) for system in systems]
     distinct = {context.text for system in systems for one in system.cases for context in one.prediction.contexts}
     print(f"{len(systems[0].cases)} queries, {len(systems)} systems, {len(distinct):,} distinct contexts")
     # What is computed for the first time is slower.
     scorer.score(["warm"], ["up"])
-    package = [timed("package", system, scorer, one) for system, one in zip(systems, pairs, strict=True)]
-    truncating = [timed("truncating", system, scorer, one) for system, one in zip(systems, whole, strict=True)]
     table = TokenTable(encoder, cache_dir())
     evaluator = BertScoreEvaluator(table, cast(EvaluationRuntime, Silent()))
-    ours = [timed_evaluator(system, evaluator, table) for system in systems]
+    taken: dict[str, list[Taken]] = {"windows": [], "pairs": [], "truncating": [], "evaluator": []}
+    # System by system, so that whatever else the machine does meets all of them.
+    for system in systems:
+        taken["windows"].append(timed("windows", system, scorer, in_windows(as_whole_texts(system), encoder)))
+        taken["pairs"].append(timed("pairs", system, scorer, in_windows(as_pairs(system), encoder)))
+        taken["truncating"].append(timed("truncating", system, scorer, as_whole_texts(system)))
+        taken["evaluator"].append(timed_evaluator(system, evaluator, table))
     evaluator.close()
-    cores, load_now = len(os.sched_getaffinity(0)), os.getloadavg()[0]
-    totals = f"package {sum(package):.1f} s, truncating {sum(truncating):.1f} s, evaluator {sum(ours):.1f} s"
-    print(f"\n{totals} ({cores} cores, load {load_now:.1f})")
-    print(f"package / evaluator     {sum(package) / sum(ours):.2f}")
-    print(f"truncating / evaluator  {sum(truncating) / sum(ours):.2f}")
+    wall, cpu = ({who: sum(one[clock] for one in parts) for who, parts in taken.items()} for clock in (0, 1))
+    print(f"\n{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")
+    for who in taken:
+        ratios = f"{wall[who] / wall['evaluator']:.2f} and {cpu[who] / cpu['evaluator']:.2f} times the evaluator's"
+        print(f"{who:10} {wall[who]:8.1f} s wall {cpu[who]:8.1f} s CPU: {ratios}")
 
 
 def package_scorer() -> Any:
@@ -191,14 +198,17 @@ def package_scorer() -> Any:
     return BERTScorer(model_type=str(minilm_folder()), num_layers=6, device="cpu")
 
 
-def as_pairs(system: System, encoder: TokenEncoder) -> list[tuple[str, str]]:
-    """(a context or a part of it that fits the window, the facts), for each context of each query."""
-    return [
-        (piece, facts(one))
-        for one in system.cases
-        for context in one.prediction.contexts
-        for piece in fitting(context.text, encoder)
-    ]
+def as_pairs(system: System) -> list[Pair]:
+    return [(context.text, facts(one)) for one in system.cases for context in one.prediction.contexts]
+
+
+def as_whole_texts(system: System) -> list[Pair]:
+    joined = [("\n".join(context.text for context in one.prediction.contexts), one) for one in system.cases]
+    return [(text, facts(one)) for text, one in joined if text.strip()]
+
+
+def in_windows(pairs: Sequence[Pair], encoder: TokenEncoder) -> list[Pair]:
+    return [(part, reference) for text, reference in pairs for part in fitting(text, encoder)]
 
 
 def facts(case: Case) -> str:
@@ -214,30 +224,26 @@ def fitting(text: str, encoder: TokenEncoder) -> list[str]:
     return [part for side in (words[:half], words[half:]) for part in fitting(" ".join(side), encoder)]
 
 
-def as_whole_texts(system: System) -> list[tuple[str, str]]:
-    joined = [("\n".join(context.text for context in one.prediction.contexts), one) for one in system.cases]
-    return [(text, facts(one)) for text, one in joined if text.strip()]
-
-
-def timed(who: str, system: System, scorer: Any, pairs: Sequence[tuple[str, str]]) -> float:
+def timed(who: str, system: System, scorer: Any, pairs: Sequence[Pair]) -> Taken:
     candidates, references = map(list, zip(*pairs, strict=True))
-    started = time.perf_counter()
-    scorer.score(candidates, references)
-    return told(who, system, len(set(candidates + references)), time.perf_counter() - started)
+    texts = len(set(candidates + references))
+    return clocked(who, system, texts, lambda: scorer.score(candidates, references))
 
 
-def timed_evaluator(system: System, evaluator: BertScoreEvaluator, table: TokenTable) -> float:
+def timed_evaluator(system: System, evaluator: BertScoreEvaluator, table: TokenTable) -> Taken:
     contexts = [context.text for one in system.cases for context in one.prediction.contexts]
-    facts = [item.fact for one in system.cases for item in one.reference.evidence]
-    missing = len(table.missing([*contexts, *facts]))
-    started = time.perf_counter()
-    asyncio.run(evaluator.evaluate(system.cases))
-    return told("evaluator", system, missing, time.perf_counter() - started)
+    evidence = [item.fact for one in system.cases for item in one.reference.evidence]
+    texts = len(table.missing([*contexts, *evidence]))
+    return clocked("evaluator", system, texts, lambda: asyncio.run(evaluator.evaluate(system.cases)))
 
 
-def told(who: str, system: System, texts: int, seconds: float) -> float:
-    print(f"{who:10} {system.name:24} {texts:6,} texts embedded {seconds:8.1f} s", flush=True)
-    return seconds
+def clocked(who: str, system: System, texts: int, work: Callable[[], object]) -> Taken:
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    taken = time.perf_counter() - wall, time.process_time() - cpu
+    seconds = f"{taken[0]:8.1f} s wall {taken[1]:8.1f} s CPU"
+    print(f"{who:10} {system.name:24} {texts:6,} texts embedded {seconds}", flush=True)
+    return taken
 
 
 if __name__ == "__main__":

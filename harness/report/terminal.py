@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.console import Group as Stack
 from rich.table import Table
 from rich.text import Text
 
@@ -37,7 +38,7 @@ def render_terminal(runs: Sequence[RunDir], console: Console) -> None:
         console.print(Text("Different queries or documents: do not compare across these tables.", style="yellow"))
 
 
-def _tables(group: Group, width: int) -> list[Table]:
+def _tables(group: Group, width: int) -> list[RenderableType]:
     """Answers and cost; the query types get a table of their own where they do not fit beside the rest."""
     types = group.query_types if len(group.query_types) > 1 else []
     if len(_that_fit(types, width - _BESIDE)) == len(types):
@@ -47,18 +48,19 @@ def _tables(group: Group, width: int) -> list[Table]:
     return [*tables, *_measure_tables(group), _cost_table(group)]
 
 
-def _measure_tables(group: Group) -> list[Table]:
+def _measure_tables(group: Group) -> list[RenderableType]:
     """The first measures of each evaluator, those it names first being the main ones."""
-    tables = []
+    tables: list[RenderableType] = []
     for evaluator, measures in measures_by_evaluator(group).items():
         table = _table(printable(evaluator))
         for view in group.views:
             table.add_column(_label(view), justify="right", overflow="fold")
         for name in measures[:_MOST_MEASURES]:
             table.add_row(Text(printable(name)), *[_shown(view.row(name)) for view in group.views])
-        if len(measures) > _MOST_MEASURES:
-            table.caption = f"{counted(len(measures) - _MOST_MEASURES, 'more measure')} in the report's files"
         tables.append(table)
+        if len(measures) > _MOST_MEASURES:
+            more = f"{counted(len(measures) - _MOST_MEASURES, 'more measure')} in the report's files"
+            tables[-1] = Stack(table, Text(more, style="dim italic"))
     return tables
 
 
