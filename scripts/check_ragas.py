@@ -3,24 +3,25 @@
 
     .venv/bin/python scripts/check_ragas.py RUN_DIR [--rows 10] [--contexts 3] [--metrics faithfulness ...]
 
-Each metric is computed three times over the same rows with the same model, temperature 0, seed and max_tokens: by
-the evaluator with replies constrained to JSON schemas, by the evaluator without, and by ragas.evaluate() through
-LangChain. Only the last two ask the same; their values should be equal wherever both scored. Every call goes to
-one llama.cpp server on this machine. With the default 1.5B model on two cores a row takes minutes.
+Each metric is computed in up to three ways over the same rows with the same model, temperature 0, seed and
+max_tokens: by the evaluator with replies constrained to JSON schemas, by the evaluator without, and by
+ragas.evaluate() through LangChain. Only the last two ask the same; their values should be equal where both scored.
+With the default 1.5B model on two cores a row takes minutes. Every call is kept in --folder: interrupted, the same
+command goes on, and evaluate() is given the replies that the evaluator had to the same prompts (--ask-again: it
+asks the server itself, whose replies may differ a little from call to call).
 """
 
 import argparse
 import asyncio
 import math
 import statistics
-import tempfile
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import httpx2
 
@@ -32,13 +33,16 @@ from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
 from harness.evaluators.ragas_metrics.asking import MetricName, Row
 from harness.models.local_server import serve_local
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.records import Prediction, RunRecord
+from harness.protocols import Message
+from harness.records import Prediction, RunRecord, Usage
 from harness.runner.evaluation_models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluation_plan import EvaluationPlan
 from harness.runner.progress import Reporter
 from harness.store import RunDir, SampleRow
 
 METRICS: tuple[MetricName, ...] = get_args(MetricName)
+Way = Literal["constrained", "unconstrained", "evaluate"]
+WAYS: tuple[Way, ...] = get_args(Way)
 Answered = tuple[SampleRow, RunRecord]
 
 
@@ -63,11 +67,12 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rows = answered_rows(RunDir(asked.run), asked.rows, asked.contexts)
     judge = resolve_generator(JudgeConfig(model=asked.model, options={"context_tokens": asked.context_tokens}))
-    with tempfile.TemporaryDirectory() as folder, serve_local(judge, Path(folder) / "server.log") as server:
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    with serve_local(judge, asked.folder / "server.log") as server:
         own = {"provider": "openai-compatible", "options": {}, "base_url": server.base_url, "max_concurrency": 1}
         judge = resolve_generator(judge.model_copy(update=own))
-        ours = asyncio.run(by_the_evaluator(rows, asked.metrics, judge, Path(folder)))
-        columns = {name: [*ours[name], by_langchain(rows, name, judge)] for name in asked.metrics}
+        plan = EvaluationPlan((), judge, resolve_embedder(JudgeEmbedderConfig()), {})
+        columns = {name: _columns(rows, name, plan, asked) for name in asked.metrics}
     _print_all(columns, rows)
 
 
@@ -77,6 +82,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=10)
     parser.add_argument("--contexts", type=int, default=3, help="the first so many contexts of each row")
     parser.add_argument("--metrics", nargs="+", choices=METRICS, default=METRICS)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
+    parser.add_argument("--ask-again", action="store_true", help="evaluate() asks the server itself")
+    parser.add_argument("--folder", type=Path, default=Path("results/check_ragas"), help="keeps every call")
     parser.add_argument("--model", default=None, help="a local model by name (default: the local judge)")
     parser.add_argument("--context-tokens", type=int, default=8192)
     return parser.parse_args()
@@ -98,19 +106,22 @@ def answered_rows(run: RunDir, count: int, contexts: int) -> list[Answered]:
     return found[:count]
 
 
-async def by_the_evaluator(
-    rows: Sequence[Answered], metrics: Sequence[MetricName], judge: JudgeConfig, folder: Path
-) -> dict[MetricName, list[Column]]:
-    """Constrained and unconstrained, over the real seam."""
-    plan = EvaluationPlan((), judge, resolve_embedder(JudgeEmbedderConfig()), {})
-    found: dict[MetricName, list[Column]] = {name: [] for name in metrics}
-    with ExitStack() as stack:
-        models = EvaluationModels(plan, folder, Reporter(), stack)
-        for name in metrics:
-            for constrained in (True, False):
-                print(f"{name}, constrained: {constrained}", flush=True)
-                params = RagasParams(metrics=(name,), constrained=constrained)
-                found[name].append(await _evaluated(rows, params, models))
+def _columns(
+    rows: Sequence[Answered], name: MetricName, plan: EvaluationPlan, asked: argparse.Namespace
+) -> dict[Way, Column]:
+    found: dict[Way, Column] = {}
+    for way in asked.ways:
+        print(f"{name}: {way}", flush=True)
+        if way == "evaluate" and asked.ask_again:
+            found[way] = by_langchain(rows, name, plan.judge)
+        elif way == "evaluate":
+            found[way] = by_the_library(rows, name, plan, asked.folder)
+        else:
+            params = RagasParams(metrics=(name,), constrained=way == "constrained")
+            with ExitStack() as stack:
+                models = EvaluationModels(plan, asked.folder, Reporter(), stack)
+                found[way] = asyncio.run(_evaluated(rows, params, models))
+        print(f"  {_summary(found[way], len(rows))}", flush=True)
     return found
 
 
@@ -130,31 +141,45 @@ async def _evaluated(rows: Sequence[Answered], params: RagasParams, models: Eval
     )
 
 
+class Charged:
+    """The judge of an evaluation, for a caller that charges nobody."""
+
+    def __init__(self, runtime: MeteredEvaluation) -> None:
+        self._runtime = runtime
+
+    async def complete(self, messages: Sequence[Message], **wanted: Any) -> str:
+        with self._runtime.charge():
+            return await self._runtime.judge.complete(messages, **wanted)
+
+
+def by_the_library(rows: Sequence[Answered], name: MetricName, plan: EvaluationPlan, folder: Path) -> Column:
+    """ragas.evaluate() over the same seam: a prompt that the evaluator sent has the same reply."""
+    from systems.parts.langchain_chat import MeteredChatModel
+
+    with ExitStack() as stack:
+        models = EvaluationModels(plan, folder, Reporter(), stack)
+        runtime = MeteredEvaluation(models, lambda _done, _total, _doing: None)
+        runtime.begin("check")
+        chat = MeteredChatModel(chat=Charged(runtime), max_tokens=plan.judge.max_tokens)
+        inputs = [_row(row, record) for row, record in rows]
+        values = through_ragas(inputs, (name,), chat, encoded())[name]
+        used = runtime.meter.usage.get("judge", Usage())
+        new = runtime.meter.paid.get("judge", Usage()).calls
+    reasons = [f"{new} prompts that the evaluator did not send"] if new else []
+    return Column(values, used.calls, used.input_tokens + used.output_tokens, reasons)
+
+
 def by_langchain(rows: Sequence[Answered], name: MetricName, judge: JudgeConfig) -> Column:
     """ragas.evaluate() over LangChain's OpenAI client, pointed at the same server."""
     from langchain_core.callbacks import BaseCallbackHandler
-    from langchain_core.embeddings import Embeddings
     from langchain_openai import ChatOpenAI
 
-    from harness.models.embedders import MiniLM
-
-    print(f"{name}, ragas.evaluate()", flush=True)
-    encoder, column = MiniLM(), Column([], 0, 0)
+    column = Column([], 0, 0)
 
     class Counter(BaseCallbackHandler):
         def on_llm_end(self, response: Any, **_: Any) -> None:
             column.calls += 1
             column.tokens += response.llm_output["token_usage"]["total_tokens"]
-
-    class Encoded(Embeddings):
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            # ragas calls this in the midst of its event loop.
-            with ThreadPoolExecutor(1) as pool:
-                vectors = pool.submit(asyncio.run, encoder.embed(texts)).result()
-            return [[float(number) for number in vector] for vector in vectors]
-
-        def embed_query(self, text: str) -> list[float]:
-            return self.embed_documents([text])[0]
 
     chat = ChatOpenAI(
         model=str(judge.model),
@@ -169,8 +194,29 @@ def by_langchain(rows: Sequence[Answered], name: MetricName, judge: JudgeConfig)
         callbacks=[Counter()],
     )
     inputs = [_row(row, record) for row, record in rows]
-    column.values = through_ragas(inputs, (name,), chat, Encoded())[name]
+    column.values = through_ragas(inputs, (name,), chat, encoded())[name]
     return column
+
+
+def encoded() -> Any:
+    """MiniLM as LangChain's embeddings."""
+    from langchain_core.embeddings import Embeddings
+
+    from harness.models.embedders import MiniLM
+
+    encoder = MiniLM()
+
+    class Encoded(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            # ragas calls this in the midst of its event loop.
+            with ThreadPoolExecutor(1) as pool:
+                vectors = pool.submit(asyncio.run, encoder.embed(texts)).result()
+            return [[float(number) for number in vector] for vector in vectors]
+
+        def embed_query(self, text: str) -> list[float]:
+            return self.embed_documents([text])[0]
+
+    return Encoded()
 
 
 def through_ragas(
@@ -232,31 +278,32 @@ def _row(row: SampleRow, record: RunRecord) -> Row:
     return Row(row.query.text, prediction.answer or "", contexts, reference)
 
 
-def _print_all(columns: dict[MetricName, list[Column]], rows: Sequence[Answered]) -> None:
-    ways = ("constrained", "unconstrained", "evaluate()")
-    print(f"\n{len(rows)} rows. Coverage | calls a row | tokens a row, {' / '.join(ways)}")
-    print(
-        "| metric | scored | calls a row | tokens a row | largest difference (2nd, 3rd) | equal of both scored |"
+def _summary(way: Column, n_rows: int) -> str:
+    mean = f"{statistics.fmean(way.scored):.3f}" if way.scored else "-"
+    return (
+        f"{len(way.scored)} of {n_rows} scored, mean {mean}, "
+        f"{way.calls / n_rows:.1f} calls and {way.tokens / n_rows:,.0f} tokens a row"
     )
-    print("|--|--|--|--|--|--|")
-    for name, ways_of_it in columns.items():
-        _, ours, theirs = ways_of_it
-        both = [abs(a - b) for a, b in zip(ours.values, theirs.values, strict=True) if not math.isnan(a - b)]
-        cells = (
-            " / ".join(str(len(way.scored)) for way in ways_of_it),
-            " / ".join(f"{way.calls / len(rows):.1f}" for way in ways_of_it),
-            " / ".join(f"{way.tokens / len(rows):,.0f}" for way in ways_of_it),
-            f"{max(both):.2g}" if both else "-",
-            f"{sum(gap < 1e-6 for gap in both)} of {len(both)}",
-        )
-        print(f"| {name} | {' | '.join(cells)} |")
-    for name, ways_of_it in columns.items():
+
+
+def _print_all(columns: dict[MetricName, dict[Way, Column]], rows: Sequence[Answered]) -> None:
+    print(f"\n{len(rows)} rows")
+    for name, ways in columns.items():
         print(f"\n{name}")
-        for label, way in zip(ways, ways_of_it, strict=True):
-            mean = f"{statistics.fmean(way.scored):.3f}" if way.scored else "-"
-            print(f"  {label:14} mean {mean:6}", " ".join(f"{value:.2f}" for value in way.values))
-            for reason in way.reasons:
-                print(f"  {'':14} {reason!r}")
+        for way, column in ways.items():
+            print(f"  {way:13} {_summary(column, len(rows))}")
+            print(f"  {'':13} {' '.join(f'{value:.2f}' for value in column.values)}")
+            for reason in column.reasons:
+                print(f"  {'':13} {reason!r}")
+        if {"unconstrained", "evaluate"} <= ways.keys():
+            print(f"  {_agreement(ways['unconstrained'], ways['evaluate'])}")
+
+
+def _agreement(ours: Column, theirs: Column) -> str:
+    pairs = zip(ours.values, theirs.values, strict=True)
+    gaps = [abs(a - b) for a, b in pairs if not math.isnan(a - b)]
+    equal, largest = sum(gap < 1e-6 for gap in gaps), max(gaps, default=0.0)
+    return f"unconstrained and evaluate: {equal} of {len(gaps)} values equal, largest difference {largest:.2g}"
 
 
 if __name__ == "__main__":

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import textwrap
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import OVERALL
-from harness.errors import MissingDependency, explained_io
+from harness.report.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
 from harness.report.text import NOTHING, type_name
 from harness.report.view import RunView
 
@@ -19,36 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    NewFigure = Callable[..., Figure]
+    from harness.report.plotting import NewFigure
 
-# Okabe & Ito (2008), told apart with every kind of colour blindness; yellow last, it is weak on white.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#F0E442")
 _MOST_BARS = 6
 _TICKS = (0, 0.25, 0.5, 0.75, 1)
 _TICK_NAMES = ("0", "25", "50", "75", "100")
-_GREY = "#555555"
-_LIGHT = "#DDDDDD"
-_WIDTH_IN = 7.1
-_PNG_DPI = 200
-_STYLE: dict[str, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "axes.titlesize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": _GREY,
-    "axes.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "xtick.color": _GREY,
-    "ytick.color": _GREY,
-    "xtick.labelcolor": "black",
-    "ytick.labelcolor": "black",
-    "legend.frameon": False,
-    # A dollar sign in a name is a dollar sign.
-    "text.parse_math": False,
-    "svg.hashsalt": "rag-harness",
-    "svg.fonttype": "path",
-}
 
 
 def accuracy_by_type(views: Sequence[RunView], folder: Path, stem: str = "accuracy_by_type") -> list[Path]:
@@ -58,14 +31,14 @@ def accuracy_by_type(views: Sequence[RunView], folder: Path, stem: str = "accura
         return []
     types = sorted({query_type for view in shown for query_type in view.frame.query_types.values()})
     groups = [*types, OVERALL] if len(types) > 1 else [OVERALL]
-    with _plotting() as new_figure:
+    with plotting() as new_figure:
         draw = _accuracy_bars if len(shown) <= _MOST_BARS else _accuracy_dots
-        return _save(draw(new_figure, shown, groups), folder, stem)
+        return save(draw(new_figure, shown, groups), folder, stem)
 
 
 def _accuracy_bars(new_figure: NewFigure, views: Sequence[RunView], groups: Sequence[str]) -> Figure:
     """Groups side by side, one bar for each run: up to `_MOST_BARS` runs."""
-    figure = new_figure(figsize=(_WIDTH_IN, 2.9), layout="constrained")
+    figure = new_figure(figsize=(WIDTH_IN, 2.9), layout="constrained")
     axes = figure.subplots()
     # `overall` sums up the others: it stands a little apart.
     places = [place + (0.35 if group == OVERALL and place else 0) for place, group in enumerate(groups)]
@@ -78,7 +51,7 @@ def _accuracy_bars(new_figure: NewFigure, views: Sequence[RunView], groups: Sequ
     axes.set_ylim(0, 1.12)
     axes.set_yticks(_TICKS, _TICK_NAMES)
     axes.set_ylabel("accuracy, % (95 % CI)")
-    axes.grid(axis="y", color=_LIGHT, linewidth=0.6)
+    axes.grid(axis="y", color=LIGHT, linewidth=0.6)
     if len(views) > 1:
         _legend_above(figure, axes, len(views))
     else:
@@ -89,7 +62,7 @@ def _accuracy_bars(new_figure: NewFigure, views: Sequence[RunView], groups: Sequ
 def _accuracy_dots(new_figure: NewFigure, views: Sequence[RunView], groups: Sequence[str]) -> Figure:
     """A panel for each group, a row for each run: any number of runs, as in a sweep."""
     height = 0.9 + 0.24 * len(views)
-    figure = new_figure(figsize=(_WIDTH_IN, height), layout="constrained")
+    figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
     panels = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
     for axes, group in zip(panels, groups, strict=True):
         for number, view in enumerate(views):
@@ -102,7 +75,7 @@ def _accuracy_dots(new_figure: NewFigure, views: Sequence[RunView], groups: Sequ
         axes.set_title(_group_name(views, group, len(groups)), fontsize=8)
         axes.set_xlim(-0.03, 1.03)
         axes.set_xticks(_TICKS[::2], _TICK_NAMES[::2])
-        axes.grid(axis="both", color=_LIGHT, linewidth=0.6)
+        axes.grid(axis="both", color=LIGHT, linewidth=0.6)
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(views)), [textwrap.fill(_name(view), 32) for view in views], fontsize=7)
     panels[0].set_ylim(len(views) - 0.5, -0.5)
@@ -118,7 +91,7 @@ def _bars(
     for group, place in zip(groups, places, strict=True):
         row = view.row("accuracy", group)
         if row is None or row.mean is None:
-            axes.text(place, 0.015, NOTHING, ha="center", va="bottom", color=_GREY)
+            axes.text(place, 0.015, NOTHING, ha="center", va="bottom", color=GREY)
             continue
         axes.bar(place, row.mean, bar * 0.92, color=color, label=label)
         label = None
@@ -160,14 +133,14 @@ def resources_over_time(view: RunView, folder: Path, stem: str) -> list[Path]:
         return []
     sessions = view.resources.sessions()
     starts = _session_starts([(session[0].time_s, session[-1].time_s) for session in sessions])
-    with _plotting() as new_figure:
-        figure = new_figure(figsize=(_WIDTH_IN, 3.8), layout="constrained")
+    with plotting() as new_figure:
+        figure = new_figure(figsize=(WIDTH_IN, 3.8), layout="constrained")
         cpu, ram = figure.subplots(2, 1, sharex=True)
         cores = view.manifest.machine.get("cores")
         per_core = 1 / cores if isinstance(cores, int) and cores > 0 else None
         unit = _time_unit(starts[-1] + sessions[-1][-1].time_s - sessions[-1][0].time_s)
         for number, (whose, color) in enumerate(
-            (("machine", _GREY), ("system", PALETTE[0]), ("server", PALETTE[5]))
+            (("machine", GREY), ("system", PALETTE[0]), ("server", PALETTE[5]))
         ):
             # A process is measured in percent of one core, the machine in percent of all.
             scale = 1.0 if whose == "machine" or per_core is None else per_core
@@ -178,14 +151,14 @@ def resources_over_time(view: RunView, folder: Path, stem: str) -> list[Path]:
         ram.set_xlabel(f"time, {unit[1]}")
         for axes in (cpu, ram):
             axes.set_ylim(bottom=0)
-            axes.grid(axis="y", color=_LIGHT, linewidth=0.6)
+            axes.grid(axis="y", color=LIGHT, linewidth=0.6)
             axes.margins(x=0.01)
         cpu.set_ylim(top=max(100.0, cpu.get_ylim()[1]))
         _shade_phases((cpu, ram), sessions, starts, unit[0])
         handles, names = cpu.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper right", ncols=3, handlelength=1.5)
         figure.suptitle(view.label, x=0.01, ha="left", fontsize=9)
-        return _save(figure, folder, stem)
+        return save(figure, folder, stem)
 
 
 _WHOSE = {"machine": "whole machine", "system": "system's processes", "server": "model server"}
@@ -244,7 +217,7 @@ def _shade_phases(panels: Sequence[Axes], sessions: Any, starts: Sequence[float]
                 # No room for its name: the tint alone tells, and its neighbour is named.
                 continue
             panels[0].annotate(
-                phase, (left, 1.01), xycoords=("data", "axes fraction"), va="bottom", fontsize=7, color=_GREY
+                phase, (left, 1.01), xycoords=("data", "axes fraction"), va="bottom", fontsize=7, color=GREY
             )
 
 
@@ -261,29 +234,3 @@ def _duration(seconds: float) -> str:
 def _value(view: RunView, query_type: str) -> float | None:
     row = view.row("accuracy", query_type)
     return row.mean if row else None
-
-
-@contextmanager
-def _plotting() -> Iterator[NewFigure]:
-    """matplotlib's Figure in our style; needs no display and leaves the caller's settings alone."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependency(
-            "figures need matplotlib", "install it: pip install 'rag-harness[report]'"
-        ) from error
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
-        # A name in a script that the font lacks is drawn as boxes; that is no reason to fail or to chatter.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        yield Figure
-
-
-def _save(figure: Figure, folder: Path, stem: str) -> list[Path]:
-    paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
-    with explained_io("write figures in", folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        # No date and no version in the file: the same runs give the same bytes.
-        figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
-        figure.savefig(paths[1], dpi=_PNG_DPI, metadata={"Software": None})
-    return paths

@@ -15,6 +15,7 @@ from harness.store import Manifest, RunDir
 
 _LONGEST_REASON = 160
 _MOST_KINDS = 4
+_MOST_MEASURES = 7
 _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
@@ -134,7 +135,9 @@ def _score_notes(run: RunDir, scores: Sequence[Score], records: Records) -> Iter
             reasons = ", ".join(dict.fromkeys(printable(score.explanation) for score in own))
             unused.setdefault(reasons, []).append(printable(measure))
     for reasons, measures in unused.items():
-        yield f"Not applicable to any query: {', '.join(measures)} ({reasons})."
+        left = measures[_MOST_MEASURES:]
+        shown = [*measures[:_MOST_MEASURES], f"{len(left):,} more"] if len(left) > 1 else measures
+        yield f"Not applicable to any query: {', '.join(shown)} ({reasons})."
 
 
 def _is_stale(score: Score, record: RunRecord | None) -> bool:

@@ -9,6 +9,7 @@ from harness.analysis.paired import MeasureComparison, Pair
 from harness.errors import explained_io
 from harness.report.comparison import text
 from harness.report.comparison.compare import Comparison
+from harness.report.comparison.figure import draw_differences
 from harness.report.comparison.tables import comparison_csv, differences_csv
 from harness.report.tables import table
 from harness.report.text import NOTHING, counted, markdown
@@ -43,7 +44,7 @@ Every number stands in `comparison.csv`.
 
 
 def write_comparison(comparison: Comparison, out: Path) -> Path:
-    """Write comparison.csv, differences.csv and comparison.md into `out` and return the path of the last.
+    """Write comparison.csv, differences.csv, a figure and comparison.md into `out`; return the path of the last.
 
     The same runs give the same bytes. Files of an earlier comparison in `out` are replaced.
     """
@@ -52,12 +53,13 @@ def write_comparison(comparison: Comparison, out: Path) -> Path:
         out.mkdir(parents=True, exist_ok=True)
         (out / "comparison.csv").write_text(comparison_csv(comparison), encoding="utf-8")
         (out / "differences.csv").write_text(differences_csv(comparison), encoding="utf-8")
-        written.write_text(comparison_markdown(comparison), encoding="utf-8")
+        figures = draw_differences(comparison, out)
+        written.write_text(comparison_markdown(comparison, figures), encoding="utf-8")
     return written
 
 
-def comparison_markdown(comparison: Comparison) -> str:
-    """The whole text. Names and messages in it are escaped."""
+def comparison_markdown(comparison: Comparison, figures: Sequence[Path] = ()) -> str:
+    """The whole text, with figures that stand in the same folder. Names and messages in it are escaped."""
     kind = f", queries of type {markdown(comparison.query_type)}" if comparison.query_type else ""
     against = ""
     if comparison.baseline is not None:
@@ -81,6 +83,8 @@ def comparison_markdown(comparison: Comparison) -> str:
             *[f"- {markdown(note, 600)}" for note in comparison.notes],
             "",
         ]
+    for path in figures:
+        lines += [f"![differences]({path.name})", ""] if path.suffix == ".png" else []
     for compared in comparison.measures:
         lines += _section(comparison, compared)
     return "\n".join([*lines, _HOW_TO_READ])

@@ -330,3 +330,20 @@ def test_markup_and_control_characters_of_names_are_only_text(tmp_path: Path) ->
     assert "<b>" not in files[2].replace("\\<b\\>", "")
     cells = [cell for one in files[:2] for row in csv.reader(io.StringIO(one)) for cell in row]
     assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
+
+
+def test_the_differences_are_drawn_and_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    runs = three_runs(tmp_path / "results")
+    one, two = (write_comparison(compare_runs(runs), tmp_path / name).parent for name in ("one", "two"))
+    for name in ("differences.svg", "differences.png"):
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+    assert "![differences](differences.png)" in (one / "comparison.md").read_text()
+    svg = (one / "differences.svg").read_text()
+    # The line at zero and three pairs in each of four panels.
+    assert svg.count('id="axes_') == 4
+
+
+def test_a_label_that_is_markup_is_drawn_as_text(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(9)})) for name in (EVIL, "$x^2$")]
+    write_comparison(compare_runs(runs, Choice(("accuracy",))), tmp_path / "out")
+    assert (tmp_path / "out" / "differences.png").stat().st_size > 1000
