@@ -88,8 +88,10 @@ def rules(params: RetrievalParams) -> tuple[Rule, ...]:
 
 
 def _cuts(level: Level, ks: Sequence[int]) -> list[Cut]:
-    every = [Cut(statistic, k) for statistic in _EVERY_K for k in ks]
-    return every + [Cut(statistic, max(ks)) for statistic in _LARGEST_K[level]]
+    """At the largest k first: where there is room for a few, those are shown."""
+    largest, *others = sorted(ks, reverse=True)
+    main = [Cut(statistic, largest) for statistic in (*_EVERY_K, *_LARGEST_K[level])]
+    return main + [Cut(statistic, k) for k in others for statistic in _EVERY_K]
 
 
 def _rule(level: Level, cut: Cut) -> Rule:

@@ -18,7 +18,7 @@ WIDTH = 100
 _BESIDE = 60
 """What the columns other than the query types take at most, in characters."""
 _LONGEST_TYPE = 12
-_MOST_MEASURES = 8
+_MOST_MEASURES = 9
 
 
 def render_terminal(runs: Sequence[RunDir], console: Console) -> None:

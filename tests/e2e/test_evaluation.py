@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping
@@ -22,8 +23,25 @@ EMBEDDER = ("--set", "models.judge_embedder.provider=fake")
 METRICS = ("--set", "per_evaluator.ragas.metrics=[context_recall,faithfulness,response_relevancy]")
 
 
-def a_run(cli: CommandLine, *words: str) -> RunDir:
-    return RunDir(Path(cli.run(*SAMPLE, *words)["path"]))
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one finished run, which no test changes."""
+    folder = tmp_path_factory.mktemp("answered")
+    CommandLine(folder, {"RAG_HARNESS_CACHE": str(folder / "cache")}).run(*SAMPLE)
+    return folder
+
+
+@pytest.fixture
+def cli(tmp_path: Path, answered: Path) -> CommandLine:
+    """The command line in a folder with a copy of that run."""
+    shutil.copytree(answered / "results", tmp_path / "results")
+    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+
+
+@pytest.fixture
+def run(cli: CommandLine) -> RunDir:
+    (path,) = cli.results.glob("demo--naive--*")
+    return RunDir(path)
 
 
 def judged_by(server: Any, *words: str) -> list[str]:
@@ -36,12 +54,11 @@ def scores_of(run: RunDir) -> Mapping[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((run.path / "scores").glob("*.jsonl"))}
 
 
-def test_kills_at_random_moments_change_no_byte_of_the_scores(cli: CommandLine, serve: Any) -> None:
-    run = a_run(cli)
+def test_kills_at_random_moments_change_no_byte_of_the_scores(cli: CommandLine, run: RunDir, serve: Any) -> None:
     server = serve(FakeScript(latency_s=0.05))
     words = ["evaluate", run.run_id, *judged_by(server)]
     draw, killed = random.Random(7), 0
-    for _ in range(6):
+    for _ in range(4):
         process = subprocess.Popen(
             cli.command(*words),
             cwd=cli.folder,
@@ -77,8 +94,9 @@ def test_kills_at_random_moments_change_no_byte_of_the_scores(cli: CommandLine, 
     assert scores_of(run) == after_kills
 
 
-def test_a_judge_that_is_down_is_exit_3_and_everything_else_is_scored(cli: CommandLine, serve: Any) -> None:
-    run = a_run(cli)
+def test_a_judge_that_is_down_is_exit_3_and_everything_else_is_scored(
+    cli: CommandLine, run: RunDir, serve: Any
+) -> None:
     server = serve()
     server.shutdown()
     server.server_close()
@@ -90,8 +108,9 @@ def test_a_judge_that_is_down_is_exit_3_and_everything_else_is_scored(cli: Comma
     assert {score.status for score in run.scores() if score.measure == "accuracy"} == {"scored"}
 
 
-def test_a_judge_without_a_key_is_one_line_and_exit_2_and_the_others_have_scored(cli: CommandLine) -> None:
-    run = a_run(cli)
+def test_a_judge_without_a_key_is_one_line_and_exit_2_and_the_others_have_scored(
+    cli: CommandLine, run: RunDir
+) -> None:
     done = cli.call("evaluate", run.run_id, "-e", "answer,ragas", "--set", "models.judge.provider=openai")
     assert done.returncode == 2
     assert done.stderr.strip().splitlines()[-1].startswith("error: provider 'openai' needs a key")
@@ -104,13 +123,15 @@ def test_a_run_refuses_a_judge_that_is_down_before_it_answers_anything(cli: Comm
     server.shutdown()
     server.server_close()
     judge = over_http("judge", server)
-    line = cli.refused("run", "-c", str(SMOKE), "--set", "evaluators=[ragas]", *judge, *EMBEDDER)
-    assert "cannot reach the judge at" in line
-    assert not list(cli.results.glob("*/records.jsonl"))
+    elsewhere = cli.folder / "elsewhere"
+    words = ("run", "-c", str(SMOKE), "--results", str(elsewhere), "--set", "evaluators=[ragas]")
+    assert "cannot reach the judge at" in cli.refused(*words, *judge, *EMBEDDER)
+    assert not list(elsewhere.glob("*/records.jsonl"))
 
 
-def test_evaluate_takes_the_runs_own_evaluators_and_says_what_it_did_as_json(cli: CommandLine) -> None:
-    run = a_run(cli)
+def test_evaluate_takes_the_runs_own_evaluators_and_says_what_it_did_as_json(
+    cli: CommandLine, run: RunDir
+) -> None:
     done = cli.call("evaluate", run.run_id, "--json")
     assert done.returncode == 0, done.stderr
     evaluations = json.loads(done.stdout)["evaluations"]
@@ -128,7 +149,6 @@ def test_evaluate_takes_the_runs_own_evaluators_and_says_what_it_did_as_json(cli
     ],
 )
 def test_a_mistake_in_what_to_evaluate_is_one_line(
-    cli: CommandLine, words: tuple[str, ...], complaint: str
+    cli: CommandLine, run: RunDir, words: tuple[str, ...], complaint: str
 ) -> None:
-    run = a_run(cli, "--set", "models.generator.provider=none")
     assert complaint in cli.refused("evaluate", run.run_id, *words)
