@@ -32,6 +32,8 @@ def test_runs_are_compared_printed_and_written(cli: CommandLine) -> None:
         "comparison.csv",
         "comparison.md",
         "differences.csv",
+        "differences.png",
+        "differences.svg",
     }
 
 
