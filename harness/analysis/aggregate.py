@@ -155,8 +155,8 @@ def aggregate_quantiles(frame: Frame, scores: Iterable[Score], quantiles: Sequen
     return [row for row in rows if row.n_expected]
 
 
-def _cells(frame: Frame, scores: Iterable[Score]) -> dict[str, dict[str, _Cell]]:
-    """Measure -> query type -> cell, both sorted."""
+def scores_by_measure(frame: Frame, scores: Iterable[Score]) -> dict[str, dict[tuple[str, int], Score]]:
+    """Measure -> (query id, repeat) -> its score; two scores of one are one `StoreError` line."""
     by_measure: dict[str, dict[tuple[str, int], Score]] = {}
     for score in scores:
         found = by_measure.setdefault(score.measure, {})
@@ -167,6 +167,12 @@ def _cells(frame: Frame, scores: Iterable[Score]) -> dict[str, dict[str, _Cell]]
                 "two evaluators share a measure's name: delete one of their files under scores/",
             )
         found[key] = score
+    return by_measure
+
+
+def _cells(frame: Frame, scores: Iterable[Score]) -> dict[str, dict[str, _Cell]]:
+    """Measure -> query type -> cell, both sorted."""
+    by_measure = scores_by_measure(frame, scores)
     cells: dict[str, dict[str, _Cell]] = {}
     for measure in sorted(by_measure):
         of_type = {query_type: _Cell() for query_type in sorted(set(frame.query_types.values()))}

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.aggregate import Frame
+from harness.analysis.aggregate import Frame, scores_by_measure
 from harness.analysis.cost import Models, query_scores
 from harness.analysis.prices import Prices
-from harness.errors import StoreError
 from harness.records import RunRecord, Score
 from harness.store import RunDir
 
@@ -44,17 +43,11 @@ def run_values(run: RunDir, prices: Prices) -> dict[str, QueryValues]:
 
 def scored_values(frame: Frame, scores: Iterable[Score]) -> dict[str, QueryValues]:
     """By measure. Scores of queries or repeats outside the frame are passed over."""
-    found: dict[str, dict[tuple[str, int], float | None]] = {}
-    for score in scores:
-        own, key = found.setdefault(score.measure, {}), (score.query_id, score.repeat)
-        if key in own:
-            raise StoreError(
-                f"run {frame.run_id}: two scores of '{score.measure}' for query '{score.query_id}'",
-                "two evaluators share a measure's name: delete one of their files under scores/",
-            )
-        if score.status != "not_applicable":
-            own[key] = score.value
-    return {measure: _by_query(frame, own) for measure, own in found.items()}
+    applying = {
+        measure: {key: score.value for key, score in found.items() if score.status != "not_applicable"}
+        for measure, found in scores_by_measure(frame, scores).items()
+    }
+    return {measure: _by_query(frame, own) for measure, own in applying.items()}
 
 
 def cost_values(

@@ -13,6 +13,7 @@ from harness.cli.consoles import open_console, same_command
 from harness.config import BenchConfig
 from harness.config.load import build_config, parse_setting, read_yaml, set_value
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, RunInterrupted
+from harness.report import render_terminal
 from harness.runner.evaluate import Evaluated, Outcome, evaluate_runs
 from harness.runner.evaluation_plan import EvaluationPlan, plan_evaluation
 from harness.runner.progress import Reporter
@@ -39,15 +40,13 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions) -> int:
     Evaluators, their parameters and judges are those of each run's config, or of `--config`, with `--evaluators`
     and `--set` on top.
     """
-    from harness.report import render_terminal
-
     runs = find_runs(options.results, names)
     configs = [_config_of(run, options) for run in runs]
     plans = [(plan_evaluation(config), config, members) for config, members in _grouped(runs, configs)]
     reporter = Reporter(quiet=options.quiet)
-    outcomes = []
-    for plan, config, members in plans:
-        outcomes.append((evaluate_run_dirs(members, plan, options.results, reporter), config))
+    outcomes = [
+        (evaluate_run_dirs(members, plan, options.results, reporter), config) for plan, config, members in plans
+    ]
     if options.as_json:
         shown = [_as_json(one) for outcome, _ in outcomes for one in outcome.evaluated]
         sys.stdout.write(json.dumps({"evaluations": shown}) + "\n")

@@ -92,9 +92,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 return _response(200, stored.response, request)
             if self._seam.fatal:
                 raise self._seam.fatal
-            return await self._pay(key, request, meter)
+            return await self._pay(key, request, meter, str(parsed.get("model", "")))
 
-    async def _pay(self, key: CallKey, request: httpx2.Request, meter: Meter) -> httpx2.Response:
+    async def _pay(self, key: CallKey, request: httpx2.Request, meter: Meter, model: str) -> httpx2.Response:
         """Make the call, keep its answer in the journal and count it."""
         started_at, start = datetime.now(UTC).isoformat(), time.monotonic()
         body, answered = await request.aread(), False
@@ -107,7 +107,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             if not answered:
                 meter.give_back_occurrence(key.role, key.request_digest, key.occurrence)
         if response.status_code == 200:
-            usage, model = read_usage(content), str(_parse_request(body).get("model", ""))
+            usage = read_usage(content)
             call = StoredCall(model, body, content, usage, time.monotonic() - start, started_at)
             meter.add_call(key.role, usage)
             if answered:

@@ -1,6 +1,5 @@
 """References and records of a few words, and a run directory around them."""
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,16 +67,3 @@ def make_run(tmp_path: Path) -> MakeRun:
         return run
 
     return make
-
-
-@pytest.fixture(scope="session")
-def data_dir() -> Path:
-    """The shared data sets ($RAG_HARNESS_DATA, else ../shared/data); without them tests skip, in CI they fail."""
-    beside = Path(__file__).resolve().parents[3].parent / "shared" / "data"
-    folder = Path(os.environ.get("RAG_HARNESS_DATA") or beside)
-    if not folder.is_dir():
-        reason = f"no shared data at {folder} (set RAG_HARNESS_DATA)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return folder

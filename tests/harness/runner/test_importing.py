@@ -335,19 +335,6 @@ def test_answers_of_10_000_characters_and_in_any_script_arrive_as_they_were(take
     assert found == [Prediction(answer=text) for text in texts]
 
 
-@pytest.fixture(scope="module")
-def data_dir() -> Path:
-    """The shared data sets ($RAG_HARNESS_DATA, else ../shared/data); without them tests skip, in CI they fail."""
-    beside = Path(__file__).resolve().parents[3].parent / "shared" / "data"
-    folder = Path(os.environ.get("RAG_HARNESS_DATA") or beside)
-    if not folder.is_dir():
-        reason = f"no shared data at {folder} (set RAG_HARNESS_DATA)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return folder
-
-
 def test_the_recorded_answers_of_gpt_4o_mini_become_a_run_of_426_queries(
     data_dir: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
