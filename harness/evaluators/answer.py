@@ -19,6 +19,7 @@ from harness.evaluators.base import NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.normalise import abstains, canonical, leading_yes_no
 from harness.evaluators.overlap import contains, exact_match, shared_words, squad_form, token_f1
 from harness.evaluators.scores import bounded, scored
+from harness.evaluators.sides import is_null, said
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
 from harness.records import Reference, Score
 
@@ -81,7 +82,7 @@ class AnswerEvaluator:
         """No generator, no reference answer, or a measure of the other kind of query."""
         if not run.has_generator:
             return NO_GENERATOR
-        if not _answers(reference):
+        if not said(reference):
             return NO_REFERENCE
         if measure == HALLUCINATION and not is_null(reference):
             return "the query is answerable"
@@ -107,12 +108,6 @@ SPEC = EvaluatorSpec(
 )
 
 
-def is_null(reference: Reference) -> bool:
-    """Whether the right answer to this query is that there is none."""
-    answers = _answers(reference)
-    return bool(answers) and all(map(abstains, answers))
-
-
 def is_right(answer: str, references: Sequence[str]) -> bool:
     """Whether `answer` equals any of the reference answers after normalisation."""
     forms = {canonical(reference) for reference in references}
@@ -125,12 +120,8 @@ def _form(answer: str, forms: Container[str]) -> str:
     return leading if leading is not None and leading in forms else canonical(answer)
 
 
-def _answers(reference: Reference) -> list[str]:
-    return [answer for answer in reference.answers if canonical(answer)]
-
-
 def _scores(case: Case) -> list[Score]:
-    found = _values(case.prediction.answer or "", _answers(case.reference))
+    found = _values(case.prediction.answer or "", said(case.reference))
     return [scored(case, measure, *found[measure]) for measure in case.measures]
 
 

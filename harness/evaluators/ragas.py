@@ -50,17 +50,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from pydantic import Field
 
 from harness.errors import MissingDependency
-from harness.evaluators.answer import is_null
-from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.judged import Judgement, judge_each
-from harness.evaluators.normalise import abstains, normalise
 from harness.evaluators.ragas_metrics.asking import Asking, MetricName, Row
-from harness.evaluators.scores import not_applicable, scored
+from harness.evaluators.sides import Sides, reference_answer, settled, why_not
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
 from harness.records import Reference, Score
 
@@ -70,15 +67,13 @@ if TYPE_CHECKING:
 RAGAS_VERSION = "0.4.3"
 _PREFIX = "ragas_"
 
-Side = Literal["answer", "contexts", "reference"]
-
 
 @dataclass(frozen=True)
 class _Metric:
     """What a metric reads beside the question, and whether it means anything where no answer exists."""
 
     summary: str
-    reads: frozenset[Side]
+    reads: Sides
     on_null_queries: bool = False
     lowest: float = 0.0
 
@@ -135,15 +130,7 @@ class RagasEvaluator:
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """No generator, no contexts or no reference where the metric reads them; most metrics on null queries."""
         metric = _metric(measure)
-        if "answer" in metric.reads and not run.has_generator:
-            return NO_GENERATOR
-        if "contexts" in metric.reads and not run.has_contexts:
-            return NO_CONTEXTS
-        if "reference" in metric.reads and not _reference_answer(reference):
-            return NO_REFERENCE
-        if is_null(reference) and not metric.on_null_queries:
-            return "the query is a null query"
-        return ""
+        return why_not(metric.reads, reference, run, on_null_queries=metric.on_null_queries)
 
     async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
         """Every measure of every case; each judgement is charged and fails by itself."""
@@ -210,16 +197,8 @@ SPEC = EvaluatorSpec(
 
 def _without_judge(case: Case, measure: Measure) -> Score | None:
     """The score that follows from there being nothing to judge; None where the judge is to be asked."""
-    reads, answer = _metric(measure).reads, case.prediction.answer or ""
-    if "answer" in reads and not normalise(answer):
-        return scored(case, measure, 0.0, "the answer is empty")
-    if "answer" in reads and abstains(answer):
-        reason = "the answer abstains"
-        known_wrong = "reference" in reads
-        return scored(case, measure, 0.0, reason) if known_wrong else not_applicable(case, measure, reason)
-    if "contexts" in reads and not any(context.text.strip() for context in case.prediction.contexts):
-        return scored(case, measure, 0.0, "no contexts were retrieved")
-    return None
+    reads = _metric(measure).reads
+    return settled(case, measure, reads, abstention_is_wrong="reference" in reads)
 
 
 def _row(case: Case) -> Row:
@@ -227,12 +206,8 @@ def _row(case: Case) -> Row:
         question=case.query.text,
         answer=case.prediction.answer or "",
         contexts=tuple(context.text for context in case.prediction.contexts),
-        reference=_reference_answer(case.reference),
+        reference=reference_answer(case.reference),
     )
-
-
-def _reference_answer(reference: Reference) -> str:
-    return next((answer for answer in reference.answers if normalise(answer)), "")
 
 
 def _metric(measure: Measure) -> _Metric:

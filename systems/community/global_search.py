@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+from harness.asking.bounded import map_bounded
+from harness.asking.structured import Question, Unreadable, ask_json
+from harness.extraction.names import one_line
 from harness.protocols import ChatModel, Runtime
 from harness.records import Context, Query, Step
 from systems.community.found import Found, within
@@ -14,10 +17,7 @@ from systems.community.params import AnswerParams
 from systems.community.reports import bounded_number
 from systems.community.stored import Report, StoredIndex
 from systems.community.tokens import clip, count_tokens
-from systems.parts.concurrency import map_bounded
-from systems.parts.extraction.normalise import one_line
 from systems.parts.prompts import reports as prompts
-from systems.parts.structured import Question, Unreadable, ask_json
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harness.asking.structured import Answered, Question, ask_json
+from harness.extraction.names import one_line
 from harness.protocols import ChatModel
 from systems.community import library
 from systems.community.guard import Guard
 from systems.community.tokens import clip
-from systems.parts.extraction.normalise import one_line
 from systems.parts.prompts import reports as prompts
-from systems.parts.structured import Answered, Question, ask_json
 
 _STAND_IN_TOKENS = 400
 _MARK = "\x00material\x00"

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from harness.asking.structured import Question, ask_json
 from harness.protocols import ChatModel
 from systems.parts.prompts.names import MAX_NAME, MAX_NAMES, MAX_TOKENS, NAMES_SCHEMA, names_messages
-from systems.parts.structured import Question, ask_json
 
 _QUOTED = re.compile(
     r"[\"\u201c\u2018]([^\"\u201c\u201d\u2018\u2019]{2,80})[\"\u201d\u2019]|(?<!\w)'([^']{2,80})'(?!\w)"

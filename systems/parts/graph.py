@@ -1,4 +1,4 @@
-"""The nouns of a knowledge graph: what an extractor finds in a chunk, and the graph that the chunks add up to."""
+"""The nouns of a knowledge graph: what the texts of the chunks add up to (`harness.extraction.nouns`)."""
 
 from dataclasses import dataclass
 
@@ -6,40 +6,11 @@ from systems.parts.chunking import Chunk
 
 
 @dataclass(frozen=True)
-class FoundEntity:
-    """An entity as a text names it."""
-
-    name: str
-    kind: str = ""
-    """Such as Person or Organisation; empty where the extractor does not say."""
-
-
-@dataclass(frozen=True)
-class FoundTriplet:
-    """A statement of a text: (head)-[relation]->(tail), in the text's or the model's words."""
-
-    head: str
-    relation: str
-    tail: str
-
-
-@dataclass(frozen=True)
-class ChunkGraph:
-    """What was found in one chunk; a failure says why nothing was, and is never silently an empty graph."""
-
-    entities: tuple[FoundEntity, ...] = ()
-    triplets: tuple[FoundTriplet, ...] = ()
-    failure: str = ""
-    asked_again: bool = False
-    """The model's first reply was no graph, and it was asked once more."""
-
-
-@dataclass(frozen=True)
 class Entity:
     """A node: every spelling that normalises to `entity_id`."""
 
     entity_id: str
-    """The normalised name: `systems.parts.extraction.normalise.entity_id`."""
+    """The normalised name: `harness.extraction.names.entity_id`."""
     name: str
     """The spelling met most often, the first one among equals."""
     kind: str = ""

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from harness.extraction.nouns import TextGraph
 from harness.protocols import Params, Role, Runtime
 from harness.records import Document, IndexStats
 from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.extraction.assemble import assemble
 from systems.parts.extraction.contract import Extractor
-from systems.parts.graph import ChunkGraph
 from systems.parts.graph_stores.contract import GraphStore
 from systems.parts.graph_stores.open import StoreKind, check_store, open_store
 from systems.parts.passages import empty_documents_note
@@ -43,7 +43,7 @@ def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
     """Raise HarnessError where the store's server or a package is not there; see `SystemSpec.preflight`."""
     check_store(index_params.store)
     if index_params.extractor == "nlp":
-        from systems.parts.extraction.nlp import check_pipeline
+        from harness.extraction.nlp import check_pipeline
 
         check_pipeline(index_params.nlp_pipeline)
     if index_params.extractor == "langchain":
@@ -113,9 +113,9 @@ class GraphIndex:
             self._runtime.progress(done, total, "extracting")
 
         if params.extractor == "nlp":
-            from systems.parts.extraction.nlp import NlpExtractor
+            from systems.parts.extraction.nlp import NlpOfChunks
 
-            return NlpExtractor(pipeline=params.nlp_pipeline, progress=progress)
+            return NlpOfChunks(params.nlp_pipeline, progress)
         if chat is None:
             raise RuntimeError("this extractor needs a generator, and the plan should have refused the run")
         if params.extractor == "langchain":
@@ -127,7 +127,7 @@ class GraphIndex:
         return BoundedExtractor(chat, progress)
 
 
-def _extraction_notes(found: Sequence[ChunkGraph]) -> list[str]:
+def _extraction_notes(found: Sequence[TextGraph]) -> list[str]:
     """How many chunks the model had to be asked for twice, and why the first of those that failed did."""
     again = sum(1 for graph in found if graph.asked_again)
     failures = [graph.failure for graph in found if graph.failure]

@@ -13,8 +13,8 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import BaseModel
 
+from harness.asking.structured import parse_object
 from harness.protocols import ChatModel, Message
-from systems.parts.structured import parse_object
 
 _ROLES: Mapping[str, Literal["system", "user", "assistant"]] = {
     "system": "system",

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from harness.evaluators.answer import is_null
 from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.loading import MINILM, load, need_packages
 from harness.evaluators.bertscore.matching import NOTHING, Agreement, match
 from harness.evaluators.bertscore.table import TokenTable
 from harness.evaluators.scores import bounded, not_applicable, scored
+from harness.evaluators.sides import is_null
 from harness.models.weights import cache_dir
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
 from harness.records import Context, Reference, Score

@@ -3,12 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from harness.extraction.names import entity_id, kind_name, one_line, relation_name
+from harness.extraction.nouns import TextGraph
 from systems.parts.chunking import Chunk
-from systems.parts.extraction.normalise import entity_id, kind_name, one_line, relation_name
-from systems.parts.graph import ChunkGraph, Entity, KnowledgeGraph, Mention, Relation
+from systems.parts.graph import Entity, KnowledgeGraph, Mention, Relation
 
 
-def assemble(chunks: Sequence[Chunk], found: Sequence[ChunkGraph]) -> KnowledgeGraph:
+def assemble(chunks: Sequence[Chunk], found: Sequence[TextGraph]) -> KnowledgeGraph:
     """The graph of found[i] in chunks[i]; the same input gives the same graph.
 
     Names that normalise to the same id are one entity. The ends of a triplet are entities that its chunk mentions,
@@ -38,7 +39,7 @@ class _Merged:
         self._stated_by: defaultdict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
         self._mentions: set[tuple[str, str]] = set()
 
-    def add(self, chunk_id: str, graph: ChunkGraph) -> None:
+    def add(self, chunk_id: str, graph: TextGraph) -> None:
         """Merge what one chunk holds; chunks come in corpus order."""
         for entity in graph.entities:
             met = self._meet(chunk_id, entity.name)

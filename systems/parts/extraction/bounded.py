@@ -7,11 +7,12 @@ A free list of nodes and edges lets a small model run on until its token limit, 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.asking.bounded import Progress, map_bounded
+from harness.asking.structured import Question, Unreadable, ask_json
 from harness.errors import HarnessError
+from harness.extraction.nouns import TextGraph, Triplet
 from harness.protocols import ChatModel
 from systems.parts.chunking import Chunk
-from systems.parts.concurrency import Progress, map_bounded
-from systems.parts.graph import ChunkGraph, FoundTriplet
 from systems.parts.headings import passage_text
 from systems.parts.prompts.triplets import (
     MAX_NAME,
@@ -21,7 +22,6 @@ from systems.parts.prompts.triplets import (
     TRIPLETS_SCHEMA,
     triplets_messages,
 )
-from systems.parts.structured import Question, Unreadable, ask_json
 
 _CONCURRENCY = 8
 """Calls under way at once, at most; the limiter of the model role may allow fewer."""
@@ -34,11 +34,11 @@ class BoundedExtractor:
         self._chat = chat
         self._progress = progress
 
-    async def extract(self, chunks: Sequence[Chunk]) -> list[ChunkGraph]:
+    async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
         """One call for each chunk, a second where the first reply cannot be read."""
         return await map_bounded(self._extract, chunks, _CONCURRENCY, self._progress)
 
-    async def _extract(self, chunk: Chunk) -> ChunkGraph:
+    async def _extract(self, chunk: Chunk) -> TextGraph:
         try:
             answered = await ask_json(
                 self._chat, Question(triplets_messages(passage_text(chunk)), TRIPLETS_SCHEMA, _read, MAX_TOKENS)
@@ -46,14 +46,14 @@ class BoundedExtractor:
         except HarnessError:
             raise
         except Unreadable as error:
-            return ChunkGraph(failure=str(error), asked_again=True)
+            return TextGraph(failure=str(error), asked_again=True)
         except Exception as error:
             # This call's alone (a refused prompt, a server error that outlived its retries): the others go on.
-            return ChunkGraph(failure=f"{type(error).__name__}: {str(error)[:200]}")
-        return ChunkGraph(triplets=answered.value, asked_again=answered.asked_again)
+            return TextGraph(failure=f"{type(error).__name__}: {str(error)[:200]}")
+        return TextGraph(triplets=answered.value, asked_again=answered.asked_again)
 
 
-def _read(reply: Mapping[str, Any]) -> tuple[FoundTriplet, ...]:
+def _read(reply: Mapping[str, Any]) -> tuple[Triplet, ...]:
     """Every well-formed triplet; a server that does not hold the model to the schema may send others too."""
     listed = reply.get("triplets")
     if not isinstance(listed, list):
@@ -65,11 +65,11 @@ def _read(reply: Mapping[str, Any]) -> tuple[FoundTriplet, ...]:
     return triplets
 
 
-def _triplet(item: object) -> FoundTriplet | None:
+def _triplet(item: object) -> Triplet | None:
     if not isinstance(item, dict):
         return None
     words = [item.get(key) for key in ("head", "relation", "tail")]
     if not all(isinstance(word, str) and word.strip() for word in words):
         return None
     head, relation, tail = (str(word).strip() for word in words)
-    return FoundTriplet(head[:MAX_NAME], relation[:MAX_RELATION], tail[:MAX_NAME])
+    return Triplet(head[:MAX_NAME], relation[:MAX_RELATION], tail[:MAX_NAME])

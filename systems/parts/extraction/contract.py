@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from harness.extraction.nouns import TextGraph
 from systems.parts.chunking import Chunk
-from systems.parts.graph import ChunkGraph
 
 
 class Extractor(Protocol):
     """Finds entities and triplets in chunks.
 
-    A chunk that cannot be read (a model answers prose, an HTTP error that is this call's alone) is a ChunkGraph
+    A chunk that cannot be read (a model answers prose, an HTTP error that is this call's alone) is a TextGraph
     with its `failure`, and the others go on. `harness.errors.HarnessError` is raised: nothing that follows could
     succeed.
     """
 
-    async def extract(self, chunks: Sequence[Chunk]) -> list[ChunkGraph]:
-        """One ChunkGraph for each chunk, in the same order."""
+    async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
+        """One TextGraph for each chunk, in the same order."""
         ...

@@ -5,11 +5,11 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
+from harness.asking.bounded import Progress, map_bounded
 from harness.errors import HarnessError, MissingDependency
+from harness.extraction.nouns import FoundEntity, TextGraph, Triplet
 from harness.protocols import ChatModel
 from systems.parts.chunking import Chunk
-from systems.parts.concurrency import Progress, map_bounded
-from systems.parts.graph import ChunkGraph, FoundEntity, FoundTriplet
 from systems.parts.headings import passage_text
 
 # LangChain's prompt leaves the format to the schema; a server that knows no schemas needs it in words.
@@ -56,23 +56,23 @@ class LangChainExtractor:
         self._concurrency = concurrency
         self._progress = progress
 
-    async def extract(self, chunks: Sequence[Chunk]) -> list[ChunkGraph]:
+    async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
         """One call for each chunk, a second where the first reply cannot be read."""
         return await map_bounded(self._extract, chunks, self._concurrency, self._progress)
 
-    async def _extract(self, chunk: Chunk) -> ChunkGraph:
+    async def _extract(self, chunk: Chunk) -> TextGraph:
         try:
             return await self._ask(passage_text(chunk))
         except HarnessError:
             raise
         except ValueError as error:
             why = f"the model's reply is no graph: {_short(error)}"
-            return ChunkGraph(failure=why, asked_again=True)
+            return TextGraph(failure=why, asked_again=True)
         except Exception as error:
             # This call's alone (a refused prompt, a server error that outlived its retries): the others go on.
-            return ChunkGraph(failure=f"{type(error).__name__}: {_short(error)}")
+            return TextGraph(failure=f"{type(error).__name__}: {_short(error)}")
 
-    async def _ask(self, text: str) -> ChunkGraph:
+    async def _ask(self, text: str) -> TextGraph:
         try:
             return await _graph(self._first, text)
         except ValueError:
@@ -98,7 +98,7 @@ async def _parsed(reply: dict[str, Any]) -> dict[str, Any]:
     return reply
 
 
-async def _graph(transformer: Any, text: str) -> ChunkGraph:
+async def _graph(transformer: Any, text: str) -> TextGraph:
     from langchain_core.documents import Document
     from langsmith.run_helpers import tracing_context
 
@@ -106,11 +106,11 @@ async def _graph(transformer: Any, text: str) -> ChunkGraph:
     with tracing_context(enabled=False):
         found = await transformer.aprocess_response(Document(page_content=text))
     ends = (end for relation in found.relationships for end in (relation.source, relation.target))
-    return ChunkGraph(
+    return TextGraph(
         entities=tuple(dict.fromkeys(_entities((*found.nodes, *ends)))),
         triplets=tuple(
             dict.fromkeys(
-                FoundTriplet(str(relation.source.id), relation.type, str(relation.target.id))
+                Triplet(str(relation.source.id), relation.type, str(relation.target.id))
                 for relation in found.relationships
             )
         ),

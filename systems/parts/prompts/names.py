@@ -1,7 +1,7 @@
 """What kg may ask of a question: the names in it."""
 
+from harness.asking.schemas import list_of, object_of, string_of
 from harness.protocols import Message
-from systems.parts.prompts.schemas import list_of, object_of, string_of
 
 MAX_NAMES = 10
 MAX_NAME = 80

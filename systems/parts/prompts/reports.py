@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from harness.asking.schemas import integer_of, list_of, object_of, string_of
 from harness.protocols import Message
-from systems.parts.prompts.schemas import integer_of, list_of, object_of, string_of
 
 REPORT_MAX_TOKENS = 1200
 MAP_MAX_TOKENS = 800

@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from harness.asking.schemas import list_of, object_of, string_of
+from harness.asking.structured import parse_object
 from harness.protocols import Message
 from harness.records import Context
-from systems.parts.prompts.schemas import list_of, object_of, string_of
-from systems.parts.structured import parse_object
 
 LONGEST_QUESTION = 120
 """Characters of a sub-question that are searched for, at most."""

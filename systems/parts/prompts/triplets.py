@@ -1,7 +1,7 @@
 """What the bounded extractor asks: the facts of a text as triplets."""
 
+from harness.asking.schemas import list_of, object_of, string_of
 from harness.protocols import Message
-from systems.parts.prompts.schemas import list_of, object_of, string_of
 
 MAX_TRIPLETS = 10
 MAX_NAME, MAX_RELATION = 60, 40

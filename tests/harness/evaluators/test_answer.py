@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 from scoring import build_scorer, score_all
 
-from harness.evaluators.answer import SPEC, is_null
+from harness.evaluators.answer import SPEC
 from harness.evaluators.scores import LONGEST_EXPLANATION
+from harness.evaluators.sides import is_null
 from harness.records import Score
 
 from .conftest import MakeRecord, MakeReference

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from runtimes import Asked, BareRuntime, Chat
 
+from harness.asking.structured import Unreadable
 from harness.errors import ModelUnavailable
 from harness.models.fake import bag_of_words
 from harness.records import Context, Document, Query
@@ -16,7 +17,6 @@ from systems.community.system import CommunitySystem
 from systems.community.tokens import count_tokens
 from systems.parts.prompts import reports as prompts
 from systems.parts.prompts.answers import ABSTENTION, answer_messages
-from systems.parts.structured import Unreadable
 from tests.systems.community.scripted import CORPUS, QUERY, Failing, answer_by_rule, build, opened, stored
 
 # Each process that loads nano-graphrag waits for it for seconds.

@@ -1,24 +1,25 @@
+from harness.extraction.nouns import FoundEntity, TextGraph, Triplet
 from harness.records import Document
 from systems.community.from_triplets import Edge, Node, edges_of, nodes_of
 from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.extraction.assemble import assemble
-from systems.parts.graph import ChunkGraph, FoundEntity, FoundTriplet, KnowledgeGraph
+from systems.parts.graph import KnowledgeGraph
 
 CHUNKS = list(iter_chunks([Document(doc_id=str(n), text=f"Text {n}.") for n in range(7)], ChunkParams()))
 
 
-def graph(*found: ChunkGraph) -> KnowledgeGraph:
+def graph(*found: TextGraph) -> KnowledgeGraph:
     return assemble(CHUNKS[: len(found)], found)
 
 
-def stating(*triplets: tuple[str, str, str]) -> ChunkGraph:
-    return ChunkGraph(triplets=tuple(FoundTriplet(*triplet) for triplet in triplets))
+def stating(*triplets: tuple[str, str, str]) -> TextGraph:
+    return TextGraph(triplets=tuple(Triplet(*triplet) for triplet in triplets))
 
 
 def test_a_node_is_described_by_what_is_stated_of_it_most_often_first() -> None:
     built, owns = ("Tidewright", "Built", "Gull Sound"), ("Tidewright", "is owner-of", "Brennick Yard")
     nodes = nodes_of(
-        graph(stating(owns, built), stating(built), ChunkGraph(entities=(FoundEntity("Oake", "Person"),)))
+        graph(stating(owns, built), stating(built), TextGraph(entities=(FoundEntity("Oake", "Person"),)))
     )
     assert nodes == [
         Node("Brennick Yard", "", "Tidewright is owner of Brennick Yard", (CHUNKS[0].chunk_id,)),

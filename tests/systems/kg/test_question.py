@@ -4,9 +4,9 @@ import time
 import pytest
 from runtimes import Asked, Chat
 
+from harness.asking.structured import Unreadable
 from systems.kg.question import ask_for_names, names_in
 from systems.parts.prompts.names import MAX_NAMES
-from systems.parts.structured import Unreadable
 
 
 @pytest.mark.parametrize(

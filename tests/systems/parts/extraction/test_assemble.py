@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.extraction.names import entity_id
+from harness.extraction.nouns import FoundEntity, TextGraph, Triplet
 from harness.records import Document, Span
 from systems.parts.chunking import Chunk
 from systems.parts.extraction.assemble import assemble
-from systems.parts.extraction.normalise import entity_id
-from systems.parts.graph import ChunkGraph, Entity, FoundEntity, FoundTriplet, KnowledgeGraph, Mention, Relation
+from systems.parts.graph import Entity, KnowledgeGraph, Mention, Relation
 
 DOCUMENT = Document(doc_id="d", text="text")
 SPAN = Span(doc_id="d", start=0, end=4)
@@ -20,16 +21,16 @@ def chunks(n: int) -> list[Chunk]:
     return [Chunk(f"{number:06d}-00000", "text", SPAN, DOCUMENT) for number in range(n)]
 
 
-def graph_of(*found: ChunkGraph) -> KnowledgeGraph:
+def graph_of(*found: TextGraph) -> KnowledgeGraph:
     return assemble(chunks(len(found)), found)
 
 
-def names(*spellings: str, kind: str = "") -> ChunkGraph:
-    return ChunkGraph(entities=tuple(FoundEntity(spelling, kind) for spelling in spellings))
+def names(*spellings: str, kind: str = "") -> TextGraph:
+    return TextGraph(entities=tuple(FoundEntity(spelling, kind) for spelling in spellings))
 
 
-def states(*triplets: tuple[str, str, str]) -> ChunkGraph:
-    return ChunkGraph(triplets=tuple(FoundTriplet(*triplet) for triplet in triplets))
+def states(*triplets: tuple[str, str, str]) -> TextGraph:
+    return TextGraph(triplets=tuple(Triplet(*triplet) for triplet in triplets))
 
 
 def test_an_entity_is_shown_as_spelled_most_often_and_as_first_met_among_equals() -> None:
@@ -80,7 +81,7 @@ def test_a_triplet_with_an_end_that_can_be_no_entity_leaves_the_other_end() -> N
 
 
 def test_chunks_that_failed_are_counted() -> None:
-    assert graph_of(ChunkGraph(failure="prose"), names("Apple"), ChunkGraph(failure="prose")).failed_chunks == 2
+    assert graph_of(TextGraph(failure="prose"), names("Apple"), TextGraph(failure="prose")).failed_chunks == 2
 
 
 def test_no_chunks_are_an_empty_graph() -> None:
@@ -89,7 +90,7 @@ def test_no_chunks_are_an_empty_graph() -> None:
 
 def test_a_found_graph_too_few_is_refused() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        assemble(chunks(2), [ChunkGraph()])
+        assemble(chunks(2), [TextGraph()])
 
 
 def test_a_name_that_no_file_could_hold_is_cleaned() -> None:
@@ -103,16 +104,16 @@ def test_a_name_that_no_file_could_hold_is_cleaned() -> None:
 NAME = st.sampled_from(
     ["Apple", "apple", "the Apple", "Google", "GOOGLE", "it", "", "Zürich", "東京", "a b", "..."]
 )
-TRIPLET = st.builds(FoundTriplet, NAME, st.sampled_from(["owns", "OWNS", "works for", ""]), NAME)
+TRIPLET = st.builds(Triplet, NAME, st.sampled_from(["owns", "OWNS", "works for", ""]), NAME)
 FOUND = st.builds(
-    ChunkGraph,
+    TextGraph,
     st.lists(st.builds(FoundEntity, NAME, st.sampled_from(["", "Person", "Company"])), max_size=5).map(tuple),
     st.lists(TRIPLET, max_size=6).map(tuple),
 )
 
 
 @given(st.lists(FOUND, max_size=5))
-def test_every_list_is_in_its_promised_order_and_refers_to_what_exists(found: Sequence[ChunkGraph]) -> None:
+def test_every_list_is_in_its_promised_order_and_refers_to_what_exists(found: Sequence[TextGraph]) -> None:
     graph = graph_of(*found)
     entities = [entity.entity_id for entity in graph.entities]
     triples = [(relation.head_id, relation.relation, relation.tail_id) for relation in graph.relations]
@@ -135,10 +136,10 @@ def test_every_list_is_in_its_promised_order_and_refers_to_what_exists(found: Se
 
 @given(st.lists(FOUND, max_size=4), st.randoms(use_true_random=False))
 def test_the_order_of_triplets_within_a_chunk_decides_nothing_but_equally_frequent_spellings(
-    found: Sequence[ChunkGraph], shuffling: random.Random
+    found: Sequence[TextGraph], shuffling: random.Random
 ) -> None:
     shuffled = [
-        ChunkGraph(graph.entities, tuple(shuffling.sample(graph.triplets, len(graph.triplets)))) for graph in found
+        TextGraph(graph.entities, tuple(shuffling.sample(graph.triplets, len(graph.triplets)))) for graph in found
     ]
     one, other = graph_of(*found), graph_of(*shuffled)
 
@@ -152,11 +153,10 @@ def test_the_order_of_triplets_within_a_chunk_decides_nothing_but_equally_freque
 def test_thousands_of_chunks_are_merged_in_seconds() -> None:
     dice = random.Random(0)
     found = [
-        ChunkGraph(
+        TextGraph(
             tuple(FoundEntity(f"Name {dice.randrange(8000)}") for _ in range(60)),
             tuple(
-                FoundTriplet(f"Name {dice.randrange(8000)}", "met", f"Name {dice.randrange(8000)}")
-                for _ in range(20)
+                Triplet(f"Name {dice.randrange(8000)}", "met", f"Name {dice.randrange(8000)}") for _ in range(20)
             ),
         )
         for _ in range(1000)

@@ -6,13 +6,13 @@ import pytest
 from runtimes import Asked, Chat
 
 from harness.errors import ModelUnavailable
+from harness.extraction.nouns import TextGraph, Triplet
 from harness.records import Document
 from systems.parts.chunking import Chunk, ChunkParams, iter_chunks
 from systems.parts.extraction.bounded import BoundedExtractor
-from systems.parts.graph import ChunkGraph, FoundTriplet
 from systems.parts.prompts.triplets import MAX_TRIPLETS
 
-SOLVANE = FoundTriplet("Ingrid Solvane", "runs", "Tidewright Power")
+SOLVANE = Triplet("Ingrid Solvane", "runs", "Tidewright Power")
 
 
 def chunks(*texts: str) -> list[Chunk]:
@@ -23,18 +23,18 @@ def chunks(*texts: str) -> list[Chunk]:
     return list(iter_chunks(documents, ChunkParams()))
 
 
-def reply(*triplets: FoundTriplet) -> str:
-    return json.dumps({"triplets": [vars(triplet) for triplet in triplets]})
+def reply(*triplets: Triplet) -> str:
+    return json.dumps({"triplets": [triplet._asdict() for triplet in triplets]})
 
 
-async def extract(chat: Chat, *texts: str) -> list[ChunkGraph]:
+async def extract(chat: Chat, *texts: str) -> list[TextGraph]:
     return await BoundedExtractor(chat, lambda _done, _total: None).extract(chunks(*texts))
 
 
 async def test_each_chunk_is_one_call_that_shows_its_heading_and_text_between_the_instruction() -> None:
     chat = Chat(lambda _: reply(SOLVANE))
     found = await extract(chat, "Text {one}.", "Text two.")
-    assert found == [ChunkGraph(triplets=(SOLVANE,))] * 2
+    assert found == [TextGraph(triplets=(SOLVANE,))] * 2
     first = chat.calls[0]
     assert [call.messages[0] for call in chat.calls] == [first.messages[0]] * 2
     user = first.messages[1].content
@@ -56,8 +56,8 @@ async def test_prose_is_asked_for_once_more_and_then_a_failure_of_that_chunk_alo
 
     chat = Chat(answer)
     good, stubborn, forgetful = await extract(chat, "good", "stubborn", "forgetful")
-    assert good == ChunkGraph(triplets=(SOLVANE,))
-    assert forgetful == ChunkGraph(triplets=(SOLVANE,), asked_again=True)
+    assert good == TextGraph(triplets=(SOLVANE,))
+    assert forgetful == TextGraph(triplets=(SOLVANE,), asked_again=True)
     assert stubborn.asked_again
     assert "no JSON object in 'There are no facts here.'" in stubborn.failure
     assert len(chat.calls) == 5
@@ -87,15 +87,15 @@ async def test_a_model_that_is_gone_ends_the_extraction() -> None:
     [
         (reply(), ()),
         (reply(SOLVANE, SOLVANE), (SOLVANE,)),
-        (reply(*(FoundTriplet(f"n{n}", "is", "x") for n in range(30))), 10),
-        (json.dumps({"triplets": [{"head": "a", "relation": "b"}, vars(SOLVANE), "x", None]}), (SOLVANE,)),
-        (json.dumps({"triplets": [{"head": " ", "relation": "is", "tail": "x"}, vars(SOLVANE)]}), (SOLVANE,)),
-        (reply(FoundTriplet("n" * 200, "r" * 200, "t" * 200)), (FoundTriplet("n" * 60, "r" * 40, "t" * 60),)),
+        (reply(*(Triplet(f"n{n}", "is", "x") for n in range(30))), 10),
+        (json.dumps({"triplets": [{"head": "a", "relation": "b"}, SOLVANE._asdict(), "x", None]}), (SOLVANE,)),
+        (json.dumps({"triplets": [{"head": " ", "relation": "is", "tail": "x"}, SOLVANE._asdict()]}), (SOLVANE,)),
+        (reply(Triplet("n" * 200, "r" * 200, "t" * 200)), (Triplet("n" * 60, "r" * 40, "t" * 60),)),
     ],
     ids=["none", "twice", "too many", "half a triplet", "empty field", "too long"],
 )
 async def test_what_a_server_without_schemas_may_send_is_bounded(
-    text: str, triplets: tuple[FoundTriplet, ...] | int
+    text: str, triplets: tuple[Triplet, ...] | int
 ) -> None:
     (found,) = await extract(Chat(lambda _: text), "text")
     assert not found.failure

@@ -9,12 +9,12 @@ import pytest
 from runtimes import Asked, Chat
 
 from harness.errors import HarnessError, MissingDependency, ModelUnavailable
+from harness.extraction.nouns import FoundEntity, TextGraph, Triplet
 from harness.protocols import ChatModel, Message
 from harness.records import Document, Span
 from systems.parts.chunking import Chunk
 from systems.parts.extraction import langchain
 from systems.parts.extraction.langchain import LangChainExtractor, check_langchain
-from systems.parts.graph import ChunkGraph, FoundEntity, FoundTriplet
 
 TEXT = "Tim Cook runs {Apple}."
 GRAPH = json.dumps(
@@ -31,9 +31,9 @@ GRAPH = json.dumps(
         ],
     }
 )
-READ = ChunkGraph(
+READ = TextGraph(
     entities=(FoundEntity("Tim Cook", "Person"), FoundEntity("Apple", "Company")),
-    triplets=(FoundTriplet("Tim Cook", "WORKS_FOR", "Apple"),),
+    triplets=(Triplet("Tim Cook", "WORKS_FOR", "Apple"),),
 )
 
 
@@ -46,7 +46,7 @@ def extractor(chat: ChatModel, progress: Callable[[int, int], None] = lambda *_:
     return LangChainExtractor(chat, progress=progress, **options)
 
 
-async def extract(*replies: str) -> tuple[ChunkGraph, Chat]:
+async def extract(*replies: str) -> tuple[TextGraph, Chat]:
     """What one chunk gives if the model answers these, in turn."""
     left = iter(replies)
     chat = Chat(lambda _: next(left))
@@ -86,7 +86,7 @@ async def test_prose_is_asked_for_once_more_in_other_words() -> None:
     graph, chat = await extract("Tim Cook is the head of Apple.", GRAPH)
     first, second = chat.calls
 
-    assert graph == ChunkGraph(READ.entities, READ.triplets, asked_again=True)
+    assert graph == TextGraph(READ.entities, READ.triplets, asked_again=True)
     assert first.messages != second.messages
     assert '{"nodes": [{"id": "..."' in second.text
     assert TEXT in second.text
@@ -126,7 +126,7 @@ async def test_a_code_fence_around_the_graph_is_no_failure() -> None:
 async def test_a_passage_without_entities_is_an_empty_graph_and_no_failure(nothing: list[str] | None) -> None:
     graph, chat = await extract(json.dumps({"nodes": nothing, "relationships": nothing}))
 
-    assert graph == ChunkGraph()
+    assert graph == TextGraph()
     assert len(chat.calls) == 1
 
 
@@ -150,7 +150,7 @@ async def test_a_call_that_raises_is_that_chunks_failure_alone_and_not_repeated(
     chat = Chat(reply)
     graphs = await extractor(chat).extract([chunk(), chunk("poison"), chunk()])
 
-    assert graphs == [READ, ChunkGraph(failure="ConnectionError: the server hung up"), READ]
+    assert graphs == [READ, TextGraph(failure="ConnectionError: the server hung up"), READ]
     assert len(chat.calls) == 3
 
 

@@ -16,6 +16,20 @@ class Unreadable(Exception):
     """Two replies in a row were not what was asked for; the message says why the second was not."""
 
 
+def parse_object(reply: str) -> dict[str, Any]:
+    """The JSON object in a reply, also between a code fence or a sentence around it; ValueError without one."""
+    start, end = reply.find("{"), reply.rfind("}")
+    if start < 0:
+        raise ValueError(f"no JSON object in {reply[:60]!r}")
+    try:
+        parsed = json.loads(reply[start : end + 1] if end > start else reply[start:])
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"broken JSON ({str(error)[:80]}), perhaps cut off at max_tokens") from error
+    if not isinstance(parsed, dict):
+        raise ValueError("the JSON is not an object")
+    return parsed
+
+
 @dataclass(frozen=True)
 class Question(Generic[T]):
     """What is asked, and how the reply is read."""
@@ -26,6 +40,8 @@ class Question(Generic[T]):
     read: Callable[[Mapping[str, Any]], T]
     """From the reply's JSON object to its meaning; raises ValueError where it has none."""
     max_tokens: int
+    parse: Callable[[str], Mapping[str, Any]] = parse_object
+    """From the reply to the object, for what models say in other ways too; raises ValueError without one."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +70,4 @@ async def ask_json(chat: ChatModel, question: Question[T]) -> Answered[T]:
 
 async def _ask(chat: ChatModel, question: Question[T], messages: Sequence[Message]) -> T:
     reply = await chat.complete(messages, max_tokens=question.max_tokens, json_schema=question.schema)
-    return question.read(parse_object(reply))
-
-
-def parse_object(reply: str) -> dict[str, Any]:
-    """The JSON object in a reply, also between a code fence or a sentence around it; ValueError without one."""
-    start, end = reply.find("{"), reply.rfind("}")
-    if start < 0:
-        raise ValueError(f"no JSON object in {reply[:60]!r}")
-    try:
-        parsed = json.loads(reply[start : end + 1] if end > start else reply[start:])
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"broken JSON ({str(error)[:80]}), perhaps cut off at max_tokens") from error
-    if not isinstance(parsed, dict):
-        raise ValueError("the JSON is not an object")
-    return parsed
+    return question.read(question.parse(reply))

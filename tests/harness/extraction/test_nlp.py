@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from harness.errors import ConfigError, MissingDependency
+from harness.extraction import nlp, nlp_phrases
+from harness.extraction.nlp import MAX_CHAINS, MAX_ENTITIES, MAX_TRIPLETS, NlpExtractor, check_pipeline
+from harness.extraction.nouns import TextGraph
 from harness.records import Document, Span
-from systems.parts.chunking import Chunk, ChunkParams, iter_chunks
-from systems.parts.extraction import nlp, nlp_phrases
+from systems.parts.chunking import Chunk
 from systems.parts.extraction.assemble import assemble
-from systems.parts.extraction.nlp import MAX_ENTITIES, MAX_TRIPLETS, NlpExtractor, check_pipeline
-from systems.parts.graph import ChunkGraph
 
 pytest.importorskip("spacy")
 
@@ -40,8 +40,8 @@ def quiet(done: int, total: int) -> None:
     pass
 
 
-async def extract(*texts: str) -> list[ChunkGraph]:
-    return await NlpExtractor(pipeline=None, progress=quiet).extract(chunks(*texts))
+async def extract(*texts: str) -> list[TextGraph]:
+    return await NlpExtractor(pipeline=None, progress=quiet).extract(texts)
 
 
 async def statements(text: str) -> set[tuple[str, str, str]]:
@@ -118,7 +118,7 @@ async def test_what_a_statement_links_does_not_co_occur_too() -> None:
     assert [triplet.relation for triplet in graph.triplets] == ["sue"]
 
 
-async def test_a_concept_is_an_entity_only_where_two_chunks_name_it() -> None:
+async def test_a_concept_is_an_entity_only_where_two_texts_name_it() -> None:
     alone, shared, again = await extract(
         "People like ice cream cones.", "An interest rate is a number.", "They fear the interest rate."
     )
@@ -154,7 +154,7 @@ async def test_any_text_gives_a_graph_that_can_be_stored(text: str) -> None:
     assert "\ud83d" not in str(assemble(chunks(text), graphs).entities)
 
 
-async def test_a_chunk_of_a_list_stays_within_bounds() -> None:
+async def test_a_text_that_is_a_list_stays_within_bounds() -> None:
     people = ", ".join(f"John Smith{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600))
     (graph,) = await extract(f"{people} met {people}.")
 
@@ -172,7 +172,7 @@ def test_a_text_beyond_what_a_parser_holds_is_cut_at_words_and_nothing_is_lost()
     assert list(nlp._pieces("x" * 50_000)) == ["x" * 20_000, "x" * 20_000, "x" * 10_000]
 
 
-async def test_a_chunk_that_spacy_fails_on_is_its_failure_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_text_that_spacy_fails_on_is_its_failure_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def phrases_of(doc: Any) -> Any:
         if "poison" in doc.text:
             raise RuntimeError("cannot parse")
@@ -182,12 +182,12 @@ async def test_a_chunk_that_spacy_fails_on_is_its_failure_alone(monkeypatch: pyt
     monkeypatch.setattr(nlp, "phrases_of", phrases_of)
     first, second, third = await extract("Apple sued Samsung.", "poison", "Apple sued Samsung.")
 
-    assert second == ChunkGraph(failure="RuntimeError: cannot parse")
+    assert second == TextGraph(failure="RuntimeError: cannot parse")
     assert first == third
     assert first.triplets
 
 
-async def test_the_same_chunks_give_the_same_graph() -> None:
+async def test_the_same_texts_give_the_same_graph() -> None:
     texts = ("Apple, Google and Microsoft sued Samsung in Berlin.", "Tim Cook met Angela Merkel in Paris.")
 
     assert await extract(*texts) == await extract(*texts)
@@ -207,29 +207,17 @@ async def test_progress_is_told_after_each_batch_while_the_loop_goes_on() -> Non
         told.append((done, total, threading.get_ident() == loop_thread))
 
     ticking = asyncio.create_task(tick())
-    await NlpExtractor(pipeline=None, progress=progress).extract(chunks(*["Apple sued Samsung."] * 70))
+    await NlpExtractor(pipeline=None, progress=progress).extract(["Apple sued Samsung."] * 70)
     ticking.cancel()
 
     assert told == [(32, 70, True), (64, 70, True), (70, 70, True)]
     assert ticks > 3
 
 
-async def test_no_chunks_need_no_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_texts_need_no_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nlp, "_load", None)
 
     assert await extract() == []
-
-
-async def test_real_articles_give_names_as_hubs_and_no_common_words(articles: tuple[Document, ...]) -> None:
-    some = list(iter_chunks(articles[:3], ChunkParams()))
-    found = await NlpExtractor(pipeline=None, progress=quiet).extract(some)
-    graph = assemble(some, found)
-
-    assert len(found) == len(some)
-    assert graph.failed_chunks == 0
-    assert len(graph.relations) > len(some)
-    ends = {end for relation in graph.relations for end in (relation.head_id, relation.tail_id)}
-    assert not ends & {"lot", "time", "way", "year", "thing", "people", "today", "monday", "2023", "one", "first"}
 
 
 def test_a_missing_package_or_pipeline_is_one_line_with_the_fix(
@@ -283,3 +271,40 @@ def test_a_pipeline_that_warns_while_loading_warns_nobody(monkeypatch: pytest.Mo
     monkeypatch.setattr(spacy, "load", load)
 
     assert nlp._load("en_core_web_sm") is pipeline
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("what color is amber urine", [("color", "be", "amber urine")]),
+        ("How much does an average person make for tutoring?", [("average person", "make for", "tutoring")]),
+        ("What does it do to them?", []),
+        ("The law and the law.", []),
+        ("The tax that everybody who had ever paid it knew hurts.", []),
+    ],
+)
+async def test_neighbouring_phrases_are_linked_where_every_phrase_is_wanted(
+    text: str, expected: list[tuple[str, str, str]]
+) -> None:
+    (dense,) = await NlpExtractor(pipeline=None, progress=quiet, every_phrase=True).extract([text])
+    (sparse,) = await extract(text)
+
+    assert list(dense.triplets) == expected
+    assert sparse.triplets == ()
+
+
+async def test_every_phrase_adds_to_the_statements_and_changes_none() -> None:
+    text = "Apple sued Samsung over the design of a phone in the spring of a bad year."
+    (dense,) = await NlpExtractor(pipeline=None, progress=quiet, every_phrase=True).extract([text])
+    (sparse,) = await extract(text)
+
+    assert dense.triplets[: len(sparse.triplets)] == sparse.triplets
+    assert ("design", "of", "phone") in dense.triplets
+    assert len({frozenset((one.head, one.tail)) for one in dense.triplets}) == len(dense.triplets)
+
+
+async def test_phrases_of_a_list_stay_within_bounds() -> None:
+    listed = ", ".join(f"the price of a thing{number}" for number in range(300))
+    (graph,) = await NlpExtractor(pipeline=None, progress=quiet, every_phrase=True).extract([listed])
+
+    assert MAX_CHAINS <= len(graph.triplets) <= MAX_CHAINS + MAX_TRIPLETS

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from systems.parts.extraction.normalise import entity_id, kind_name, one_line, relation_name
+from harness.extraction.names import entity_id, kind_name, one_line, relation_name
 
 ANY_TEXT = st.text(st.characters(), max_size=130)
 

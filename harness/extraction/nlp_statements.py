@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from systems.parts.extraction.nlp_phrases import Phrase
-from systems.parts.extraction.normalise import entity_id
-from systems.parts.graph import FoundTriplet
+from harness.extraction.names import entity_id
+from harness.extraction.nlp_phrases import Phrase
+from harness.extraction.nouns import Triplet
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
@@ -25,21 +25,21 @@ _MAX_NAMES, _MAX_PAIRS = 40, 10
 """Of one sentence: the names that are paired, and the pairs that are kept."""
 
 
-def statements_of(doc: "Doc", phrases: Mapping[int, Phrase]) -> list[FoundTriplet]:
+def statements_of(doc: "Doc", phrases: Mapping[int, Phrase]) -> list[Triplet]:
     """Verbs with a subject and an object, titles and appositions, in the order of the text, each once.
 
     At least one end is a proper name; a date, an amount or a noun with its adjectives is only ever the tail.
     """
     rules = _Rules(phrases)
-    found: dict[FoundTriplet, None] = {}
+    found: dict[Triplet, None] = {}
     for token in doc:
         for link in rules.links(token):
             if _says_something(link):
-                found[FoundTriplet(link.head.text, link.relation, link.tail.text)] = None
+                found[Triplet(link.head.text, link.relation, link.tail.text)] = None
     return list(found)
 
 
-def neighbours_of(sentence: "Span", phrases: Mapping[int, Phrase]) -> list[FoundTriplet]:
+def neighbours_of(sentence: "Span", phrases: Mapping[int, Phrase]) -> list[Triplet]:
     """Names of one sentence, the nearest pairs first; each pair in one direction, by their ids."""
     places = {phrases[i] for i in range(sentence.start, sentence.end) if i in phrases}
     names = sorted((phrase for phrase in places if phrase.recognised), key=lambda p: p.start)
@@ -47,7 +47,7 @@ def neighbours_of(sentence: "Span", phrases: Mapping[int, Phrase]) -> list[Found
         combinations(names[:_MAX_NAMES], 2), key=lambda pair: (pair[1].start - pair[0].end, pair[0].start)
     )
     ordered = (sorted((one.text, other.text), key=entity_id) for one, other in nearest[:_MAX_PAIRS])
-    return [FoundTriplet(head, "co-occurs with", tail) for head, tail in ordered]
+    return [Triplet(head, "co-occurs with", tail) for head, tail in ordered]
 
 
 @dataclass(frozen=True)

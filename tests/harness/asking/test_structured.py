@@ -1,12 +1,13 @@
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from runtimes import Asked, Chat
 
+from harness.asking.structured import Question, Unreadable, ask_json, parse_object
 from harness.protocols import Message
-from systems.parts.structured import Question, Unreadable, ask_json, parse_object
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
 MESSAGES = [Message("system", "You count."), Message("user", "How many?")]
@@ -50,6 +51,16 @@ async def test_two_such_replies_are_unreadable_and_there_is_no_third_call() -> N
     with pytest.raises(Unreadable, match="no JSON object in 'still three'"):
         await ask_json(chat, question())
     assert len(chat.calls) == 2
+
+
+async def test_a_question_may_read_replies_that_are_no_json() -> None:
+    def parse(reply: str) -> dict[str, Any]:
+        return {"n": int(reply)}
+
+    chat = replies("three", "3")
+    answered = await ask_json(chat, replace(question(), parse=parse))
+    assert (answered.value, answered.asked_again) == (3, True)
+    assert chat.calls[0] == Asked(MESSAGES, 30, SCHEMA)
 
 
 async def test_what_the_client_raises_comes_out_as_it_is() -> None:

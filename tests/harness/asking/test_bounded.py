@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from systems.parts.concurrency import map_bounded
+from harness.asking.bounded import map_bounded
 
 
 async def test_results_stand_in_the_order_of_the_items_and_never_more_than_the_limit_are_under_way() -> None:

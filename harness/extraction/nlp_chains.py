@@ -1,0 +1,41 @@
+"""Every noun phrase of a sentence, linked to the next by the words between them.
+
+A graph of a corpus has no use for phrases such as `the right answer`: its statements are about names. A question
+or an answer of one sentence often names nothing, and would hold no triplet at all.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from harness.extraction.names import entity_id
+from harness.extraction.nouns import Triplet
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span
+
+_FARTHEST = 6
+"""Words between two phrases from which on they are not linked."""
+_SAYING = frozenset({"VERB", "AUX", "ADP", "PART", "ADV", "SCONJ"})
+_BEFORE = frozenset({"DET", "PRON", "PUNCT", "SPACE"})
+
+
+def chains_of(sentence: "Span") -> Iterator[Triplet]:
+    """Neighbouring noun phrases in the order of the text: `interest rates`, `rise in`, `March`."""
+    phrases = [phrase for chunk in sentence.noun_chunks if (phrase := _trimmed(chunk))]
+    for one, other in pairwise(phrases):
+        between = sentence.doc[one.end : other.start]
+        if len(between) <= _FARTHEST and one.text.casefold() != other.text.casefold():
+            words = (token.lemma_.lower() for token in between if token.pos_ in _SAYING)
+            yield Triplet(one.text, " ".join(words) or "with", other.text)
+
+
+def _trimmed(chunk: "Span") -> "Span | None":
+    """Without articles, possessives and question words in front; None for a pronoun."""
+    start = chunk.start
+    while start < chunk.end and (
+        chunk.doc[start].pos_ in _BEFORE or chunk.doc[start].tag_ in {"WP", "WDT", "WP$"}
+    ):
+        start += 1
+    phrase = chunk.doc[start : chunk.end]
+    return phrase if entity_id(phrase.text) else None

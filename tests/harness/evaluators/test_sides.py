@@ -1,0 +1,88 @@
+"""What follows where a side of a case is missing or says nothing: the same for every judged evaluator."""
+
+import pytest
+
+from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
+from harness.evaluators.sides import Side, reference_answer, settled, why_not
+from harness.protocols import Case, Measure, RunFacts
+from harness.records import Context, Cost, Prediction, Query, Reference, RunRecord
+
+MEASURE = Measure(name="m", summary="", failure_value=0.0)
+EVERYTHING: frozenset[Side] = frozenset({"question", "answer", "contexts", "reference"})
+NULL = ("Insufficient information.",)
+
+
+def reference(*answers: str) -> Reference:
+    return Reference(query_id="q", query_type="t", answers=answers)
+
+
+def case(answer: str, *contexts: str) -> Case:
+    prediction = Prediction(answer=answer, contexts=tuple(Context(text=text, doc_ids=()) for text in contexts))
+    record = RunRecord(
+        query_id="q",
+        repeat=0,
+        status="ok",
+        prediction=prediction,
+        cost=Cost(wall_s=1.0),
+        attempt=1,
+        started_at="2026-11-20T10:00:00+00:00",
+    )
+    return Case(Query(query_id="q", text="?"), reference("Yes"), record, (MEASURE,))
+
+
+@pytest.mark.parametrize(
+    ("side", "answers", "run", "expected"),
+    [
+        ("answer", ("Yes",), RunFacts(has_generator=False), NO_GENERATOR),
+        ("contexts", ("Yes",), RunFacts(has_contexts=False), NO_CONTEXTS),
+        ("reference", (), RunFacts(), NO_REFERENCE),
+        ("reference", ("  ",), RunFacts(), NO_REFERENCE),
+        ("question", NULL, RunFacts(), "the query is a null query"),
+        ("question", (), RunFacts(has_generator=False, has_contexts=False), ""),
+        ("answer", ("Yes",), RunFacts(), ""),
+    ],
+)
+def test_what_is_missing_decides_whether_a_measure_applies(
+    side: Side, answers: tuple[str, ...], run: RunFacts, expected: str
+) -> None:
+    assert why_not(frozenset({side}), reference(*answers), run, on_null_queries=False) == expected
+
+
+def test_a_measure_may_apply_to_null_queries() -> None:
+    assert why_not(frozenset({"answer"}), reference(*NULL), RunFacts(), on_null_queries=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "contexts", "status", "value"),
+    [
+        ("  ", ("a text",), "scored", 0.0),
+        ("Insufficient information.", ("a text",), "not_applicable", None),
+        ("Apple", (), "scored", 0.0),
+        ("Apple", (" ", "\n"), "scored", 0.0),
+    ],
+)
+def test_a_side_that_says_nothing_settles_the_score(
+    answer: str, contexts: tuple[str, ...], status: str, value: float | None
+) -> None:
+    score = settled(case(answer, *contexts), MEASURE, EVERYTHING)
+    assert score is not None
+    assert (score.status, score.value) == (status, value)
+
+
+def test_what_says_something_is_left_to_the_evaluator() -> None:
+    assert settled(case("Apple", "a text"), MEASURE, EVERYTHING) is None
+
+
+def test_sides_that_a_measure_does_not_read_settle_nothing() -> None:
+    assert settled(case("Insufficient information."), MEASURE, frozenset({"question"})) is None
+
+
+def test_an_abstention_is_wrong_where_the_measure_knows_the_reference() -> None:
+    score = settled(case("I don't know."), MEASURE, frozenset({"answer"}), abstention_is_wrong=True)
+    assert score is not None
+    assert score.value == 0.0
+
+
+def test_the_reference_answer_is_the_first_that_says_anything() -> None:
+    assert reference_answer(reference(" ", "Apple", "Apple Inc.")) == "Apple"
+    assert reference_answer(reference()) == ""
