@@ -212,6 +212,9 @@ class Measure:
     """Values are 0 or 1: the confidence interval is Wilson's."""
     range: tuple[float, float] | None = None
     """Lowest and highest value that can be; a score outside has failed. None: any number."""
+    twin_of: str = ""
+    """The measure, perhaps of another evaluator, that this one stands in for at less cost: where a run has both,
+    the report shows how they correlate."""
 
 
 @dataclass(frozen=True)

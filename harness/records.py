@@ -234,5 +234,7 @@ class EvaluationRecord(Record):
     models: dict[str, dict[str, JsonValue]] = {}
     """Role -> provider, model, ...: which judge, which embedder."""
     measures: tuple[str, ...] = ()
+    twins: dict[str, str] = {}
+    """Measure -> the measure that it stands in for: a reader is shown how they correlate."""
     cost: Cost
     """`usage` counts every judgement as if it had been asked for; `replayed_from` is the part that was there."""

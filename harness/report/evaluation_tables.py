@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from harness.analysis import Aggregate
+from harness.analysis.correlation import Coefficient
 from harness.analysis.derived import DERIVED
 from harness.analysis.judging import PREFIX
 from harness.report.tables import ANSWER_MEASURES, Lines, is_cost, table
@@ -42,6 +43,29 @@ def judge_table(group: Group) -> Lines:
     header += ["output tokens", "USD", "seconds"]
     rows = [row for view in group.views for row in _judged(view)]
     return table(header, rows) if rows else []
+
+
+def twin_table(group: Group) -> Lines:
+    """How a measure and the cheaper one that stands in for it go together; nothing where no run has both."""
+    header = ["system", "measure", "stands in for", "queries", "Spearman", "Kendall", "Pearson"]
+    rows = [
+        [
+            markdown(view.label),
+            markdown(one.twin),
+            markdown(one.measure),
+            f"{one.correlation.n:,}",
+            *map(_coefficient, (one.correlation.spearman, one.correlation.kendall, one.correlation.pearson)),
+        ]
+        for view in group.views
+        for one in view.twins
+    ]
+    return table(header, rows) if rows else []
+
+
+def _coefficient(found: Coefficient) -> str:
+    if found.value is None:
+        return NOTHING
+    return f"{found.value:.2f} [{found.interval.low:.2f}, {found.interval.high:.2f}]"
 
 
 def _judged(view: RunView) -> Iterable[list[str]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.analysis import Frame, Prices, Resources
 from harness.analysis.cost import unpriced_roles
+from harness.analysis.spreads import Spreads
 from harness.evaluators.base import NO_RECORD
 from harness.records import EvaluationRecord, RunRecord, Score
 from harness.report.labels import differences
@@ -16,6 +17,8 @@ from harness.store import Manifest, RunDir
 _LONGEST_REASON = 160
 _MOST_KINDS = 4
 _MOST_MEASURES = 7
+_FEWEST_JUDGED = 10
+"""Answers of one value from which on that is no accident."""
 _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
@@ -54,6 +57,24 @@ def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
         "its scores are not comparable. Run: rag-harness evaluate with the same --set for all of them."
         for evaluator, found in sorted(ways.items())
         if len(found) > 1
+    ]
+
+
+def constant_notes(judged: Sequence[Spreads]) -> list[str]:
+    """Where a judge led to the same value for every answer of a group; `judged` are the spreads of each run."""
+    spreads: Spreads = {}
+    for own in judged:
+        for key, spread in own.items():
+            spreads[key] = spread.joined(spreads[key]) if key in spreads else spread
+    constant: dict[tuple[str, int], list[str]] = {}
+    for (evaluator, measure), spread in sorted(spreads.items()):
+        if spread.n >= _FEWEST_JUDGED and spread.low == spread.high:
+            shown = f"{printable(measure)} {spread.low:.3g}"
+            constant.setdefault((evaluator, spread.n), []).append(shown)
+    return [
+        f"{printable(evaluator)}: all {n:,} answers have the same value in {', '.join(measures)}. "
+        "Its judge does not tell these answers apart; by those measures no system is better or worse."
+        for (evaluator, n), measures in constant.items()
     ]
 
 

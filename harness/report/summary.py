@@ -33,6 +33,8 @@ _HOW_TO_READ = """\
   the same text, share it. Seconds with ≥ are what the build took with that help.
 - **Judges**: what evaluators asked of models, every judgement counted as if it had been asked for; "paid before"
   are those whose text had been judged already. None of it is in a system's tokens, dollars or seconds.
+- **Measures and what stands in for them**: correlation, over queries, of a measure with one that needs no judge,
+  or no verdict of one. – where a column never varies or fewer than five queries have both.
 - **accuracy_multihop_printed** is what one release of MultiHop-RAG's script printed as accuracy, for reading
   tables made with it: 1 / (3 - 2 x accuracy_multihop_compat). It is no share of anything.
 - – means not measured or not applicable; it is never zero.
@@ -67,6 +69,7 @@ def _group(group: Group, figures: Sequence[Path]) -> Lines:
         ("Accuracy", tables.accuracy_table(group)),
         ("Unanswerable queries and refusals", tables.abstention_table(group)),
         ("Other measures", evaluation_tables.measure_tables(group)),
+        ("Measures and what stands in for them", evaluation_tables.twin_table(group)),
         ("Cost and time of a query", tables.query_cost_table(group)),
         ("Index", tables.index_table(group)),
         ("Index ledger", tables.ledger_table(group)),

@@ -18,10 +18,12 @@ from harness.analysis import (
     load_resources,
     run_costs,
 )
+from harness.analysis.correlation import TwinCorrelation, twin_correlations
 from harness.analysis.judging import evaluation_costs
+from harness.analysis.spreads import Spreads, judged_spreads
 from harness.records import EvaluationRecord
 from harness.report.labels import labels
-from harness.report.notes import group_notes, judge_notes, resource_notes, run_notes
+from harness.report.notes import constant_notes, group_notes, judge_notes, resource_notes, run_notes
 from harness.report.text import printable
 from harness.store import Manifest, RunDir
 
@@ -39,6 +41,10 @@ class RunView:
     resources: Resources | None
     evaluations: tuple[EvaluationRecord, ...]
     """What made the scores, by the evaluator's name."""
+    twins: tuple[TwinCorrelation, ...]
+    """Measures and what stands in for them."""
+    judged: Spreads
+    """Between what the values lie that a judge led to."""
     n_answered: int
     """(query, repeat) pairs that have a record."""
 
@@ -115,7 +121,11 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     dataset = manifests[0].identity.get("dataset", {})
     subset = dataset.get("subset")
     shown = f"{dataset.get('name', '')} ({subset})" if subset and subset != "default" else dataset.get("name", "")
-    notes = (*group_notes(manifests), *judge_notes([view.evaluations for view in views]))
+    notes = (
+        *group_notes(manifests),
+        *judge_notes([view.evaluations for view in views]),
+        *constant_notes([view.judged for view in views]),
+    )
     return Group(printable(str(shown)), digest, views, notes)
 
 
@@ -140,6 +150,8 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         notes=(*run_notes(run, frame, scores, records, prices), *resource_notes(resources)),
         resources=resources,
         evaluations=tuple(evaluations),
+        twins=twin_correlations(frame, scores, evaluations),
+        judged=judged_spreads(scores, evaluations),
         n_answered=sum(
             1 for query_id, repeat in records if query_id in frame.query_types and repeat < frame.repeats
         ),

@@ -20,6 +20,7 @@ from harness.store import RunDir
 MakeRun = Callable[..., RunDir]
 HEADER = "run_id,system,dataset,query_type,measure,mean,ci_low,ci_high,n_scored,n_imputed,n_failed,n_expected"
 SMALL = {"inference_query": 2, "null_query": 1}
+DOZEN = {"inference_query": 8, "null_query": 4}
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -325,6 +326,40 @@ def test_measures_stand_by_evaluator_in_the_evaluators_own_order(make_run: MakeR
     after = lines[lines.index("ragas: measure") :]
     assert after[2:4] == ["ragas_recall", "ragas_faithfulness"]
     assert lines.index("accuracy_multihop_printed") == lines.index("accuracy_multihop_compat") + 1
+
+
+def test_one_value_for_every_answer_is_said_to_be_no_judgement(make_run: MakeRun) -> None:
+    run = judged(make_run(types=DOZEN, sessions=()), "gpt-4o-mini", 1.0)
+    assert "ragas: all 12 answers have the same value in ragas_faithfulness 1, ragas_recall 1." in text_of(run)
+
+
+def test_two_runs_with_different_values_are_told_apart_and_nothing_is_said(make_run: MakeRun) -> None:
+    one = judged(make_run(types=DOZEN, sessions=()), "gpt-4o-mini", 0.25)
+    other = judged(make_run(system="kg", types=DOZEN, sessions=()), "gpt-4o-mini", 0.75)
+    assert "the same value" not in text_of(one, other)
+
+
+def test_a_measure_and_what_stands_in_for_it_are_shown_with_their_correlation(make_run: MakeRun) -> None:
+    run = make_run(types=DOZEN, sessions=())
+    queries = [row.query.query_id for row in run.sample()]
+    record = EvaluationRecord(
+        evaluator="kg_nlp",
+        version="1",
+        measures=("kg_x", "kg_nlp_x"),
+        twins={"kg_nlp_x": "kg_x"},
+        cost=Cost(wall_s=0),
+    )
+    scores = [
+        Score(query_id=query, repeat=0, measure=measure, status="scored", value=number / 50)
+        for number, query in enumerate(queries)
+        for measure in record.measures
+    ]
+    run.write_scores(record, scores)
+    text = text_of(run)
+    assert "### Measures and what stands in for them" in text
+    assert f"| naive | kg_nlp_x | kg_x | {len(queries)} | 1.00 [1.00, 1.00] |" in text
+    other = make_run(system="kg", types=DOZEN, sessions=())
+    assert "### Measures and what stands in for them" not in text_of(other)
 
 
 def test_runs_that_were_judged_by_different_models_are_not_comparable_and_it_is_said(make_run: MakeRun) -> None:
