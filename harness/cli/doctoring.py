@@ -31,6 +31,7 @@ _EXTRAS = {
     "langchain": ("langchain_experimental", "langchain_core"),
     "retrieval": ("ir_measures",),
     "compare": ("scipy", "statsmodels"),
+    "kg": ("igraph", "networkx"),
     "ragas": ("ragas", "langchain_openai"),
     "bertscore": ("torch", "bert_score"),
     "hub": ("datasets", "huggingface_hub"),

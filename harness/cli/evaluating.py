@@ -41,7 +41,7 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions) -> int:
     and `--set` on top.
     """
     runs = find_runs(options.results, names)
-    configs = [_config_of(run, options) for run in runs]
+    configs = [config_of(run, options) for run in runs]
     plans = [(plan_evaluation(config), config, members) for config, members in _grouped(runs, configs)]
     reporter = Reporter(quiet=options.quiet)
     outcomes = [
@@ -83,7 +83,8 @@ def conclude(outcome: Outcome, config: BenchConfig) -> int:
     return code
 
 
-def _config_of(run: RunDir, options: EvaluateOptions) -> BenchConfig:
+def config_of(run: RunDir, options: EvaluateOptions) -> BenchConfig:
+    """How a run is evaluated: by its own config or that of the options, with the flags on top."""
     tree = read_yaml(options.config) if options.config else _own_config(run.manifest().config)
     if options.evaluators:
         tree["evaluators"] = [name.strip() for name in options.evaluators.split(",")]

@@ -29,6 +29,22 @@ class Kind(StrEnum):
     measures = "measures"
 
 
+class GraphPair(StrEnum):
+    """Which two texts a graph joins."""
+
+    context_relevancy = "context_relevancy"
+    answer_relevancy = "answer_relevancy"
+    faithfulness = "faithfulness"
+    factual_correctness = "factual_correctness"
+
+
+class Extractor(StrEnum):
+    """Who reads the triplets."""
+
+    judge = "judge"
+    nlp = "nlp"
+
+
 ConfigOption = Annotated[Path | None, typer.Option("--config", "-c", help="A YAML file; see configs/bench.")]
 SystemOption = Annotated[
     list[str] | None, typer.Option("--system", "-s", help="A system's name; repeat it to compare several.")
@@ -230,6 +246,36 @@ def show(
     from harness.cli.showing import show_run
 
     show_run(run, query_id, results)
+
+
+@app.command()
+def graph(
+    run: Annotated[str, typer.Argument(help="A run id, a unique part of one, or a path.", metavar="RUN")],
+    query_id: Annotated[str, typer.Argument(help="One of its queries.", metavar="QUERY_ID")],
+    pair: Annotated[GraphPair, typer.Option("--pair", "-p", help="Which two texts are compared.")],
+    by: Annotated[
+        Extractor | None, typer.Option("--by", help="Who reads the triplets: nlp, unless the judge did before.")
+    ] = None,
+    repeat: Annotated[int, typer.Option("--repeat", min=0, help="Which of several answers, from 0.")] = 0,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="Parameters and judges from this file, not the run's.")
+    ] = None,
+    settings: SetOption = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the files.")] = None,
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Write the graph behind a query's KG-based scores as GraphML and as a picture.
+
+    What the judge has read before is not paid again. It needs the evaluator's packages, not its scores.
+
+    Example: rag-harness graph demo--naive demo-0003 --pair faithfulness
+    """
+    from harness.cli.graphing import GraphOptions, draw_graph
+
+    reader = by.value if by else None
+    options = GraphOptions(pair.value, reader, repeat, config, tuple(settings or ()), out, results, quiet)
+    draw_graph(run, query_id, options)
 
 
 @app.command()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from harness.errors import HarnessError, ModelUnavailable
-from harness.evaluators.scores import failed, scored
+from harness.evaluators.scores import failed, not_applicable, scored
 from harness.protocols import Case, EvaluationRuntime, Measure
 from harness.records import Score
 
@@ -13,11 +13,16 @@ Judgement = tuple[float, str]
 Judge = Callable[[Case, Measure], Awaitable[Judgement]]
 
 
+class NotApplicable(Exception):
+    """A judge function found that there is nothing to judge after all; the message is the reason."""
+
+
 async def judge_each(cases: Sequence[Case], runtime: EvaluationRuntime, judge: Judge) -> list[Score]:
     """judge(case, measure) for every measure of every case, `runtime.concurrency` at a time, in the order given.
 
-    What it raises is that score's failure: a judge that is down, garbage, a number that is none. Only a
-    `HarnessError` of another kind (a full disk) ends the evaluation.
+    What it raises is that score's failure: a judge that is down, garbage, a number that is none. Two exceptions
+    are none: `NotApplicable` is a score of that status, and a `HarnessError` of another kind (a full disk) ends
+    the evaluation.
     """
     pairs = [(case, measure) for case in cases for measure in case.measures]
     waiting = iter(enumerate(pairs))
@@ -43,6 +48,8 @@ async def _judged(case: Case, measure: Measure, runtime: EvaluationRuntime, judg
         with runtime.charge():
             value, explanation = await judge(case, measure)
         return scored(case, measure, value, explanation)
+    except NotApplicable as reason:
+        return not_applicable(case, measure, str(reason))
     except ModelUnavailable as error:
         return failed(case, measure, str(error))
     except HarnessError:

@@ -1,0 +1,40 @@
+"""How far can an answer be trusted? Five grades by a judge, and one confidence out of them (RAG-Eval).
+
+The judge reads query, contexts and answer, never a reference, and gives five whole numbers from 1 to 5:
+
+| measure `rag_eval_...` | the grade says | weight |
+|--|--|--|
+| `query_relevance` | does the answer give what the query asks for | .25 |
+| `factual_accuracy` | do the contexts state what the answer states | .25 |
+| `coverage` | does the answer hold all that the contexts say on the query | .25 |
+| `coherence` | do its parts fit together | .125 |
+| `fluency` | is it well written | .125 |
+
+    value = grade / 5        confidence = sum of weight * value, to nine decimals
+
+| measure | value |
+|--|--|
+| `rag_eval_confidence` | the confidence; its explanation names the grades and the band |
+| `rag_eval_trustworthy` | 1 from .75 on |
+| `rag_eval_misaligned` | 1 below .50; lower is better |
+
+What is neither is "grounded but partial". Nine decimals are what makes .75 trustworthy where a sum of floats falls
+short of it by its last bit.
+
+- `calls: one` (the default) asks for the five grades in one call; `parallel` asks for each by itself, and the
+  judge reads the contexts five times. `scripts/check_confidence.py` measures what differs between the two.
+- A grade is a whole number that the reply states beyond doubt (`harness.evaluators.rag_eval.grades`). Where one
+  is missing, the judge is asked once more in other words; what it then still leaves out has failed, and with it
+  the confidence and its bands. The other grades stand.
+- What the judge is sent is bounded: contexts in rank order up to `context_characters`, a query and an answer up to
+  lengths that hardly any has. What was cut stands in the explanation of every score.
+
+Not applicable: a run without generator or contexts, an answer that abstains. An empty answer, and one for
+which nothing was retrieved in a run that has contexts, is worth the least in every measure: 0, below any grade.
+Null queries are graded like others, since no reference is read. A judge that gives every answer a 5 is not found
+out here.
+"""
+
+from harness.evaluators.rag_eval.evaluator import SPEC, RagEvalParams
+
+__all__ = ["SPEC", "RagEvalParams"]

@@ -1,0 +1,48 @@
+"""One confidence out of five grades, and its bands."""
+
+from math import fsum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from harness.evaluators.rag_eval.grades import HIGHEST
+from harness.evaluators.rag_eval.grading import Grades
+from harness.evaluators.rag_eval.prompts import METRICS
+
+Band = Literal["trustworthy", "grounded but partial", "misaligned"]
+TRUSTWORTHY_FROM = 0.75
+MISALIGNED_BELOW = 0.50
+
+_TOLERANCE = 1e-9
+_DECIMALS = 9
+"""Far fewer than a sum of floats is wrong by, far more than two sums of written weights differ by."""
+
+Weight = Annotated[float, Field(ge=0)]
+
+
+def _sum_to_one(weights: tuple[float, ...]) -> tuple[float, ...]:
+    if abs(fsum(weights) - 1) > _TOLERANCE:
+        raise ValueError(f"must be five numbers that sum to 1 (the sum is {fsum(weights):.10g})")
+    return weights
+
+
+Weights = Annotated[tuple[Weight, Weight, Weight, Weight, Weight], AfterValidator(_sum_to_one)]
+"""In the order of METRICS, none negative; they sum to 1."""
+
+
+def normalised(grade: int) -> float:
+    """From 0.2 to 1."""
+    return grade / HIGHEST
+
+
+def confidence_of(grades: Grades, weights: tuple[float, ...]) -> float:
+    """The weighted sum of all five normalised grades, from 0.2 to 1, to nine decimals."""
+    weighted = (weight * grades[name] for name, weight in zip(METRICS, weights, strict=True))
+    return round(fsum(weighted) / HIGHEST, _DECIMALS)
+
+
+def band_of(confidence: float) -> Band:
+    """Where a confidence lies; the lower edge of a band belongs to it."""
+    if confidence >= TRUSTWORTHY_FROM:
+        return "trustworthy"
+    return "misaligned" if confidence < MISALIGNED_BELOW else "grounded but partial"

@@ -1,0 +1,43 @@
+"""How near are texts to each other? The twins of the judged measures, and the relevancy of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.evaluators.kg.similar import DECIMALS, unit_rows
+from harness.extraction.nouns import Triplet
+from harness.extraction.texts import windows_of
+from harness.protocols import Embedder
+from harness.records import Context
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_WINDOW = 1_000
+"""Characters that the default embedder reads whole: 256 tokens."""
+
+
+async def highest_cosines(embedder: Embedder, texts: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
+    """For each text its cosine with the nearest of the others, shape (len(texts),).
+
+    There must be some of both. Rounded, so that the last bits of a matrix product reach no score. ValueError,
+    which names the text, for a vector with NaN or infinity.
+    """
+    distinct = list(dict.fromkeys([*texts, *others]))
+    vectors = dict(zip(distinct, await embedder.embed_documents(distinct), strict=True))
+    cosines = unit_rows(texts, vectors) @ unit_rows(others, vectors).T
+    nearest: NDArray[np.float64] = np.clip(np.round(cosines.max(axis=1), DECIMALS), -1.0, 1.0)
+    return nearest
+
+
+def texts_of_triplets(triplets: Iterable[Triplet]) -> list[str]:
+    """Each as "head relation tail"."""
+    return [" ".join(triplet) for triplet in triplets]
+
+
+def windows_of_contexts(contexts: Iterable[Context]) -> list[str]:
+    """Each context as it is, a triplet of a graph too; long ones in windows."""
+    return [window for context in contexts for window in windows_of(context.text, _WINDOW)]

@@ -1,0 +1,357 @@
+"""The evaluators `kg` and `kg_nlp`: scripted triplets, and the real parser."""
+
+import asyncio
+import itertools
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from judges import WordEmbedder
+from runtimes import Asked, Chat
+from scoring import BareEvaluation, build_scorer, score_all
+
+from harness.errors import MissingDependency
+from harness.evaluators.kg import evaluator, kg_scores
+from harness.evaluators.kg.evaluator import NLP_SPEC, SPEC
+from harness.evaluators.kg.measures import KgParams
+from harness.protocols import EvaluatorSpec, RunFacts
+from harness.records import Context, Prediction, RunRecord, Score
+
+Triplets = list[tuple[str, str, str]]
+Scores = Mapping[str, Score]
+
+QUESTION = "Who is the chief executive of Acme?"
+ANSWER = "Ann Smith leads Acme."
+PASSAGES = ("Ann Smith runs Acme Corp.", "Bob cooks soup.")
+REFERENCE = "Bob leads Acme."
+STATED: Mapping[str, Triplets] = {
+    QUESTION: [("Acme", "is led by", "chief executive")],
+    ANSWER: [("Ann Smith", "leads", "Acme")],
+    PASSAGES[0]: [("Ann Smith", "runs", "Acme Corp")],
+    PASSAGES[1]: [("Bob", "cooks", "soup")],
+    REFERENCE: [("Bob", "leads", "Acme")],
+}
+PAIRS = {
+    "context_relevancy": (STATED[QUESTION], STATED[PASSAGES[0]] + STATED[PASSAGES[1]]),
+    "answer_relevancy": (STATED[QUESTION], STATED[ANSWER]),
+    "faithfulness": (STATED[ANSWER], STATED[PASSAGES[0]] + STATED[PASSAGES[1]]),
+    "factual_correctness": (STATED[ANSWER], STATED[REFERENCE]),
+}
+
+
+def judge(stated: Mapping[str, Triplets] = STATED) -> Chat:
+    """Lists the triplets of the text that it is shown."""
+    return Chat(lambda asked: json.dumps({"triplets": stated.get(text_of(asked), [])}))
+
+
+def text_of(asked: Asked) -> str:
+    found = re.search(r"Text:\n\n(.*?)\n\nReply with", asked.text, re.DOTALL)
+    assert found
+    return found[1]
+
+
+@pytest.fixture
+def answered(record: Callable[..., RunRecord]) -> Callable[..., RunRecord]:
+    """answered(question, answer, *passages)."""
+
+    def make(question: str, answer: str | None, *passages: str) -> RunRecord:
+        contexts = tuple(Context(text=text, doc_ids=("d",)) for text in passages)
+        return record(question).model_copy(update={"prediction": Prediction(answer=answer, contexts=contexts)})
+
+    return make
+
+
+@pytest.fixture
+def score(answered: Callable[..., RunRecord], reference: Callable[..., Any]) -> Callable[..., Scores]:
+    """score(answer, *passages, spec=, chat=, ...): the scores of QUESTION by measure."""
+
+    def make(
+        answer: str | None,
+        *passages: str,
+        spec: EvaluatorSpec = SPEC,
+        chat: Any = None,
+        embedder: Any = None,
+        params: KgParams | None = None,
+        answers: Sequence[str] = (REFERENCE,),
+        facts: RunFacts | None = None,
+    ) -> Scores:
+        runtime = BareEvaluation(chat or judge(), embedder or WordEmbedder())
+        scorer = build_scorer(spec, params, runtime)
+        records = {(QUESTION, 0): answered(QUESTION, answer, *passages)}
+        found = score_all(scorer, [reference(QUESTION, *answers)], records, facts=facts)
+        return {one.measure: one for one in found}
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("pair", "multi_hop", "undirected", "direct"),
+    [
+        # `chief executive` is only the end of a triplet: nothing leads on from there, unless read backwards.
+        # Acme is as near to Acme Corp as 1/sqrt(2), which costs 0.29, and 0.49 from there.
+        ("context_relevancy", 0.5, 1.0, 0.5),
+        ("answer_relevancy", 0.5, 1.0, 0.5),
+        ("faithfulness", 1.0, 1.0, 1.0),
+        # Ann Smith is not in the reference, but leads to Acme, which is.
+        ("factual_correctness", 1.0, 1.0, 0.5),
+    ],
+)
+def test_each_pair_as_counted_by_hand(
+    score: Callable[..., Scores], pair: str, multi_hop: float, undirected: float, direct: float
+) -> None:
+    scores = score(ANSWER, *PASSAGES)
+
+    assert scores[f"kg_multi_hop_{pair}"].value == multi_hop
+    assert scores[f"kg_multi_hop_undirected_{pair}"].value == undirected
+    assert scores[f"kg_direct_{pair}"].value == direct
+    assert scores[f"kg_measurable_{pair}"].value == 1
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_communities_are_those_of_the_pairs_own_triplets(score: Callable[..., Scores], pair: str) -> None:
+    words = WordEmbedder()
+    expected = kg_scores(*PAIRS[pair], lambda labels: np.array([words.vector(label) for label in labels]))
+    scores = score(ANSWER, *PASSAGES)
+
+    assert scores[f"kg_community_{pair}"].value == expected.community
+    assert scores[f"kg_community_coverage_{pair}"].value == expected.community_coverage
+    spread = f"mean of 10 seeds, spread {expected.community_spread:.3f}"
+    assert scores[f"kg_community_{pair}"].explanation == spread
+
+
+def test_an_explanation_names_what_is_not_found(score: Callable[..., Scores]) -> None:
+    scores = score(ANSWER, *PASSAGES)
+
+    found = {
+        name: scores[f"kg_{name}_context_relevancy"].explanation for name in ("multi_hop", "direct", "measurable")
+    }
+    assert found == {
+        "multi_hop": "1 of 2 entities reach a context entity within 0.5; not: chief executive",
+        "direct": "1 of 2 entities are similar to a context entity; not: chief executive",
+        "measurable": "triplets: 1 of the question, 2 of the contexts",
+    }
+
+
+def test_an_explanation_holds_no_control_characters_of_a_label(score: Callable[..., Scores]) -> None:
+    chat = judge({**STATED, QUESTION: [("Ac\x1bme", "is", "\ud83d half")]})
+
+    assert "\x1b" not in score(ANSWER, *PASSAGES, chat=chat)["kg_direct_faithfulness"].explanation
+    explanation = score(ANSWER, *PASSAGES, chat=chat)["kg_direct_context_relevancy"].explanation
+    assert explanation.endswith("not: Ac me, half")
+
+
+def test_parameters_choose_measures_and_constants(score: Callable[..., Scores]) -> None:
+    params = KgParams(pairs=("context_relevancy",), scores=("multi_hop_undirected", "direct"), delta=0.4, tau=0.8)
+    scores = score(ANSWER, *PASSAGES, params=params)
+
+    assert {name: one.value for name, one in scores.items()} == {
+        "kg_multi_hop_undirected_context_relevancy": 0.0,
+        "kg_direct_context_relevancy": 0.0,
+    }
+    assert (
+        score(ANSWER, *PASSAGES, params=KgParams(delta=0.4))["kg_multi_hop_undirected_context_relevancy"].value
+        == 0.5
+    )
+
+
+def test_measures_come_by_pair_and_then_by_score_and_the_parsed_ones_name_their_twins() -> None:
+    names = [measure.name for measure in SPEC.measures(KgParams())]
+    parsed = NLP_SPEC.measures(KgParams())
+
+    assert len(names) == len(set(names)) == 24
+    assert names[:2] == ["kg_multi_hop_context_relevancy", "kg_multi_hop_undirected_context_relevancy"]
+    assert names[5:7] == ["kg_measurable_context_relevancy", "kg_multi_hop_answer_relevancy"]
+    assert [measure.twin_of for measure in parsed] == names
+    assert not {measure.name for measure in parsed} & set(names)
+
+
+@pytest.mark.parametrize(
+    ("answers", "facts", "applies"),
+    [
+        ((REFERENCE,), RunFacts(), set(PAIRS)),
+        ((), RunFacts(), set(PAIRS) - {"factual_correctness"}),
+        ((REFERENCE,), RunFacts(has_generator=False), {"context_relevancy"}),
+        ((REFERENCE,), RunFacts(has_contexts=False), {"answer_relevancy", "factual_correctness"}),
+        (("Insufficient information.",), RunFacts(), {"answer_relevancy", "faithfulness"}),
+    ],
+)
+@pytest.mark.parametrize("spec", [SPEC, NLP_SPEC])
+def test_a_measure_applies_where_both_of_its_sides_are_and_mean_something(
+    spec: EvaluatorSpec, answers: Sequence[str], facts: RunFacts, applies: set[str], reference: Callable[..., Any]
+) -> None:
+    scorer = build_scorer(spec, None, BareEvaluation(judge(), WordEmbedder()))
+    gold = reference(QUESTION, *answers)
+
+    found = {one.name for one in scorer.measures if not scorer.evaluator.not_applicable(gold, one, facts)}
+    assert found == {one.name for one in scorer.measures if one.name.endswith(tuple(applies))}
+
+
+def test_an_abstention_is_its_own_status_and_no_zero(score: Callable[..., Scores]) -> None:
+    scores = score("Insufficient information.", *PASSAGES)
+
+    reads_answer = [one for name, one in scores.items() if not name.endswith("context_relevancy")]
+    assert {(one.status, one.explanation) for one in reads_answer} == {("not_applicable", "the answer abstains")}
+    assert scores["kg_multi_hop_context_relevancy"].value == 0.5
+
+
+def test_an_empty_answer_and_no_contexts_are_zero_and_ask_nobody(score: Callable[..., Scores]) -> None:
+    chat = judge()
+    scores = score(" ", chat=chat)
+
+    assert chat.calls == []
+    assert {one.value for one in scores.values()} == {0.0}
+    assert scores["kg_multi_hop_faithfulness"].explanation == "the answer is empty"
+    assert scores["kg_measurable_context_relevancy"].explanation == "no contexts were retrieved"
+
+
+def test_a_side_without_triplets_is_zero_as_published_and_says_so(score: Callable[..., Scores]) -> None:
+    embedder = WordEmbedder()
+    scores = score(ANSWER, *PASSAGES, chat=judge({ANSWER: STATED[ANSWER]}), embedder=embedder)
+
+    pair = [one for name, one in scores.items() if name.endswith("faithfulness")]
+    assert len(pair) == 6
+    assert {(one.value, one.explanation) for one in pair} == {(0.0, "the contexts have no triplets")}
+    assert scores["kg_direct_context_relevancy"].explanation == (
+        "the question has no triplets; the contexts have no triplets"
+    )
+    assert embedder.embedded == []
+
+
+def test_a_vector_that_is_none_fails_the_scores_that_need_vectors(score: Callable[..., Scores]) -> None:
+    class Broken(WordEmbedder):
+        async def embed_documents(self, texts: Sequence[str]) -> Any:
+            rows = await super().embed_documents(texts)
+            rows[list(texts).index("Acme")] = np.nan
+            return rows
+
+    scores = score(ANSWER, *PASSAGES, embedder=Broken())
+
+    for name, one in scores.items():
+        assert one.status == ("scored" if "measurable" in name else "failed"), name
+    assert scores["kg_direct_faithfulness"].explanation == "ValueError: the vector of 'Acme' holds NaN or infinity"
+
+
+def test_a_text_that_the_judge_cannot_read_fails_its_pairs_alone(score: Callable[..., Scores]) -> None:
+    def reply(asked: Asked) -> str:
+        return "sorry" if text_of(asked) == REFERENCE else json.dumps({"triplets": STATED[text_of(asked)]})
+
+    scores = score(ANSWER, *PASSAGES, chat=Chat(reply))
+
+    failed = {name for name, one in scores.items() if one.status == "failed"}
+    assert failed == {name for name in scores if name.endswith("factual_correctness")}
+    assert "no JSON object" in scores["kg_measurable_factual_correctness"].explanation
+
+
+def test_each_text_is_read_once_and_each_pair_embedded_once(score: Callable[..., Scores]) -> None:
+    chat, embedder = judge(), WordEmbedder()
+    score(ANSWER, *PASSAGES, PASSAGES[0], chat=chat, embedder=embedder)
+
+    assert sorted(map(text_of, chat.calls)) == sorted(STATED)
+    # Two labels on the one side and four on the other, `Acme` and `Ann Smith` on both.
+    assert len(embedder.embedded) == 6 + 3 + 5 + 3
+
+
+def test_what_is_under_way_at_once_are_different_comparisons(
+    answered: Callable[..., RunRecord], reference: Callable[..., Any]
+) -> None:
+    """Two comparisons have four texts: with the scores of one side by side there would be two."""
+    questions, under_way, all_there = ("q one", "q two"), 0, asyncio.Event()
+
+    class Patient(Chat):
+        async def complete(self, *args: Any, **kwargs: Any) -> str:
+            nonlocal under_way
+            under_way += 1
+            if under_way == 4:
+                all_there.set()
+            await asyncio.wait_for(all_there.wait(), 5)
+            return await super().complete(*args, **kwargs)
+
+    runtime = BareEvaluation(Patient(lambda _: '{"triplets": []}'), WordEmbedder())
+    scorer = build_scorer(SPEC, KgParams(pairs=("answer_relevancy",)), runtime)
+    records = {(question, 0): answered(question, f"of {question}") for question in questions}
+    scores = score_all(scorer, [reference(question) for question in questions], records)
+
+    assert {one.status for one in scores} == {"scored"}
+    assert runtime.told[-1][:2] == (12, 12)
+
+
+def test_the_order_of_queries_passages_and_triplets_changes_no_score(
+    answered: Callable[..., RunRecord], reference: Callable[..., Any]
+) -> None:
+    questions = [f"{QUESTION} {number}" for number in range(6)]
+    stated = {**STATED, **dict.fromkeys(questions, STATED[QUESTION])}
+
+    def scores(order: Sequence[str], passages: Sequence[str]) -> list[Score]:
+        chat = judge({text: found[:: 1 if passages == PASSAGES else -1] for text, found in stated.items()})
+        scorer = build_scorer(SPEC, None, BareEvaluation(chat, WordEmbedder()))
+        records = {(question, 0): answered(question, ANSWER, *passages) for question in order}
+        return score_all(scorer, [reference(question, REFERENCE) for question in order], records)
+
+    assert scores(questions, PASSAGES) == scores(questions[::-1], PASSAGES[::-1])
+
+
+def test_thousands_of_entities_are_scored(
+    answered: Callable[..., RunRecord], reference: Callable[..., Any]
+) -> None:
+    class Hashed(WordEmbedder):
+        def vector(self, text: str) -> Any:
+            seed = int.from_bytes(text.encode()[-8:], "big")
+            return np.random.default_rng(seed).standard_normal(64).astype(np.float32)
+
+    def reply(asked: Asked) -> str:
+        words = text_of(asked).split()[:25]
+        return json.dumps({"triplets": [(one, "then", other) for one, other in itertools.pairwise(words)]})
+
+    passages = [" ".join(f"word{number * 100 + place}" for place in range(100)) for number in range(150)]
+    runtime = BareEvaluation(Chat(reply), Hashed())
+    scorer = build_scorer(SPEC, KgParams(pairs=("faithfulness",)), runtime)
+    records = {(QUESTION, 0): answered(QUESTION, passages[0], *passages)}
+    found = {one.measure: one for one in score_all(scorer, [reference(QUESTION)], records)}
+
+    assert found["kg_measurable_faithfulness"].explanation == "triplets: 24 of the answer, 3,600 of the contexts"
+    assert found["kg_multi_hop_faithfulness"].value == 1.0
+
+
+def test_without_igraph_it_is_refused_before_anything_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert SPEC.preflight
+    SPEC.preflight(KgParams())
+    monkeypatch.setattr(evaluator, "find_spec", lambda _name: None)
+    for spec in (SPEC, NLP_SPEC):
+        with pytest.raises(MissingDependency, match=r"igraph .* 'rag-harness\[kg\]'"):
+            assert spec.preflight
+            spec.preflight(KgParams())
+
+
+class TestParsed:
+    """`kg_nlp` with the real parser."""
+
+    def test_rules_find_what_the_answer_shares_with_the_contexts(self, score: Callable[..., Scores]) -> None:
+        pytest.importorskip("spacy")
+        scores = score(
+            "Google bought YouTube.", "Google bought YouTube. Bob left.", "Apple sued Samsung.", spec=NLP_SPEC
+        )
+
+        assert scores["kg_nlp_multi_hop_faithfulness"].value == 1.0
+        assert (
+            scores["kg_nlp_measurable_faithfulness"].explanation == "triplets: 1 of the answer, 2 of the contexts"
+        )
+        assert scores["kg_nlp_multi_hop_faithfulness"].status == "scored"
+
+    def test_texts_of_all_cases_are_parsed_together_and_once_for_all_runs(
+        self, answered: Callable[..., RunRecord], reference: Callable[..., Any]
+    ) -> None:
+        pytest.importorskip("spacy")
+        runtime = BareEvaluation(None, WordEmbedder())
+        scorer = build_scorer(NLP_SPEC, KgParams(pairs=("faithfulness",)), runtime)
+        records = {
+            (f"q{number}", 0): answered(f"q{number}", "Apple sued Samsung.", *PASSAGES) for number in (1, 2)
+        }
+        rows = [reference("q1"), reference("q2")]
+        first = score_all(scorer, rows, records)
+
+        assert [told for told in runtime.told if told[2] == "parsing"] == [(3, 3, "parsing")]
+        assert score_all(scorer, rows, records) == first
+        assert len([told for told in runtime.told if told[2] == "parsing"]) == 1

@@ -1,0 +1,260 @@
+"""The KG-based scores on graphs small enough to work out by hand, and what they refuse."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any
+
+import igraph
+import numpy as np
+import pytest
+from kg_samples import sample
+
+from harness.errors import MissingDependency
+from harness.evaluators.kg import KgScores, Side, connect, distinct_labels, kg_scores, similar
+from harness.evaluators.kg.scores import scores_of
+
+Vector = Sequence[float]
+EAST, NORTH, UP, DOWN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0)
+
+
+def near(cosine: float) -> Vector:
+    """A vector with this cosine to EAST, and 0 to UP."""
+    return cosine, sqrt(1 - cosine**2), 0.0
+
+
+def table(**vectors: Vector) -> Callable[[list[str]], Any]:
+    return lambda labels: np.array([vectors[label] for label in labels], dtype=np.float32)
+
+
+def score(inputs: Any, contexts: Any, **vectors: Vector) -> KgScores:
+    return kg_scores(inputs, contexts, table(**vectors))
+
+
+@pytest.mark.parametrize(
+    ("cosine", "multi_hop", "direct"),
+    [
+        pytest.param(1.0, 1.0, 0.5, id="0.2 and 0 are within 0.5"),
+        pytest.param(0.7, 1.0, 0.5, id="0.2 and 0.3 are just 0.5"),
+        pytest.param(0.69, 0.0, 0.0, id="below tau there is no edge"),
+    ],
+)
+def test_an_entity_reaches_the_context_over_a_triplet_and_a_similar_edge(
+    cosine: float, multi_hop: float, direct: float
+) -> None:
+    found = score([("a", "is", "b")], [("x", "is", "y")], a=UP, b=near(cosine), x=EAST, y=DOWN)
+
+    assert (found.multi_hop, found.direct, found.multi_hop_undirected) == (multi_hop, direct, multi_hop)
+
+
+def test_two_triplets_are_within_reach_only_before_an_edge_of_cosine_point_nine() -> None:
+    chain, context = [("a", "is", "b"), ("b", "is", "c")], [("x", "is", "y")]
+
+    assert score(chain, context, a=UP, b=UP, c=near(0.9), x=EAST, y=DOWN).multi_hop == 1
+    assert score(chain, context, a=UP, b=UP, c=near(0.89), x=EAST, y=DOWN).multi_hop == 2 / 3
+
+
+def test_published_paths_lead_from_head_to_tail() -> None:
+    found = score([("a", "is", "b")], [("x", "is", "y")], a=EAST, b=UP, x=EAST, y=DOWN)
+
+    assert (found.multi_hop, found.multi_hop_undirected) == (0.5, 1.0)
+
+
+def test_a_direct_match_may_cost_more_than_delta() -> None:
+    embed = table(a=UP, b=near(0.7), x=EAST, y=DOWN)
+
+    found = kg_scores([("a", "is", "b")], [("x", "is", "y")], embed, delta=0.2)
+
+    assert (found.direct, found.multi_hop) == (0.5, 0.0)
+
+
+def test_the_two_community_measures_have_different_denominators() -> None:
+    """a-b is joined to x-y at both ends: one community. c-d and p-q are by themselves: two more."""
+    found = score(
+        [("a", "is", "b"), ("c", "is", "d")],
+        [("x", "is", "y"), ("p", "is", "q")],
+        **{"a": EAST, "b": NORTH, "c": UP, "d": UP, "x": EAST, "y": NORTH, "p": DOWN, "q": DOWN},
+    )
+
+    assert (found.community, found.community_spread) == (0.5, 0.0)
+    assert (found.community_coverage, found.community_coverage_spread) == (1 / 3, 0.0)
+    assert (found.input_entities, found.context_entities, found.similar_edges) == (4, 4, 2)
+
+
+def test_a_spread_is_the_standard_deviation_over_the_seeds_from_0_on() -> None:
+    made = sample(10, 60, dimensions=24)
+    means = [
+        kg_scores(made.inputs, made.contexts, made.embed, seeds=seeds).community_coverage for seeds in range(1, 6)
+    ]
+    by_seed = np.diff([one * seeds for seeds, one in enumerate(means, start=1)], prepend=0)
+
+    found = kg_scores(made.inputs, made.contexts, made.embed, seeds=5)
+
+    assert found.community_coverage_spread == pytest.approx(np.std(by_seed))
+    assert found.community_coverage_spread > 0
+
+
+def test_labels_merge_within_a_side_and_never_across() -> None:
+    inputs = [("a", "is", " a  b "), ("a b", "has", "a")]
+
+    found = kg_scores(inputs, [("a", "is", "z")], lambda labels: np.eye(len(labels)))
+
+    assert (found.input_entities, found.context_entities, found.similar_edges) == (2, 2, 1)
+
+
+def test_each_distinct_label_is_embedded_once_in_one_call() -> None:
+    asked: list[list[str]] = []
+
+    def embed(labels: list[str]) -> Any:
+        asked.append(labels)
+        return np.ones((len(labels), 2))
+
+    kg_scores([("a", "is", "b"), ("b ", "is", "a")], [["a", "has", "c"]], embed)
+
+    assert [sorted(labels) for labels in asked] == [["a", "b", "c"]]
+
+
+@pytest.mark.parametrize(("inputs", "contexts"), [([], [("a", "b", "c")]), ([("a", "b", "c")], []), ([], [])])
+def test_a_side_without_triplets_scores_0_and_embeds_nothing(inputs: Any, contexts: Any) -> None:
+    found = kg_scores(inputs, contexts, lambda labels: pytest.fail("nothing to embed"))
+
+    values = (found.multi_hop, found.multi_hop_undirected, found.direct, found.community, found.community_coverage)
+    assert values == (0.0,) * 5
+    assert (found.input_entities, found.context_entities) == (2 * len(inputs), 2 * len(contexts))
+
+
+def test_a_triplet_without_head_or_tail_is_dropped_and_counted_one_without_relation_is_not() -> None:
+    triplets = [("a", "", "b"), ("", "is", "b"), ("a", "is", " \t\n"), ("a", "is", "b")]
+
+    side = Side.of(triplets)
+
+    assert (len(side.triplets), side.dropped, side.labels) == (2, 2, ("a", "b"))
+    assert score(triplets, triplets, a=EAST, b=UP).dropped_triplets == 4
+
+
+def test_a_zero_vector_resembles_nothing_not_even_itself() -> None:
+    found = score([("a", "is", "a")], [("a", "is", "a")], a=(0, 0, 0))
+
+    assert found.similar_edges == 0
+
+
+@pytest.mark.parametrize("length", [1e-300, 1.0, 1e300])
+def test_only_the_direction_of_a_vector_counts(length: float) -> None:
+    found = kg_scores([("a", "is", "a")], [("a", "is", "a")], lambda labels: [[length, -length]])
+
+    assert (found.multi_hop, found.similar_edges) == (1.0, 1)
+
+
+def test_equal_texts_may_be_cut_into_a_community_each() -> None:
+    """Modularity: apart 2 * (0.9 / 2.8 - (2.8 / 5.6)^2) = 0.14, together 0."""
+    found = score([("a", "is", "a")], [("a", "is", "a")], a=EAST)
+
+    assert (found.multi_hop, found.community, found.community_coverage) == (1.0, 0.0, 0.0)
+
+
+def test_a_cosine_of_tau_counts_in_single_precision() -> None:
+    """Each of many dimensions is rounded to float32, which moves the cosine to either side of tau."""
+    draw, edges = np.random.default_rng(0), []
+    for _ in range(50):
+        one, other = np.linalg.qr(draw.normal(size=(384, 2)))[0].T
+        vectors = {"a": one, "x": 0.7 * one + sqrt(1 - 0.49) * other}
+        found = kg_scores(
+            [("a", "is", "a")],
+            [("x", "is", "x")],
+            lambda labels, known=vectors: np.array([known[label] for label in labels], np.float32),  # type: ignore[misc]
+        )
+        edges.append(found.similar_edges)
+
+    assert edges == [1] * 50
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf")])
+def test_a_vector_that_is_no_vector_is_refused_by_its_label(wrong: float) -> None:
+    with pytest.raises(ValueError, match="'bad one'"):
+        score(
+            [("a", "is", "bad one")], [("c", "is", "d")], **{"a": EAST, "bad one": (0, wrong, 0), "c": UP, "d": UP}
+        )
+
+
+@pytest.mark.parametrize("rows", [np.ones((3, 2)), np.ones(4), np.ones((4, 0)), np.ones((4, 2, 2)), np.ones(())])
+def test_an_array_of_another_shape_is_refused(rows: Any) -> None:
+    with pytest.raises(ValueError, match=r"'a'.*shape|shape.*'a'"):
+        kg_scores([("a", "is", "b")], [("c", "is", "d")], lambda labels: rows)
+
+
+def test_vectors_of_different_lengths_are_refused_by_label() -> None:
+    sides = Side.of([("a", "is", "b")]), Side.of([("c", "is", "d")])
+
+    with pytest.raises(ValueError, match=r"'b' has the shape \(2,\)"):
+        connect(*sides, {"a": [1], "b": [1, 2], "c": [1], "d": [1]})
+    with pytest.raises(ValueError, match="input vectors have 1 dimensions, context vectors 2"):
+        connect(*sides, {"a": [1], "b": [1], "c": [1, 2], "d": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"tau": 1.1}, {"tau": float("nan")}, {"delta": -0.1}, {"delta": float("nan")}, {"seeds": 0}]
+)
+@pytest.mark.parametrize("triplets", [[], [("a", "is", "b")]])
+def test_parameters_that_cannot_be_are_refused_whatever_the_triplets(wrong: Any, triplets: Any) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        kg_scores(triplets, triplets, lambda labels: np.eye(len(labels)), **wrong)
+
+
+def test_a_triplet_has_three_parts() -> None:
+    with pytest.raises(ValueError, match="not 2 parts"):
+        Side.of([("a", "b")])
+
+
+def test_more_similar_edges_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similar, "MOST_PAIRS", 100)
+    many = [(f"e{one}", "is", f"e{one + 1}") for one in range(20)]
+
+    with pytest.raises(ValueError, match="more than 100 pairs of entities reach tau"):
+        kg_scores(many, many, lambda labels: np.ones((len(labels), 3)))
+
+
+def test_pairs_are_the_same_however_many_rows_fit_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.random.default_rng(0).normal(size=(50, 4))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    whole = similar.similar_pairs(rows, rows[:30], 0.7)
+
+    monkeypatch.setattr(similar, "_BLOCK", 100)
+
+    for one, other in zip(similar.similar_pairs(rows, rows[:30], 0.7), whole, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_igraph_draws_from_is_as_it_was() -> None:
+    graph = igraph.Graph.Ring(30)
+    random.seed(1)
+    before = graph.community_label_propagation().membership
+
+    random.seed(1)
+    score([("a", "is", "b")], [("a", "is", "b")], a=EAST, b=UP)
+
+    assert graph.community_label_propagation().membership == before
+
+
+def test_without_igraph_the_fix_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "igraph", None)
+
+    with pytest.raises(MissingDependency, match=r"pip install 'rag-harness\[kg\]'"):
+        score([("a", "is", "b")], [("a", "is", "b")], a=EAST, b=UP)
+
+
+def test_importing_the_scores_loads_nothing_heavy() -> None:
+    heavy = ("igraph", "networkx", "scipy")
+    code = f"import sys, harness.evaluators.kg; print([one for one in {heavy} if one in sys.modules])"
+
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+def test_vectors_can_come_label_by_label() -> None:
+    inputs, contexts = Side.of([("a", "is", "b")]), Side.of([("b", "is", "c")])
+    vectors = {label: np.ones(2) * number for number, label in enumerate(distinct_labels(inputs, contexts), 1)}
+
+    found = scores_of(connect(inputs, contexts, vectors))
+
+    assert (found.multi_hop, found.similar_edges) == (1.0, 4)

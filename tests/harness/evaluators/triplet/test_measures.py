@@ -1,0 +1,241 @@
+"""The five measures: values by hand, what the judge is asked, and what needs no judge."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from pydantic import ValidationError
+from scoring import build_scorer
+
+from harness.evaluators.triplet import SPEC, TripletParams
+from harness.evaluators.triplet.evaluator import measures
+from harness.protocols import RunFacts
+from harness.records import Reference
+
+from .conftest import (
+    ALL,
+    ANSWER,
+    ASK,
+    CONTEXTS,
+    CORRECT,
+    CORRECT_COSINE,
+    EXTRACT,
+    FAITH,
+    FAITH_COSINE,
+    QUESTION,
+    REFERENCE,
+    RELEVANCY,
+    STATED,
+    SUPPORT,
+    Judged,
+    passage,
+)
+
+EXPECTED: dict[str, tuple[float, str, dict[str, int]]] = {
+    # "who", "founded" and "acme" are 3 of 5 words.
+    RELEVANCY: (3 / math.sqrt(3 * 5), "nearest of 3: Who founded Acme in 1990?", {ASK: 1}),
+    FAITH: (1 / 2, "1 of 2 supported, by passages 2 0; not: Acme | sells | anvils", {EXTRACT: 1, SUPPORT: 1}),
+    # Three words of three, and one of three.
+    FAITH_COSINE: ((1 + 1 / 3) / 2, "highest cosines 1.00 0.33", {EXTRACT: 1}),
+    CORRECT: (1 / 2, "1 of 2 stated; not: Acme | makes | rockets", {EXTRACT: 1, STATED: 1}),
+    CORRECT_COSINE: (
+        1 / 2,
+        "1 of 2 at a cosine of 0.9; 1.00 0.33; not: Acme | makes | rockets",
+        {EXTRACT: 2},
+    ),
+}
+"""Value, explanation and calls of each measure alone."""
+
+
+@pytest.mark.parametrize("metric", ALL)
+async def test_each_measure_is_what_its_formula_says_of_the_replies(judged: Judged, metric: str) -> None:
+    value, explanation, calls = EXPECTED[metric]
+    score = (await judged({}, metric))[metric]
+    assert (score.status, score.explanation) == ("scored", explanation)
+    assert score.value == pytest.approx(value, abs=1e-6)
+    assert judged.calls == calls
+
+
+async def test_together_they_share_extractions_and_their_values_are_those_of_each_alone(judged: Judged) -> None:
+    scores = await judged({})
+    assert judged.calls == {EXTRACT: 2, ASK: 1, SUPPORT: 1, STATED: 1}
+    assert {name: pytest.approx(score.value, abs=1e-6) for name, score in scores.items()} == {
+        name: value for name, (value, _, _) in EXPECTED.items()
+    }
+
+
+async def test_a_reference_is_extracted_once_for_all_rows_of_a_run(judged: Judged) -> None:
+    await judged.all_of({}, [ANSWER, "Nobody.", "Bob."], [CORRECT])
+    assert judged.calls == {EXTRACT: 1, STATED: 3}
+
+
+async def test_no_judgement_waits_for_what_another_waits_for_while_others_could_ask(judged: Judged) -> None:
+    await judged.all_of({}, ["Ann.", "Bob."], [FAITH, FAITH_COSINE])
+    first, second = (call.text for call in judged.chat.calls[:2])
+    assert "Ann." in first
+    assert "Bob." in second
+
+
+async def test_repetition_and_order_change_nothing(judged: Judged) -> None:
+    first = await judged.all_of({}, [ANSWER] * 4)
+    again = await judged.all_of({}, [ANSWER] * 4, ALL[::-1])
+    assert [score.model_dump_json() for score in again.values()] == [
+        score.model_dump_json() for score in first.values()
+    ]
+    assert {(metric, score.value) for (_, metric), score in first.items()} == {
+        (metric, score.value) for metric, score in (await judged({})).items()
+    }
+
+
+async def test_the_judge_writes_questions_without_knowing_the_question(judged: Judged) -> None:
+    await judged({}, RELEVANCY, questions=3)
+    (prompt,) = judged.asked(ASK)
+    assert QUESTION not in prompt
+    assert all(context in prompt for context in CONTEXTS)
+    (call,) = judged.chat.calls
+    assert call.json_schema is not None
+    listed = call.json_schema["properties"]["questions"]
+    assert (listed["minItems"], listed["maxItems"]) == (3, 3)
+
+
+async def test_verdicts_are_a_list_of_exactly_that_length_and_range(judged: Judged) -> None:
+    await judged({}, FAITH, CORRECT)
+    schemas = [call.json_schema["properties"] for call in judged.chat.calls if call.json_schema]
+    bounds = [
+        (one["minItems"], one["maxItems"], one["items"]["minimum"], one["items"]["maximum"])
+        for properties in schemas
+        for name, one in sorted(properties.items())
+        if name != "triplets"
+    ]
+    assert sorted(bounds) == [(2, 2, 0, 1), (2, 2, 0, 2)]
+
+
+async def test_passages_are_numbered_as_retrieved_and_the_triplets_of_a_graph_are_the_last(
+    judged: Judged,
+) -> None:
+    contexts = [passage("Ann IS Bob", "triplet"), "Cats purr.", passage("Bob IS Ann", "triplet"), "Dogs bark."]
+    await judged({SUPPORT: '{"passages": [3, 0]}'}, FAITH, contexts=contexts)
+    assert "[1] Cats purr.\n\n[2] Dogs bark.\n\n[3] Ann IS Bob\nBob IS Ann\n" in judged.asked(SUPPORT)[0]
+
+
+async def test_for_the_cosine_each_triplet_of_a_graph_is_a_context_and_long_ones_are_windows(
+    judged: Judged,
+) -> None:
+    long = "Cats purr. " * 100 + "Ann founded Acme."
+    scores = await judged({}, FAITH_COSINE, contexts=[long, passage("Acme sells anvils", "triplet")])
+    value = scores[FAITH_COSINE].value
+    assert value is not None
+    assert all(len(text) <= 1_000 for text in judged.embedder.embedded)
+    assert "Acme sells anvils" in judged.embedder.embedded
+    # The window that holds "Ann founded Acme." holds two other words.
+    assert value == pytest.approx((3 / math.sqrt(3 * 5) + 1) / 2, abs=1e-6)
+
+
+async def test_the_judge_of_correctness_sees_question_and_answer(judged: Judged) -> None:
+    scores = await judged({STATED: '{"stated": [1, 1]}'}, CORRECT, answer="Yes")
+    assert scores[CORRECT].value == 1.0
+    assert f"Question: {QUESTION}\n\nAnswer: Yes\n" in judged.asked(STATED)[0]
+
+
+@pytest.mark.parametrize(("threshold", "found"), [(1.0, 1), (1 / 3, 2), (0.34, 1), (-1.0, 2)])
+async def test_a_cosine_of_the_threshold_counts(judged: Judged, threshold: float, found: int) -> None:
+    scores = await judged({}, CORRECT_COSINE, threshold=threshold)
+    assert scores[CORRECT_COSINE].value == found / 2
+
+
+async def test_an_answer_equal_to_its_reference_needs_no_verdict(judged: Judged) -> None:
+    scores = await judged({}, CORRECT, CORRECT_COSINE, answer=REFERENCE.lower().replace(".", " !"))
+    assert {score.value for score in scores.values()} == {1.0}
+    assert judged.calls == {EXTRACT: 1}
+
+
+BARE = ["Acme", "Bob", ""]
+
+
+async def test_a_reference_without_triplets_measures_no_answer_right_wrong_or_missing(judged: Judged) -> None:
+    scores = await judged.all_of({}, BARE, [CORRECT, CORRECT_COSINE], reference="Acme")
+    assert {(score.status, score.explanation) for score in scores.values()} == {
+        ("not_applicable", "the reference states no triplet")
+    }
+
+
+async def test_an_answer_without_triplets_has_no_faithfulness(judged: Judged) -> None:
+    scores = await judged({}, answer="Yes")
+    none = "the answer states no triplet"
+    assert {scores[name].explanation for name in (FAITH, FAITH_COSINE)} == {none}
+    assert {scores[name].status for name in (FAITH, FAITH_COSINE)} == {"not_applicable"}
+    assert (scores[CORRECT_COSINE].value, scores[CORRECT_COSINE].explanation) == (0.0, none)
+    assert scores[CORRECT].status == "scored"
+
+
+async def test_an_empty_answer_is_0_in_what_reads_it(judged: Judged) -> None:
+    scores = await judged({}, answer=" \n")
+    assert scores.pop(RELEVANCY).explanation.startswith("nearest")
+    assert {(score.value, score.explanation) for score in scores.values()} == {(0.0, "the answer is empty")}
+    assert judged.calls == {EXTRACT: 1, ASK: 1}
+
+
+async def test_an_abstention_is_no_statement_and_has_no_score(judged: Judged) -> None:
+    scores = await judged({}, FAITH, FAITH_COSINE, CORRECT, CORRECT_COSINE, answer="Insufficient information.")
+    assert {(score.status, score.explanation) for score in scores.values()} == {
+        ("not_applicable", "the answer abstains")
+    }
+    assert not judged.chat.calls
+
+
+@pytest.mark.parametrize("contexts", [(), (" ", "\n")])
+async def test_no_context_supports_nothing_and_answers_no_question(
+    judged: Judged, contexts: Sequence[str]
+) -> None:
+    scores = await judged({}, RELEVANCY, FAITH, FAITH_COSINE, contexts=contexts)
+    assert {(score.value, score.explanation) for score in scores.values()} == {(0.0, "no contexts were retrieved")}
+    assert not judged.chat.calls
+
+
+NO_GENERATOR, NO_CONTEXTS = RunFacts(has_generator=False), RunFacts(has_contexts=False)
+NULL = ("Insufficient information.",)
+
+
+@pytest.mark.parametrize(
+    ("answers", "facts", "left"),
+    [
+        (("Ann",), RunFacts(), ALL),
+        (("Ann",), NO_GENERATOR, (RELEVANCY,)),
+        (("Ann",), NO_CONTEXTS, (CORRECT, CORRECT_COSINE)),
+        ((), RunFacts(), (RELEVANCY, FAITH, FAITH_COSINE)),
+        (NULL, RunFacts(), (FAITH, FAITH_COSINE)),
+    ],
+)
+def test_what_applies_is_decided_by_the_gold_side_and_the_run(
+    answers: tuple[str, ...], facts: RunFacts, left: tuple[str, ...]
+) -> None:
+    scorer = build_scorer(SPEC)
+    reference = Reference(query_id="q", query_type="inference_query", answers=answers)
+    applies = [one for one in scorer.measures if not scorer.evaluator.not_applicable(reference, one, facts)]
+    assert [measure.name for measure in applies] == [f"triplet_{name}" for name in left]
+
+
+def test_measures_come_in_one_order_and_cosines_have_their_own_range() -> None:
+    chosen = TripletParams(metrics=("factual_correctness", "response_relevancy", "factual_correctness"))
+    assert [measure.name for measure in measures(chosen)] == [
+        "triplet_response_relevancy",
+        "triplet_factual_correctness",
+    ]
+    lowest = {measure.name.removeprefix("triplet_"): measure.range for measure in measures(TripletParams())}
+    assert [name for name, bounds in lowest.items() if bounds == (-1.0, 1.0)] == [RELEVANCY, FAITH_COSINE]
+
+
+def test_the_cosine_twins_say_whose_they_are() -> None:
+    twins = {measure.name: measure.twin_of for measure in measures(TripletParams()) if measure.twin_of}
+    assert twins == {
+        f"triplet_{FAITH_COSINE}": f"triplet_{FAITH}",
+        f"triplet_{CORRECT_COSINE}": f"triplet_{CORRECT}",
+    }
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"metrics": ()}, {"metrics": ("bleu",)}, {"questions": 0}, {"threshold": 2}, {"depth": 1}]
+)
+def test_parameters_that_mean_nothing_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        TripletParams.model_validate(wrong)

@@ -1,0 +1,46 @@
+"""Triplets and vectors made up to resemble what extraction and an embedder give."""
+
+import random
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Triplet = tuple[str, str, str]
+
+
+class Sample(NamedTuple):
+    inputs: list[Triplet]
+    contexts: list[Triplet]
+    vectors: dict[str, NDArray[np.float32]]
+
+    def embed(self, labels: list[str]) -> NDArray[np.float32]:
+        return np.stack([self.vectors[label] for label in labels])
+
+
+def sample(inputs: int, contexts: int, *, dimensions: int = 384, seed: int = 0) -> Sample:
+    """So many triplets a side, a few entities in many of them; a third of the contexts' are near an input one."""
+    draw, noise = random.Random(seed), np.random.default_rng(seed)
+    stated, held = _triplets("i", inputs, draw), _triplets("c", contexts, draw)
+    vectors = {label: _unit(noise.normal(size=dimensions)) for label in _labels(stated)}
+    known = list(vectors.values())
+    for label in _labels(held):
+        other = _unit(noise.normal(size=dimensions))
+        cosine = draw.uniform(0.6, 1.0) if draw.random() < 1 / 3 else 0.0
+        vectors[label] = _unit(cosine * draw.choice(known) + (1 - cosine**2) ** 0.5 * other)
+    return Sample(stated, held, {label: vector.astype(np.float32) for label, vector in vectors.items()})
+
+
+def _triplets(prefix: str, count: int, draw: random.Random) -> list[Triplet]:
+    names = [f"{prefix}{number}" for number in range(count)]
+    weights = [1 / (rank + 1) ** 0.6 for rank in range(count)]
+    heads, tails = draw.choices(names, weights, k=count), draw.choices(names, weights, k=count)
+    return [(head, f"relation {draw.randrange(40)}", tail) for head, tail in zip(heads, tails, strict=True)]
+
+
+def _labels(triplets: list[Triplet]) -> list[str]:
+    return sorted({label for head, _, tail in triplets for label in (head, tail)})
+
+
+def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    return vector / np.linalg.norm(vector)
