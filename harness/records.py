@@ -234,6 +234,8 @@ class EvaluationRecord(Record):
     models: dict[str, dict[str, JsonValue]] = {}
     """Role -> provider, model, ...: which judge, which embedder."""
     measures: tuple[str, ...] = ()
+    binary: tuple[str, ...] = ()
+    """Of `measures`: those whose values are 0 or 1."""
     twins: dict[str, str] = {}
     """Measure -> the measure that it stands in for: a reader is shown how they correlate."""
     cost: Cost

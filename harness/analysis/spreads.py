@@ -25,8 +25,12 @@ class Spread:
 
 
 def judged_spreads(scores: Iterable[Score], evaluations: Iterable[EvaluationRecord]) -> Spreads:
-    """Of every measure whose evaluator asks a judge, over what it scored; imputed values are not the judge's."""
-    owners = {name: one.evaluator for one in evaluations if "judge" in one.models for name in one.measures}
+    """Of every graded measure whose evaluator asks a judge, over what it scored.
+
+    Imputed values are not the judge's, and what is only ever 0 or 1 may well be the same for all.
+    """
+    asking = [one for one in evaluations if "judge" in one.models]
+    owners = {name: one.evaluator for one in asking for name in one.measures if name not in one.binary}
     found: Spreads = {}
     for score in scores:
         if score.status == "scored" and score.value is not None and score.measure in owners:

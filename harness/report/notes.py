@@ -142,23 +142,35 @@ def _score_notes(run: RunDir, scores: Sequence[Score], records: Records) -> Iter
     by_measure: dict[str, list[Score]] = {}
     for score in scores:
         by_measure.setdefault(score.measure, []).append(score)
-    for measure, own in sorted(by_measure.items()):
-        failed = [score for score in own if score.status == "failed" and score.explanation != NO_RECORD]
-        if failed:
-            reason = printable(failed[0].explanation, _LONGEST_REASON) or "no reason given"
-            yield (
-                f"{printable(measure)}: {counted(len(failed), 'score')} of {len(own):,} could not be computed "
-                f"and {'is' if len(failed) == 1 else 'are'} not in the mean. The first: {reason}"
-            )
+    yield from _failed_notes(by_measure)
     unused: dict[str, list[str]] = {}
     for measure, own in sorted(by_measure.items()):
         if all(score.status == "not_applicable" for score in own):
             reasons = ", ".join(dict.fromkeys(printable(score.explanation) for score in own))
-            unused.setdefault(reasons, []).append(printable(measure))
+            unused.setdefault(reasons, []).append(measure)
     for reasons, measures in unused.items():
-        left = measures[_MOST_MEASURES:]
-        shown = [*measures[:_MOST_MEASURES], f"{len(left):,} more"] if len(left) > 1 else measures
-        yield f"Not applicable to any query: {', '.join(shown)} ({reasons})."
+        yield f"Not applicable to any query: {_shortened(measures)} ({reasons})."
+
+
+def _failed_notes(by_measure: Mapping[str, Sequence[Score]]) -> Iterator[str]:
+    """Measures that failed alike, as those of one judgement do, share a note."""
+    alike: dict[tuple[int, int, str], list[str]] = {}
+    for measure, own in sorted(by_measure.items()):
+        failed = [score for score in own if score.status == "failed" and score.explanation != NO_RECORD]
+        if failed:
+            reason = printable(failed[0].explanation, _LONGEST_REASON) or "no reason given"
+            alike.setdefault((len(failed), len(own), reason), []).append(measure)
+    for (n_failed, n, reason), measures in alike.items():
+        yield (
+            f"{_shortened(measures)}: {counted(n_failed, 'score')} of {n:,}{' each' if len(measures) > 1 else ''} "
+            f"could not be computed and {'is' if n_failed == 1 else 'are'} not in the mean. The first: {reason}"
+        )
+
+
+def _shortened(measures: Sequence[str]) -> str:
+    left = measures[_MOST_MEASURES:]
+    shown = [*measures[:_MOST_MEASURES], f"{len(left):,} more"] if len(left) > 1 else measures
+    return ", ".join(printable(name) for name in shown)
 
 
 def _is_stale(score: Score, record: RunRecord | None) -> bool:

@@ -93,6 +93,7 @@ class _Evaluation:
                 params=planned.params.model_dump(mode="json"),
                 models={role: model for role, model in self._plan.models.items() if role in planned.spec.roles},
                 measures=tuple(measure.name for measure in scorer.measures),
+                binary=tuple(measure.name for measure in scorer.measures if measure.binary),
                 twins={measure.name: measure.twin_of for measure in scorer.measures if measure.twin_of},
                 cost=cost,
             )

@@ -78,7 +78,7 @@ class Names:
             failure_value=0.0,
             binary=place.score == "measurable",
             range=(0.0, 1.0),
-            twin_of=_name(self.twin_prefix, place) if self.twin_prefix else "",
+            twin_of=_name(self.twin_prefix, place) if self.twin_prefix and place.score != "measurable" else "",
         )
 
 

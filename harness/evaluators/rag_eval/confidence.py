@@ -21,12 +21,14 @@ Weight = Annotated[float, Field(ge=0)]
 
 
 def _sum_to_one(weights: tuple[float, ...]) -> tuple[float, ...]:
+    if len(weights) != len(METRICS):
+        raise ValueError(f"must be five numbers that sum to 1 ({len(weights)} given)")
     if abs(fsum(weights) - 1) > _TOLERANCE:
         raise ValueError(f"must be five numbers that sum to 1 (the sum is {fsum(weights):.10g})")
     return weights
 
 
-Weights = Annotated[tuple[Weight, Weight, Weight, Weight, Weight], AfterValidator(_sum_to_one)]
+Weights = Annotated[tuple[Weight, ...], AfterValidator(_sum_to_one)]
 """In the order of METRICS, none negative; they sum to 1."""
 
 

@@ -74,7 +74,11 @@ def material(query: str, contexts: Sequence[str], answer: str, context_character
 
 
 def messages(texts: Material, metrics: Sequence[MetricName]) -> list[Message]:
-    """The request to grade these metrics of one answer."""
+    """The request to grade these metrics of one answer.
+
+    What calls have in common comes first, so that a server with a prompt cache reads it once: the task where all
+    metrics are asked at once, the texts where each is asked by itself.
+    """
     shown = (
         f"<query>\n{texts.query}\n</query>\n\n"
         f"<contexts>\n{texts.contexts}\n</contexts>\n\n"
@@ -82,11 +86,12 @@ def messages(texts: Material, metrics: Sequence[MetricName]) -> list[Message]:
     )
     asked = "\n".join(f"- {name}: {_ANCHORS[name]}" for name in metrics)
     reply = ", ".join(f'"{name}": grade' for name in metrics)
-    task = (
-        f"Grade the answer from {LOWEST} (worst) to {HIGHEST} (best), in whole numbers; 2 and 4 lie between:\n"
-        f"{asked}\n\nReply with JSON only: {{{reply}}}"
-    )
-    return [Message("system", _SYSTEM), Message("user", f"{shown}\n\n{task}")]
+    scale = f"from {LOWEST} (worst) to {HIGHEST} (best), in whole numbers; 2 and 4 lie between"
+    task = f"Grade the answer {scale}:\n{asked}"
+    form = f"Reply with JSON only: {{{reply}}}"
+    if len(metrics) == 1:
+        return [Message("system", _SYSTEM), Message("user", f"{shown}\n\n{task}\n\n{form}")]
+    return [Message("system", f"{_SYSTEM}\n\n{task}"), Message("user", f"{shown}\n\n{form}")]
 
 
 def schema(metrics: Sequence[MetricName]) -> dict[str, Any]:

@@ -333,6 +333,27 @@ def test_one_value_for_every_answer_is_said_to_be_no_judgement(make_run: MakeRun
     assert "ragas: all 12 answers have the same value in ragas_faithfulness 1, ragas_recall 1." in text_of(run)
 
 
+def test_a_share_that_is_1_for_every_answer_may_be_the_truth(make_run: MakeRun) -> None:
+    run = judged(make_run(types=DOZEN, sessions=()), "gpt-4o-mini", 1.0)
+    (record,) = [one for one in run.evaluations() if one.evaluator == "ragas"]
+    own = [score for score in run.scores() if score.measure in record.measures]
+    run.write_scores(record.model_copy(update={"binary": ("ragas_recall",)}), own)
+    assert "the same value in ragas_faithfulness 1. Its judge" in text_of(run)
+
+
+def test_measures_that_failed_alike_share_a_note(make_run: MakeRun) -> None:
+    run = judged(make_run(types=DOZEN, sessions=()), "gpt-4o-mini", 0.5)
+    (record,) = [one for one in run.evaluations() if one.evaluator == "ragas"]
+    garbage = {"status": "failed", "value": None, "explanation": "garbage"}
+    own = [score for score in run.scores() if score.measure in record.measures]
+    first = own[0].query_id
+    run.write_scores(record, [one.model_copy(update=garbage) if one.query_id == first else one for one in own])
+    assert (
+        "ragas_faithfulness, ragas_recall: 1 score of 12 each could not be computed and is not in the mean. "
+        "The first: garbage"
+    ) in text_of(run)
+
+
 def test_two_runs_with_different_values_are_told_apart_and_nothing_is_said(make_run: MakeRun) -> None:
     one = judged(make_run(types=DOZEN, sessions=()), "gpt-4o-mini", 0.25)
     other = judged(make_run(system="kg", types=DOZEN, sessions=()), "gpt-4o-mini", 0.75)
