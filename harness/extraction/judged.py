@@ -11,6 +11,7 @@ from harness.asking.schemas import list_of, object_of, string_of
 from harness.asking.structured import Question, ask_json
 from harness.extraction.names import one_line
 from harness.extraction.nouns import Triplet
+from harness.extraction.replies import read_triplets
 from harness.protocols import ChatModel, Message
 
 WINDOW = 1_200
@@ -50,23 +51,10 @@ class JudgedTriplets:
 
 
 def _read(reply: Mapping[str, Any]) -> tuple[Triplet, ...]:
-    """Every well-formed triplet; a server that does not hold the model to the schema may send others too."""
-    listed = reply.get("triplets")
-    if not isinstance(listed, list):
-        raise ValueError("no list of triplets")
-    found = [_triplet(item) for item in listed[:MAX_TRIPLETS]]
-    triplets = tuple(dict.fromkeys(triplet for triplet in found if triplet))
-    if listed and not triplets:
-        raise ValueError("none of its triplets has a head, a relation and a tail")
-    return triplets
+    return read_triplets(reply, MAX_TRIPLETS, _said)
 
 
-def _triplet(item: object) -> Triplet | None:
-    if isinstance(item, dict):
-        item = [item.get(key) for key in Triplet._fields]
-    if not isinstance(item, list) or len(item) != len(Triplet._fields):
-        return None
-    if not all(isinstance(part, str) and any(map(str.isalnum, part)) for part in item):
-        return None
-    head, relation, tail = (one_line(part)[:_LONGEST] for part in item)
-    return Triplet(head, relation, tail)
+def _said(triplet: Triplet) -> Triplet | None:
+    """Each part on one line and within bounds; None for dots and dashes in the place of words."""
+    parts = [one_line(part)[:_LONGEST] for part in triplet]
+    return Triplet(*parts) if all(any(map(str.isalnum, part)) for part in parts) else None

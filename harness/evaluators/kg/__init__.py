@@ -41,8 +41,9 @@ What the paper leaves open, as it is here:
 from harness.evaluators.kg.graph import KgGraph, SimilarEdge, connect
 from harness.evaluators.kg.multi_hop import Match, paths
 from harness.evaluators.kg.scores import KgScores, kg_scores, scores_of
-from harness.evaluators.kg.sides import Side, Triplet, distinct_labels
+from harness.evaluators.kg.sides import Side, distinct_labels
 from harness.evaluators.kg.similar import TOLERANCE
+from harness.extraction.nouns import Triplet
 
 __all__ = [
     "TOLERANCE",

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.evaluators.kg.graph import TRIPLET_COST, KgGraph, SimilarEdge
-from harness.evaluators.kg.sides import Triplet
 from harness.evaluators.kg.similar import DECIMALS, TOLERANCE
+from harness.extraction.nouns import Triplet
 
 DELTA = 0.5
 

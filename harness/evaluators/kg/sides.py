@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
-
-class Triplet(NamedTuple):
-    """A statement as labels without surplus white space; only the relation may be empty."""
-
-    head: str
-    relation: str
-    tail: str
+from harness.extraction.nouns import Triplet
 
 
 @dataclass(frozen=True)
@@ -24,7 +17,8 @@ class Side:
     """
 
     triplets: tuple[Triplet, ...]
-    """Each is one relation node, with an edge from its head and one to its tail."""
+    """Labels without surplus white space, of which only a relation may be empty. Each triplet is one relation
+    node, with an edge from its head and one to its tail."""
     dropped: int
     """Triplets without a head or without a tail."""
 

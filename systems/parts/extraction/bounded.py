@@ -11,6 +11,7 @@ from harness.asking.bounded import Progress, map_bounded
 from harness.asking.structured import Question, Unreadable, ask_json
 from harness.errors import HarnessError
 from harness.extraction.nouns import TextGraph, Triplet
+from harness.extraction.replies import read_triplets
 from harness.protocols import ChatModel
 from systems.parts.chunking import Chunk
 from systems.parts.headings import passage_text
@@ -54,22 +55,8 @@ class BoundedExtractor:
 
 
 def _read(reply: Mapping[str, Any]) -> tuple[Triplet, ...]:
-    """Every well-formed triplet; a server that does not hold the model to the schema may send others too."""
-    listed = reply.get("triplets")
-    if not isinstance(listed, list):
-        raise ValueError("no list of triplets")
-    found = [_triplet(item) for item in listed[:MAX_TRIPLETS]]
-    triplets = tuple(dict.fromkeys(triplet for triplet in found if triplet))
-    if listed and not triplets:
-        raise ValueError("none of its triplets has a head, a relation and a tail")
-    return triplets
+    return read_triplets(reply, MAX_TRIPLETS, _shortened)
 
 
-def _triplet(item: object) -> Triplet | None:
-    if not isinstance(item, dict):
-        return None
-    words = [item.get(key) for key in ("head", "relation", "tail")]
-    if not all(isinstance(word, str) and word.strip() for word in words):
-        return None
-    head, relation, tail = (str(word).strip() for word in words)
-    return Triplet(head[:MAX_NAME], relation[:MAX_RELATION], tail[:MAX_NAME])
+def _shortened(triplet: Triplet) -> Triplet:
+    return Triplet(triplet.head[:MAX_NAME], triplet.relation[:MAX_RELATION], triplet.tail[:MAX_NAME])
