@@ -89,17 +89,23 @@ def main() -> None:
     judge = resolve_generator(JudgeConfig(provider=asked.provider, model=asked.model))
     plan = EvaluationPlan((), judge, resolve_embedder(JudgeEmbedderConfig()), {})
     print(f"{len(pairs)} queries, {min(asked.judged, len(pairs))} of them judged, seed {asked.seed}\n")
-    with ExitStack() as stack:
-        models = EvaluationModels(plan, asked.folder, Reporter(), stack)
-        columns = [asyncio.run(_baseline(pairs, models))]
-        for claim in CLAIMS:
-            try:
-                columns += _claimed(claim, pairs, asked.judged, models)
-            except HarnessError as error:
-                print(f"{claim.evaluator} is left out: {error}\n")
+    columns = asyncio.run(_columns(pairs, asked, plan))
     print(table(columns))
     for reason in reasons(columns):
         print(reason)
+
+
+async def _columns(pairs: Sequence[Pair], asked: argparse.Namespace, plan: EvaluationPlan) -> list[Column]:
+    """The baseline, then what each evaluator gives; in one event loop, to which the models' clients belong."""
+    with ExitStack() as stack:
+        models = EvaluationModels(plan, asked.folder, Reporter(), stack)
+        columns = [await _baseline(pairs, models)]
+        for claim in CLAIMS:
+            try:
+                columns += await _claimed(claim, pairs, asked.judged, models)
+            except HarnessError as error:
+                print(f"{claim.evaluator} is left out: {error}\n")
+    return columns
 
 
 def _arguments() -> argparse.Namespace:
@@ -148,12 +154,11 @@ def _score(query_id: str, value: float) -> Score:
     return Score(query_id=query_id, repeat=0, measure="cosine", status="scored", value=value)
 
 
-def _claimed(claim: Claim, pairs: Sequence[Pair], judged: int, models: EvaluationModels) -> Iterator[Column]:
+async def _claimed(claim: Claim, pairs: Sequence[Pair], judged: int, models: EvaluationModels) -> list[Column]:
     """A column for each measure of the claim; nothing where it needs a judge and none is asked."""
     spec = load_evaluator(claim.evaluator)
     chosen = pairs[:judged] if "judge" in spec.roles else pairs
-    if chosen:
-        yield from asyncio.run(_scored(claim, spec, chosen, models))
+    return await _scored(claim, spec, chosen, models) if chosen else []
 
 
 async def _scored(
