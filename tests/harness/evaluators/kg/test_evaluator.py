@@ -325,6 +325,7 @@ def test_without_igraph_it_is_refused_before_anything_is_paid(monkeypatch: pytes
             spec.preflight(KgParams())
 
 
+@pytest.mark.slow
 class TestParsed:
     """`kg_nlp` with the real parser."""
 
