@@ -7,6 +7,8 @@ import pytest
 from command_line import CommandLine
 from paired_runs import ScoredRun, write_run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def cli(tmp_path: Path) -> CommandLine:

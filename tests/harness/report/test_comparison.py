@@ -17,6 +17,8 @@ from harness.report.comparison.tables import COLUMNS, comparison_csv, comparison
 from harness.report.comparison.terminal import render_comparison
 from harness.store import RunDir
 
+pytestmark = pytest.mark.slow
+
 EVIL = "[bold red]x[/] <b>|y|</b> \x1b[2J=1+1"
 
 
