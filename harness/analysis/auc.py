@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.intervals import LEVEL, RESAMPLES, UNKNOWN, Interval
+from harness.analysis.intervals import RESAMPLES, UNKNOWN, Interval, percentiles
 
 Matrix = NDArray[np.float64]
-_TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
 class QueryScores(NamedTuple):
@@ -51,8 +50,7 @@ def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
     weights: Matrix = draws.astype(np.float64)
     above, below = (np.einsum("ri,ri->r", weights @ matrix, weights) for matrix in (won, pairs))
     # A sample without a positive or a negative has no area.
-    low, high = np.quantile(above[below > 0] / below[below > 0], _TAILS)
-    return Auc(value, Interval(float(low), float(high)))
+    return Auc(value, percentiles(above[below > 0] / below[below > 0]))
 
 
 def _won(queries: Sequence[QueryScores]) -> Matrix:

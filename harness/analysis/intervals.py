@@ -57,7 +57,7 @@ def bootstrap_mean(values: Values, seed: int = 0) -> Interval:
     """Percentile bootstrap interval of a mean; `UNKNOWN` for fewer than two values."""
     if len(values) < 2:
         return UNKNOWN
-    return _percentiles(_resampled_means(values, np.random.default_rng(seed)))
+    return percentiles(_resampled_means(values, np.random.default_rng(seed)))
 
 
 def mean_interval(values: Values, *, proportions: bool) -> Interval:
@@ -82,7 +82,7 @@ def weighted_mean_interval(strata: Sequence[Stratum], *, proportions: bool, seed
         return UNKNOWN
     rng = np.random.default_rng(seed)
     means = sum(stratum.weight / total * _resampled_means(stratum.values, rng) for stratum in strata)
-    return _percentiles(np.asarray(means))
+    return percentiles(np.asarray(means))
 
 
 def quantile_interval(values: Values, p: float) -> Interval:
@@ -121,7 +121,8 @@ def _resampled_means(values: Values, rng: np.random.Generator) -> NDArray[np.flo
     return means
 
 
-def _percentiles(means: NDArray[np.float64]) -> Interval:
+def percentiles(means: NDArray[np.float64]) -> Interval:
+    """The interval that holds `LEVEL` of these bootstrap means."""
     low, high = np.quantile(means, _TAILS)
     return Interval(float(low), float(high))
 

@@ -96,10 +96,12 @@ class NlpExtractor:
         async with self._reading:
             for start in range(0, len(texts), _BATCH):
                 self._nlp = self._nlp or await asyncio.to_thread(_load, self._pipeline)
-                found += await asyncio.to_thread(_read_batch, self._nlp, texts[start : start + _BATCH])
+                found += await asyncio.to_thread(
+                    _read_batch, self._nlp, texts[start : start + _BATCH], self._every_phrase
+                )
                 self._progress(len(found), len(texts))
         texts_naming = Counter(met for each in found for met in each.others)
-        return [each.graph(texts_naming, MAX_CHAINS if self._every_phrase else 0) for each in found]
+        return [each.graph(texts_naming) for each in found]
 
 
 @dataclass
@@ -112,7 +114,9 @@ class _Found:
     """What is one if other texts name it too, by entity id as first met."""
     statements: dict[Triplet, None] = field(default_factory=dict)
     neighbours: dict[Triplet, None] = field(default_factory=dict)
+    every_phrase: bool = False
     chains: dict[Triplet, None] = field(default_factory=dict)
+    """Filled where every phrase is wanted."""
     failure: str = ""
 
     def add(self, doc: "Doc") -> None:
@@ -129,9 +133,10 @@ class _Found:
         self.statements |= dict.fromkeys(statements)
         for sentence in doc.sents:
             self.neighbours |= dict.fromkeys(neighbours_of(sentence, phrases))
-            self.chains |= dict.fromkeys(chains_of(sentence))
+            if self.every_phrase:
+                self.chains |= dict.fromkeys(chains_of(sentence))
 
-    def graph(self, texts_naming: Counter[str], n_chains: int) -> TextGraph:
+    def graph(self, texts_naming: Counter[str]) -> TextGraph:
         """Without concepts that no other text names, and without neighbours and chains that others link."""
         if self.failure:
             return TextGraph(failure=self.failure)
@@ -140,7 +145,7 @@ class _Found:
         beside = (each for each in self.neighbours if _ends(each) not in linked)
         triplets = tuple(islice((*self.statements, *beside), MAX_TRIPLETS))
         linked = {_ends(each) for each in triplets}
-        chains = islice((each for each in self.chains if _ends(each) not in linked), n_chains)
+        chains = islice((each for each in self.chains if _ends(each) not in linked), MAX_CHAINS)
         return TextGraph(
             entities=tuple(islice((*self.entities, *shared), MAX_ENTITIES)), triplets=(*triplets, *chains)
         )
@@ -169,23 +174,23 @@ def _load(pipeline: str) -> "Language":
     return nlp
 
 
-def _read_batch(nlp: "Language", texts: Sequence[str]) -> list[_Found]:
+def _read_batch(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[_Found]:
     try:
-        return _read(nlp, texts)
+        return _read(nlp, texts, every_phrase)
     except Exception:
         # One of them: which one, shows each by itself.
-        return [_read_alone(nlp, text) for text in texts]
+        return [_read_alone(nlp, text, every_phrase) for text in texts]
 
 
-def _read_alone(nlp: "Language", text: str) -> _Found:
+def _read_alone(nlp: "Language", text: str, every_phrase: bool) -> _Found:
     try:
-        return _read(nlp, [text])[0]
+        return _read(nlp, [text], every_phrase)[0]
     except Exception as error:
         return _Found(failure=f"{type(error).__name__}: {str(error)[:200]}")
 
 
-def _read(nlp: "Language", texts: Sequence[str]) -> list[_Found]:
-    found = [_Found() for _ in texts]
+def _read(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[_Found]:
+    found = [_Found(every_phrase=every_phrase) for _ in texts]
     pieces = ((piece, each) for text, each in zip(texts, found, strict=True) for piece in _pieces(text))
     # The zone gives back what its documents took, which would else grow with every new word.
     with nlp.memory_zone():
