@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import MissingDependency, explained_io
+from harness.report.nouns import Picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,6 +24,17 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#0
 GREY = "#555555"
 LIGHT = "#DDDDDD"
 WIDTH_IN = 7.1
+HALF_IN = 4.6
+"""Of a figure that stands beside another on the page: its letters stay readable on a phone."""
+_THEME = {
+    **{colour.lower(): f"var(--c{number})" for number, colour in enumerate(PALETTE, start=1)},
+    GREY.lower(): "var(--muted)",
+    LIGHT.lower(): "var(--line)",
+    "#ffffff": "var(--card)",
+    "#000000": "var(--ink)",
+}
+"""Colours of a file -> those of the page, which is light or dark; the palette's black is the page's ink."""
+_NOT_FOR_A_PAGE = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>|; font-family: 'DejaVu Sans'", re.DOTALL)
 _PNG_DPI = 200
 _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -67,3 +82,46 @@ def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
         figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
         figure.savefig(paths[1], dpi=_PNG_DPI, metadata={"Software": None})
     return paths
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure and what is to be said of it; see `Picture`."""
+
+    stem: str
+    title: str
+    caption: str
+    alt: str
+    figure: Figure
+
+
+def publish(drawing: Drawing, out: Path, folder: str = "figures") -> Picture:
+    """Write the drawing into `out`/`folder` as SVG and PNG, and make it ready for the page."""
+    paths = save(drawing.figure, out / folder, drawing.stem)
+    relative = tuple(path.relative_to(out) for path in paths)
+    svg = page_svg(drawing.figure, drawing.stem)
+    return Picture(drawing.stem, drawing.title, drawing.caption, drawing.alt, relative, svg)
+
+
+def page_svg(figure: Figure, stem: str) -> str:
+    """The figure as an <svg> element to stand in a page: see `Picture.svg`. Call it inside `plotting()`."""
+    import matplotlib as mpl
+
+    text = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    # A <style> in the page would be a style of the page; its fonts are the page's, too.
+    svg = re.sub(
+        r"<metadata>.*?</metadata>|<style.*?</style>|; font-family: 'DejaVu Sans'", "", svg, flags=re.DOTALL
+    )
+    # Groups are named figure_1, axes_1 and so on in every figure; only what is referred to needs its name.
+    used = set(re.findall(r"(?:url\(#|xlink:href=\"#)([^)\"]+)", svg))
+    svg = re.sub(r' id="([^"]*)"', lambda found: _named(found[1], stem) if found[1] in used else "", svg)
+    svg = re.sub(r"(url\(#|xlink:href=\"#)", rf"\g<1>{stem}-", svg)
+    return re.sub(r"#[0-9a-f]{6}\b", lambda found: _THEME.get(found[0], found[0]), svg)
+
+
+def _named(name: str, stem: str) -> str:
+    return f' id="{stem}-{name}"'
