@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import explained_io
-from harness.report.figures import accuracy_by_type, resources_over_time
+from harness.report.figures.accuracy import accuracy_by_type
+from harness.report.figures.resources import resources_over_time
 from harness.report.summary import summary_markdown
 from harness.report.tables import summary_csv
 from harness.report.text import file_name

@@ -4,7 +4,8 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.report.figures import accuracy_by_type, resources_over_time
+from harness.report.figures.accuracy import accuracy_by_type
+from harness.report.figures.resources import resources_over_time
 from harness.report.plotting import PALETTE
 from harness.report.view import RunView, load_groups
 from harness.store import RunDir
