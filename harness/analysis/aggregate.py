@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -98,10 +99,14 @@ class _Cell:
     def n_expected(self) -> int:
         return self.n_scored + self.n_imputed + self.n_failed
 
-    @property
+    @cached_property
     def means(self) -> list[float]:
-        """One value for each query that has any."""
-        return [float(np.mean(values)) for values in self.by_query if values]
+        """One value for each query that has any; asked for when every query is in."""
+        return [mean_of(values) for values in self.by_query if values]
+
+    @cached_property
+    def mean(self) -> float | None:
+        return float(np.mean(self.means)) if self.means else None
 
     @property
     def pooled(self) -> list[float]:
@@ -127,13 +132,19 @@ def aggregate_scores(frame: Frame, scores: Iterable[Score], *, proportions: bool
     `proportions`: a measure whose values are all 0 or 1 gets Wilson's interval. False for counts and times, where
     a 1 is no success. Scores of queries or repeats outside the frame are passed over.
     """
+    cells = _cells(frame, scores)
+    wholes = {measure: _with_overall(of_type) for measure, of_type in cells.items()}
+    columns = [cell.means for of_type in wholes.values() for cell in of_type.values()]
+    found = iter(intervals.mean_intervals(columns, proportions=proportions))
+    natural = _natural_means(frame, cells, proportions)
     rows = []
-    for measure, cells in _cells(frame, scores).items():
-        for query_type, cell in _with_overall(cells).items():
-            interval = intervals.mean_interval(cell.means, proportions=proportions)
-            mean = float(np.mean(cell.means)) if cell.means else None
-            rows.append(_row(frame, (query_type, measure), cell, mean, interval))
-        rows += _natural(frame, measure, cells, proportions)
+    for measure, of_type in wholes.items():
+        rows += [
+            _row(frame, (query_type, measure), cell, cell.mean, next(found))
+            for query_type, cell in of_type.items()
+        ]
+        if measure in natural:
+            rows.append(_row(frame, (NATURAL, measure), of_type[OVERALL], *natural[measure]))
     return [row for row in rows if row.n_expected]
 
 
@@ -155,6 +166,11 @@ def aggregate_quantiles(frame: Frame, scores: Iterable[Score], quantiles: Sequen
     return [row for row in rows if row.n_expected]
 
 
+def mean_of(values: Sequence[float]) -> float:
+    """The mean of the repeats of one query; nearly always there is one, which is quicker than numpy's."""
+    return values[0] if len(values) == 1 else float(np.mean(values))
+
+
 def scores_by_measure(frame: Frame, scores: Iterable[Score]) -> dict[str, dict[tuple[str, int], Score]]:
     """Measure -> (query id, repeat) -> its score; two scores of one are one `StoreError` line."""
     by_measure: dict[str, dict[tuple[str, int], Score]] = {}
@@ -174,11 +190,15 @@ def _cells(frame: Frame, scores: Iterable[Score]) -> dict[str, dict[str, _Cell]]
     """Measure -> query type -> cell, both sorted."""
     by_measure = scores_by_measure(frame, scores)
     cells: dict[str, dict[str, _Cell]] = {}
+    keys = [
+        (query_type, [(query_id, repeat) for repeat in range(frame.repeats)])
+        for query_id, query_type in frame.query_types.items()
+    ]
     for measure in sorted(by_measure):
         of_type = {query_type: _Cell() for query_type in sorted(set(frame.query_types.values()))}
-        for query_id, query_type in frame.query_types.items():
-            found = by_measure[measure]
-            of_type[query_type].add_query(found.get((query_id, repeat)) for repeat in range(frame.repeats))
+        found = by_measure[measure]
+        for query_type, own in keys:
+            of_type[query_type].add_query([found.get(key) for key in own])
         cells[measure] = of_type
     return cells
 
@@ -194,23 +214,34 @@ def _with_overall(cells: Mapping[str, _Cell]) -> dict[str, _Cell]:
     return {**{_type_name(name): cell for name, cell in cells.items()}, OVERALL: whole}
 
 
-def _natural(frame: Frame, measure: str, cells: Mapping[str, _Cell], proportions: bool) -> list[Aggregate]:
+def _natural_means(
+    frame: Frame, cells: Mapping[str, Mapping[str, _Cell]], proportions: bool
+) -> dict[str, tuple[float | None, Interval]]:
+    """Of each measure whose row there is: mean and interval over the types as they are mixed in the data set."""
     if not frame.type_mix:
-        return []
-    strata, complete = [], True
+        return {}
+    strata = {measure: _strata(frame, of_type) for measure, of_type in cells.items()}
+    known = {measure: own for measure, own in strata.items() if own}
+    found = intervals.weighted_mean_intervals(list(known.values()), proportions=proportions)
+    natural: dict[str, tuple[float | None, Interval]] = dict.fromkeys(strata, (None, intervals.UNKNOWN))
+    for (measure, own), interval in zip(known.items(), found, strict=True):
+        natural[measure] = (intervals.weighted_mean(own), interval)
+    return natural
+
+
+def _strata(frame: Frame, cells: Mapping[str, _Cell]) -> list[Stratum]:
+    """The types that have weight; none where one of them has no value."""
+    strata = []
     for query_type, count in sorted(frame.type_mix.items()):
         cell = cells.get(query_type)
-        if cell is None:
-            complete = complete and not count
-        elif count and cell.n_expected:
+        if count and cell is None:
+            return []
+        if count and cell is not None and cell.n_expected:
+            if not cell.means:
+                return []
             weight = count * cell.n_expected / (cell.n_expected + cell.n_not_applicable)
             strata.append(Stratum(weight, cell.means))
-            complete = complete and bool(cell.means)
-    whole = _with_overall(cells)[OVERALL]
-    if not (strata and complete):
-        return [_row(frame, (NATURAL, measure), whole, None, intervals.UNKNOWN)]
-    interval = intervals.weighted_mean_interval(strata, proportions=proportions)
-    return [_row(frame, (NATURAL, measure), whole, intervals.weighted_mean(strata), interval)]
+    return strata
 
 
 def _row(frame: Frame, name: tuple[str, str], cell: _Cell, mean: float | None, interval: Interval) -> Aggregate:

@@ -75,15 +75,16 @@ def twin_correlations(
     Only values that an evaluator gave count, not the worst value of a failed query, on which any two measures
     agree. Repeats of a query are averaged first.
     """
-    by_measure = scores_by_measure(frame, scores)
+    twins = [pair for evaluation in evaluations for pair in sorted(evaluation.twins.items())]
+    named = {name for pair in twins for name in pair}
+    by_measure = scores_by_measure(frame, (score for score in scores if score.measure in named))
     values = {measure: _by_query(found.values()) for measure, found in by_measure.items()}
     found = []
-    for evaluation in evaluations:
-        for twin, measure in sorted(evaluation.twins.items()):
-            shared = sorted(values.get(twin, {}).keys() & values.get(measure, {}).keys())
-            if shared:
-                columns = [[values[name][query] for query in shared] for name in (measure, twin)]
-                found.append(TwinCorrelation(measure, twin, correlate(*columns)))
+    for twin, measure in twins:
+        shared = sorted(values.get(twin, {}).keys() & values.get(measure, {}).keys())
+        if shared:
+            columns = [[values[name][query] for query in shared] for name in (measure, twin)]
+            found.append(TwinCorrelation(measure, twin, correlate(*columns)))
     return tuple(found)
 
 

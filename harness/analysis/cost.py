@@ -2,7 +2,8 @@
 
 Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs as everywhere):
 
-- `input_tokens`, `output_tokens`, `cached_tokens`, `model_calls`: over all roles; `generator_*`: of the generator.
+- `input_tokens`, `output_tokens`, `tokens` (both), `cached_tokens` (a part of the input), `model_calls`: over all
+  roles; `generator_*`: of the generator.
   Of the attempt that counts, failed queries included: what a failure used was used. Where a server did not count
   the tokens of a call, that query's number is unknown (n_failed), not low; so is `model_calls` where nobody
   counted the calls of an imported answer.
@@ -139,6 +140,7 @@ def _tokens(cost: Cost, has_generator: bool) -> Measured:
 def _counts(prefix: str, usage: Usage) -> Measured:
     metered = not usage.unmetered_calls
     return {
+        f"{prefix}tokens": usage.input_tokens + usage.output_tokens if metered else None,
         f"{prefix}input_tokens": usage.input_tokens if metered else None,
         f"{prefix}output_tokens": usage.output_tokens if metered else None,
         f"{prefix}cached_tokens": usage.cached_tokens if metered else None,

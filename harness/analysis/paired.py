@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ from harness.analysis.difference_tests import (
     rounded,
     wilcoxon_p,
 )
-from harness.analysis.intervals import UNKNOWN, Interval, bootstrap_mean
+from harness.analysis.intervals import UNKNOWN, Interval, bootstrap_means
 from harness.analysis.paired_values import QueryValues
 
 TestName = Literal["mcnemar", "wilcoxon"]
@@ -50,7 +51,7 @@ class PairedMeasure:
     is_cost: bool = False
     """Tokens, seconds, dollars: never a proportion, whatever its values."""
 
-    @property
+    @cached_property
     def test(self) -> TestName:
         """McNemar's where every value of every run is 0 or 1."""
         values = {value for run in self.runs for value in run.values.values()}
@@ -128,44 +129,59 @@ class MeasureComparison:
 
 def compare_measure(measure: PairedMeasure, shared: Shared) -> MeasureComparison:
     """Every pair of `shared` by this measure. The order of runs and queries changes nothing but signs."""
-    compared = [_pair(measure, place, queries) for place, queries in shared.items()]
-    raw = [pair for pair in compared if pair is not None]
+    differences = [_differences(measure, place, queries) for place, queries in shared.items()]
+    found = [one for one in differences if one.query_ids]
+    intervals = difference_intervals([one.values for one in found])
+    raw = [
+        _pair(measure, shared[one.place], one, interval) for one, interval in zip(found, intervals, strict=True)
+    ]
     adjusted = holm([pair.p for pair in raw])
     pairs = tuple(replace(pair, p_holm=p) for pair, p in zip(raw, adjusted, strict=True))
     common = frozenset.intersection(*shared.values(), *(frozenset(run.values) for run in measure.runs))
     means = tuple(_mean(run, sorted(common)) if common else None for run in measure.runs)
-    found = MeasureComparison(measure, pairs, len(common), means, None)
+    compared = MeasureComparison(measure, pairs, len(common), means, None)
     n = len(measure.runs)
     ranked = measure.higher_is_better is not None and len(pairs) == n * (n - 1) // 2
-    return replace(found, ranks=_ranks(found)) if ranked else found
+    return replace(compared, ranks=_ranks(compared)) if ranked else compared
 
 
 def differing_queries(measure: PairedMeasure, place: Place, queries: frozenset[str]) -> list[str]:
     """The queries on which the two runs have different values, in order."""
-    paired = _paired(measure, place, queries)
-    values = rounded(_values(measure.runs[place[0]], paired) - _values(measure.runs[place[1]], paired))
-    return [query_id for query_id, difference in zip(paired, values, strict=True) if difference]
+    found = _differences(measure, place, queries)
+    return [query_id for query_id, difference in zip(found.query_ids, found.values, strict=True) if difference]
 
 
-def _pair(measure: PairedMeasure, place: Place, queries: frozenset[str]) -> Pair | None:
-    a, b = (measure.runs[position] for position in place)
+@dataclass(frozen=True)
+class _Differences:
+    """Run `a` minus run `b`, query by query."""
+
+    place: Place
+    query_ids: list[str]
+    values: NDArray[np.float64]
+
+
+def _differences(measure: PairedMeasure, place: Place, queries: frozenset[str]) -> _Differences:
     paired = _paired(measure, place, queries)
-    if not paired:
-        return None
-    differences = rounded(_values(a, paired) - _values(b, paired))
+    a, b = (_values(measure.runs[position], paired) for position in place)
+    return _Differences(place, paired, rounded(a - b))
+
+
+def _pair(measure: PairedMeasure, queries: frozenset[str], found: _Differences, interval: Interval) -> Pair:
+    a, b = (measure.runs[position] for position in found.place)
+    differences = found.values
     higher, lower = int(np.sum(differences > 0)), int(np.sum(differences < 0))
     p = mcnemar_p(higher, lower) if measure.test == "mcnemar" else wilcoxon_p(differences)
-    mean_a, mean_b = _mean(a, paired), _mean(b, paired)
+    mean_a, mean_b = _mean(a, found.query_ids), _mean(b, found.query_ids)
     return Pair(
-        a=place[0],
-        b=place[1],
-        n=len(paired),
+        a=found.place[0],
+        b=found.place[1],
+        n=len(differences),
         n_expected=len(queries & (a.expected | b.expected)),
         mean_a=mean_a,
         mean_b=mean_b,
-        interval=difference_interval(differences),
+        interval=interval,
         higher=higher,
-        equal=len(paired) - higher - lower,
+        equal=len(differences) - higher - lower,
         lower=lower,
         p=p,
         p_holm=p,
@@ -179,18 +195,32 @@ def difference_interval(differences: NDArray[np.float64]) -> Interval:
 
     `UNKNOWN` where all differences are equal, since a bootstrap would claim certainty.
     """
-    if not differences.size or differences.min() == differences.max():
-        return UNKNOWN
-    ordered, mirrored = sorted(differences.tolist()), sorted((-differences).tolist())
+    return difference_intervals([differences])[0]
+
+
+def difference_intervals(columns: Sequence[NDArray[np.float64]]) -> list[Interval]:
+    """`difference_interval` of each column."""
+    sides = [(sorted(column.tolist()), sorted((-column).tolist())) for column in columns]
     # One of the two is resampled, whichever the caller gave: a - b and b - a then have the same limits.
-    if ordered <= mirrored:
-        return bootstrap_mean(ordered)
-    low, high = bootstrap_mean(mirrored)
-    return Interval(_turned(high), _turned(low))
+    resampled = bootstrap_means([min(side) for side in sides])
+    return [
+        UNKNOWN if not own or own[0] == own[-1] else _seen_from(own, mirrored, interval)
+        for (own, mirrored), interval in zip(sides, resampled, strict=True)
+    ]
 
 
-def _turned(limit: float | None) -> float | None:
-    return None if limit is None else 0.0 - limit
+def _seen_from(own: list[float], mirrored: list[float], interval: Interval) -> Interval:
+    low, high = interval
+    if low is None or high is None or own < mirrored:
+        return interval
+    if own > mirrored:
+        return Interval(_turned(high), _turned(low))
+    half = (high - low) / 2  # As many above 0 as below, of the same sizes: so is the interval.
+    return Interval(_turned(half), half)
+
+
+def _turned(limit: float) -> float:
+    return 0.0 - limit
 
 
 def _paired(measure: PairedMeasure, place: Place, queries: frozenset[str]) -> list[str]:

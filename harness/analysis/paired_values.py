@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from harness.analysis.aggregate import Frame, scores_by_measure
+from harness.analysis.aggregate import Frame, mean_of, scores_by_measure
 from harness.analysis.cost import Models, query_scores
 from harness.analysis.prices import Prices
 from harness.records import RunRecord, Score
-from harness.store import RunDir
+from harness.store import Manifest
 
-COSTS = ("latency_s", "input_tokens", "output_tokens", "usd")
+COSTS = ("latency_s", "tokens", "input_tokens", "output_tokens", "usd")
 """What a query takes; of each, less is better."""
+
+RecordKey = tuple[str, int]
+"""(query id, repeat)."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,18 @@ class QueryValues:
         return QueryValues(kept, self.expected & frozenset(query_ids))
 
 
-def run_values(run: RunDir, prices: Prices) -> dict[str, QueryValues]:
-    """Every measure that has scores in a run, finished or not, and what its queries cost (`COSTS`)."""
-    frame, models = Frame.of(run), run.manifest().identity.get("models", {})
-    return {
-        **cost_values(frame, run.records().values(), models, prices),
-        **scored_values(frame, run.scores()),
-    }
+def values_of(
+    manifest: Manifest,
+    frame: Frame,
+    scores: Iterable[Score],
+    records: Mapping[RecordKey, RunRecord],
+    prices: Prices,
+) -> dict[str, QueryValues]:
+    """Every measure that has scores in a run, finished or not, and what its queries cost (`COSTS`); `records` are
+    those that count.
+    """
+    costs = cost_values(frame, records.values(), manifest.identity.get("models", {}), prices)
+    return costs | scored_values(frame, scores)
 
 
 def scored_values(frame: Frame, scores: Iterable[Score]) -> dict[str, QueryValues]:
@@ -47,7 +53,17 @@ def scored_values(frame: Frame, scores: Iterable[Score]) -> dict[str, QueryValue
         measure: {key: score.value for key, score in found.items() if score.status != "not_applicable"}
         for measure, found in scores_by_measure(frame, scores).items()
     }
-    return {measure: _by_query(frame, own) for measure, own in applying.items()}
+    queries = [
+        (query_id, [(query_id, repeat) for repeat in range(frame.repeats)])
+        for query_id in sorted(frame.query_types)
+    ]
+    alike: dict[frozenset[str], frozenset[str]] = {}
+    found = {}
+    for measure, own in applying.items():
+        values = _by_query(own, queries)
+        # Most measures apply to the same queries: one set for all of those.
+        found[measure] = QueryValues(values.values, alike.setdefault(values.expected, values.expected))
+    return found
 
 
 def cost_values(
@@ -62,10 +78,17 @@ def cost_values(
     return {name: QueryValues(own.values, applies) for name, own in scored_values(frame, scores).items()}
 
 
-def _by_query(frame: Frame, found: Mapping[tuple[str, int], float | None]) -> QueryValues:
-    of_query: dict[str, list[float]] = {}
-    for (query_id, repeat), value in sorted(found.items(), key=lambda item: item[0]):
-        if query_id in frame.query_types and repeat < frame.repeats:
-            of_query.setdefault(query_id, []).extend([] if value is None else [float(value)])
-    means = {query_id: float(np.mean(values)) for query_id, values in of_query.items() if values}
-    return QueryValues(means, frozenset(of_query))
+def _by_query(
+    found: Mapping[RecordKey, float | None], queries: Iterable[tuple[str, Sequence[RecordKey]]]
+) -> QueryValues:
+    """`queries`: each with the keys of its repeats."""
+    values: dict[str, float] = {}
+    expected = []
+    for query_id, keys in queries:
+        applying = [found[key] for key in keys if key in found]
+        known = [value for value in applying if value is not None]
+        if applying:
+            expected.append(query_id)
+        if known:
+            values[query_id] = mean_of(known)
+    return QueryValues(values, frozenset(expected))

@@ -1,14 +1,18 @@
 """Intervals against published values, and where they refuse to claim anything."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from harness.analysis.intervals import (
+    RESAMPLES,
     UNKNOWN,
     Stratum,
     bootstrap_mean,
     mean_interval,
+    mean_intervals,
     quantile_interval,
     weighted_mean,
     weighted_mean_interval,
@@ -116,3 +120,35 @@ def test_a_limit_beyond_the_largest_value_is_unknown() -> None:
     low, high = quantile_interval([float(value) for value in range(20)], 0.99)
     assert low is not None
     assert high is None
+
+
+def test_many_columns_at_once_have_the_intervals_of_each_alone() -> None:
+    columns = [[0.1, 0.4, 0.9], [1.0, 0.0, 1.0], [0.3, 0.2, 0.7], [5.0], [2.0, 2.0], []]
+    for proportions in (True, False):
+        together = mean_intervals(columns, proportions=proportions)
+        for values, interval in zip(columns, together, strict=True):
+            alone = mean_interval(values, proportions=proportions)
+            assert interval == (alone if alone == UNKNOWN else pytest.approx(alone, rel=1e-12))
+
+
+def test_the_bootstrap_draws_whole_samples_with_replacement_from_one_seed() -> None:
+    values = np.sort(np.random.default_rng(7).random(300))
+    drawn = np.random.default_rng(0).integers(300, size=(RESAMPLES, 300), dtype=np.int32)
+    expected = np.quantile(values[drawn].mean(axis=1), (0.025, 0.975))
+    assert bootstrap_mean(values.tolist()) == pytest.approx(tuple(expected), rel=1e-12)
+
+
+@given(st.integers(1, 3000), st.data())
+@settings(max_examples=40, deadline=None)
+def test_wilsons_limits_are_scipys_to_the_last_bit(n: int, data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, n))
+    limits = stats.binomtest(successes, n).proportion_ci(confidence_level=0.95, method="wilson")
+    assert wilson(successes, n) == (limits.low, limits.high)
+
+
+@given(st.integers(1, 400), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+@settings(max_examples=40, deadline=None)
+def test_the_limits_of_a_quantile_are_scipys(n: int, p: float) -> None:
+    limits = np.asarray(stats.quantile_test(range(n), q=0, p=p).confidence_interval(confidence_level=0.95))
+    expected = tuple(None if np.isnan(limit) else limit for limit in limits)
+    assert quantile_interval([float(value) for value in range(n)], p) == expected

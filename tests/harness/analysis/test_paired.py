@@ -162,6 +162,15 @@ def test_the_queries_that_differ_are_named() -> None:
     assert differing_queries(one, (0, 1), one.runs[0].expected) == ["q0001"]
 
 
+def test_differences_that_lie_alike_on_both_sides_of_zero_have_an_interval_that_does_too() -> None:
+    values = np.array([0.5, 0.25, 0.25, -0.25, -0.25, -0.5, *[0.0] * 6])
+    low, high = difference_interval(values)
+    assert high is not None
+    assert high > 0
+    assert low == -high
+    assert difference_interval(-values) == (low, high)
+
+
 @given(
     st.lists(
         st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, None]), min_size=12, max_size=12), min_size=3, max_size=3
