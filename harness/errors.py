@@ -7,6 +7,7 @@ HarnessError              the user can fix it: one line (what and how), exit 2
 ├── StoreError            a run directory that is locked, damaged, newer, or not writable
 ├── ModelUnavailable      a provider, key, server or weight file that is not there
 ├── ServiceUnavailable    another server that a system needs, such as a graph database, is not there or not fit
+├── BudgetReached         what comes next would pass the budget: the run stops before it and stays resumable
 └── MissingDependency     an optional package that this choice needs
 RunInterrupted            Ctrl-C or SIGTERM: exit 130, the run is resumable
 ```
@@ -54,6 +55,16 @@ class ModelUnavailable(HarnessError):
 
 class ServiceUnavailable(HarnessError):
     """Another server that a system needs, such as a graph database: down, refusing the password, too old."""
+
+
+class BudgetReached(HarnessError):
+    """What comes next would pass the budget of the config; what was paid is kept, a larger budget goes on."""
+
+    def __init__(self, what: str, *, usd: float = 0.0, tokens: int = 0) -> None:
+        """`usd`, `tokens`: what the call that did not fit may take."""
+        super().__init__(what)
+        self.usd = usd
+        self.tokens = tokens
 
 
 class MissingDependency(HarnessError):

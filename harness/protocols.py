@@ -8,13 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.records import Document, Evidence, IndexStats, Prediction, Query, Reference, RunRecord, Score
+from harness.records import (
+    Document,
+    Evidence,
+    Expected,
+    IndexStats,
+    Prediction,
+    Query,
+    Reference,
+    RunRecord,
+    Score,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,6 +142,24 @@ class Params(BaseModel):
 
 
 @dataclass(frozen=True)
+class Corpus:
+    """Documents under their digest; equal and hashed by it alone, so that what is read from them can be cached."""
+
+    digest: str
+    documents: Sequence[Document] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a run is to do, as far as it can be known before it starts. Never the gold side."""
+
+    corpus: Corpus
+    queries: Sequence[Query]
+    answer_tokens: int
+    """`max_tokens` of a call that names none itself."""
+
+
+@dataclass(frozen=True)
 class SystemSpec:
     """How a system presents itself to the registry."""
 
@@ -152,6 +180,9 @@ class SystemSpec:
     preflight: Callable[[Any, Any], None] | None = None
     """preflight(index_params, answer_params) raises HarnessError where what they need is not there (a package, a
     database server). Called before anything is fetched, started or paid; it must be quick and change nothing."""
+    expect: Callable[[Any, Any, Workload], Expected] | None = None
+    """expect(index_params, answer_params, workload): the calls and texts that these parameters lead to, for
+    `rag-harness estimate`; a second or two for a large corpus, no model. None: only earlier runs can tell."""
     sees_gold: bool = False
     """Gets the reference evidence in `runtime.gold`, which no other system sees."""
     bracket: str = ""

@@ -240,3 +240,70 @@ class EvaluationRecord(Record):
     """Measure -> the measure that it stands in for: a reader is shown how they correlate."""
     cost: Cost
     """`usage` counts every judgement as if it had been asked for; `replayed_from` is the part that was there."""
+
+
+class Calls(Record):
+    """Model calls of one kind that an index, or a query, is expected to make."""
+
+    calls: float
+    """How many; a fraction where they are a mean over queries."""
+    input_characters: float
+    """Of one prompt, all its messages together."""
+    output_tokens_most: float
+    """Of one reply: the `max_tokens` that is sent with the prompt. Kinds are told apart by it."""
+
+
+class Work(Record):
+    """What an index, or a query, is expected to ask of models."""
+
+    calls: tuple[Calls, ...] = ()
+    """Of the generator."""
+    embedded_texts: float = 0.0
+    embedded_characters: float = 0.0
+    """Of all these texts together."""
+
+
+class Expected(Record):
+    """What a system says it will do, from the corpus, the queries and its parameters alone."""
+
+    index: Work
+    query: Work
+    """Of one query: the mean over the queries."""
+    notes: tuple[str, ...] = ()
+    """What is assumed or the most there can be, such as "at most 3 rounds of search"."""
+
+
+class PhaseEstimate(Record):
+    """What one phase is expected to take. None: not known."""
+
+    calls: float | None = None
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    cached_tokens: float | None = None
+    """The part of `input_tokens` that the server is expected to take from its prompt cache."""
+    embedder_tokens: float | None = None
+    """Sent to an embedder that counts tokens."""
+    usd: float | None = None
+    seconds: float | None = None
+    basis: str = "unknown"
+    """What the figures are from: `formula`, `formula, corrected by 3 runs`, `earlier runs`, `unknown`."""
+    notes: tuple[str, ...] = ()
+
+
+class Estimate(Record):
+    """estimate.json: what a run was expected to take when it began, with nothing reused."""
+
+    run_id: str
+    index: PhaseEstimate
+    answer: PhaseEstimate
+    """Of every query and repeat."""
+    judging: dict[str, PhaseEstimate] = {}
+    """By evaluator, of those that ask a judge: every answer judged anew."""
+    expected: Expected | None = None
+    """By the system's formula, uncorrected: later estimates learn from its errors. None: it has none."""
+    index_is_built: bool = False
+    """Then it costs nothing now."""
+    n_answers: int
+    """(query, repeat) pairs of the whole run."""
+    n_left: int
+    """Those of them that had no record yet."""

@@ -10,13 +10,14 @@ from typing import Any
 from harness.analysis import load_prices
 from harness.analysis.prices import usage_usd
 from harness.cli.consoles import open_console, same_command
-from harness.config import BenchConfig
+from harness.config import BenchConfig, BudgetConfig
 from harness.config.load import build_config, parse_setting, read_yaml, set_value
-from harness.errors import EXIT_DONE, EXIT_TOLERANCE, RunInterrupted
-from harness.report import render_terminal
+from harness.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetReached, RunInterrupted
+from harness.report import load_chapters, render_terminal
 from harness.runner.evaluate import Evaluated, Outcome, evaluate_runs
 from harness.runner.evaluation_plan import EvaluationPlan, plan_evaluation
 from harness.runner.progress import Reporter
+from harness.runner.spending import Payer, Spending
 from harness.store import RunDir, find_runs
 
 Tree = dict[str, Any]
@@ -44,29 +45,40 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions) -> int:
     configs = [config_of(run, options) for run in runs]
     plans = [(plan_evaluation(config), config, members) for config, members in _grouped(runs, configs)]
     reporter = Reporter(quiet=options.quiet)
+    spending = _spending(plans, options.results)
     outcomes = [
-        (evaluate_run_dirs(members, plan, options.results, reporter), config) for plan, config, members in plans
+        (evaluate_run_dirs(members, plan, options.results, reporter, spending), config)
+        for plan, config, members in plans
     ]
     if options.as_json:
         shown = [_as_json(one) for outcome, _ in outcomes for one in outcome.evaluated]
         sys.stdout.write(json.dumps({"evaluations": shown}) + "\n")
     else:
-        render_terminal(runs, open_console())
-    return max((conclude(outcome, config) for outcome, config in outcomes), default=EXIT_DONE)
+        render_terminal(load_chapters(runs), open_console())
+    code = max((conclude(outcome, config) for outcome, config in outcomes), default=EXIT_DONE)
+    stopped = next((outcome.stopped for outcome, _ in outcomes if outcome.stopped), None)
+    return say_stopped(stopped, spending, "judgements are unfinished") if stopped else code
 
 
-def evaluate_run_dirs(runs: Sequence[RunDir], plan: EvaluationPlan, results: Path, reporter: Reporter) -> Outcome:
+def evaluate_run_dirs(
+    runs: Sequence[RunDir], plan: EvaluationPlan, results: Path, reporter: Reporter, spending: Spending
+) -> Outcome:
     """Score each run with each evaluator of the plan and save the scores."""
     prices = load_prices()
     try:
-        return evaluate_runs(runs, plan, results, reporter, lambda usage: usage_usd(prices, plan.models, usage))
+        return evaluate_runs(
+            runs, plan, results, reporter, lambda usage: usage_usd(prices, plan.models, usage), spending
+        )
     except KeyboardInterrupt:
         message = f"interrupted; no judgement that was paid for is lost. To resume: {same_command()}"
         raise RunInterrupted(message) from None
 
 
 def conclude(outcome: Outcome, config: BenchConfig) -> int:
-    """Say what could not be scored and return the exit code; an evaluator that could not work raises its error."""
+    """Say what could not be scored and return the exit code; an evaluator that could not work raises its error.
+
+    One that the budget stopped raises nothing: see `say_stopped`.
+    """
     code = EXIT_DONE
     for one in outcome.evaluated:
         share = one.n_failed / (one.n_counted + one.n_failed) if one.n_failed else 0.0
@@ -79,8 +91,33 @@ def conclude(outcome: Outcome, config: BenchConfig) -> int:
                 f"({one.reason}). What was judged is kept; to go on: {same_command()}\n"
             )
     for _, error in outcome.refusals:
-        raise error
+        if not isinstance(error, BudgetReached):
+            raise error
     return code
+
+
+def say_stopped(reached: BudgetReached, spending: Spending, progress: str) -> int:
+    """Say on one line, even if quiet, that the budget stopped the command, and how to go on; the exit code."""
+    go_on = " ".join(filter(None, (same_command(), spending.larger(reached))))
+    sys.stderr.write(
+        f"stopped at the budget ({reached.what}): {spending.report()}; {progress}. Nothing paid is lost. "
+        f"To go on: {go_on}\n"
+    )
+    return EXIT_USER
+
+
+def _spending(plans: Sequence[tuple[EvaluationPlan, BenchConfig, list[RunDir]]], results: Path) -> Spending:
+    """The budget is one for all named runs; it stands in `--config` or `--set`, so every group has the same."""
+    payers = [
+        Payer.of(run, run.manifest().identity.get("models", {}), plan)
+        for plan, _, members in plans
+        for run in members
+    ]
+    budget = plans[0][1].budget if plans else BudgetConfig()
+    spending = Spending(budget, load_prices(), results, payers)
+    for plan, _, _ in plans:
+        spending.check_prices(plan.models)
+    return spending
 
 
 def config_of(run: RunDir, options: EvaluateOptions) -> BenchConfig:

@@ -91,6 +91,27 @@ def plan(
 
 
 @app.command()
+def estimate(
+    config: ConfigOption = None,
+    system: SystemOption = None,
+    dataset: DatasetOption = None,
+    settings: SetOption = None,
+    results: ResultsOption = Path("results"),
+    as_json: JsonOption = False,
+) -> None:
+    """Print the tokens, dollars and minutes that each cell of a config still takes, and its judges. Costs nothing.
+
+    From the corpus, the systems' prompts and what earlier runs under --results measured; without any, the most.
+
+    Example: rag-harness estimate --config configs/bench/openai.yaml
+    """
+    from harness.cli.estimating import print_estimate
+    from harness.cli.running import build_config
+
+    print_estimate(build_config(config, system, dataset, settings), results, as_json=as_json)
+
+
+@app.command()
 def run(
     config: ConfigOption = None,
     system: SystemOption = None,
@@ -204,7 +225,7 @@ def report(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the report.")] = None,
     results: ResultsOption = Path("results"),
 ) -> None:
-    """Write summary.csv, summary.md and figures for runs, and print the table.
+    """Write the page (report.html), summary.md and .csv, figures and tables of runs, and print the main tables.
 
     Example: rag-harness report demo--naive --out my-report
     """

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from harness.cli.consoles import open_console
 from harness.identity import short_digest
-from harness.report import render_terminal, write_report
+from harness.report import load_chapters, render_terminal, write_report
 from harness.store import RunDir, find_runs
 
 
@@ -19,6 +19,7 @@ def report_runs(names: Sequence[str], out: Path | None, results: Path) -> None:
 def print_report(runs: Sequence[RunDir], out: Path | None, results: Path, console: Console) -> None:
     """Write the report of runs to `out` (default: results/reports/<id of these runs>) and print its table."""
     folder = out or results / "reports" / short_digest(sorted(run.run_id for run in runs))
-    write_report(runs, folder)
-    render_terminal(runs, console)
-    console.print(f"report: {folder}", markup=False, highlight=False, soft_wrap=True)
+    chapters = load_chapters(runs)
+    page = write_report(chapters, folder)
+    render_terminal(chapters, console)
+    console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)

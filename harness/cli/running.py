@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,17 +11,19 @@ from types import FrameType
 
 from rich.table import Table
 
-from harness.analysis import Prices, load_prices
+from harness.analysis import load_prices
 from harness.analysis.prices import usage_usd
 from harness.cli.consoles import open_console, same_command
-from harness.cli.evaluating import conclude, evaluate_run_dirs
+from harness.cli.evaluating import conclude, evaluate_run_dirs, say_stopped
 from harness.cli.reporting import print_report
 from harness.config import BenchConfig, load_config
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, RunInterrupted, explained_io
-from harness.runner.evaluation_plan import check_judges, plan_evaluation
+from harness.runner.evaluate import Outcome
+from harness.runner.evaluation_plan import EvaluationPlan, check_judges, plan_evaluation
 from harness.runner.execute import CellResult, check_needs, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
+from harness.runner.spending import Payer, Spending
 from harness.store import IndexDir, RunDir
 
 
@@ -85,41 +88,87 @@ def _plan_row(cell: Cell, results: Path) -> dict[str, object]:
 
 def run_all(config: BenchConfig, options: RunOptions) -> int:
     """Run every cell, evaluate, report; returns the exit code."""
-    reporter = Reporter(quiet=options.quiet)
-    cells, prices, evaluation = plan_cells(config), load_prices(), plan_evaluation(config)
-    with explained_io("write to", options.results):
-        options.results.mkdir(parents=True, exist_ok=True)
-    for cell in cells:
-        # What only the last cell lacks must not show after hours of the first.
-        if not RunDir(options.results / cell.run_id).done():
-            check_needs(cell)
-    if not options.records_only:
-        check_judges(evaluation)
+    reporter, began = Reporter(quiet=options.quiet), time.monotonic()
+    cells, evaluation = plan_cells(config), plan_evaluation(config)
+    payers = [
+        Payer.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
+    ]
+    spending = Spending(config.budget, load_prices(), options.results, payers, began)
+    _check_all(cells, None if options.records_only else evaluation, options.results, spending)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        results = [
-            _run_one(cell, f"{number}/{len(cells)}", options, reporter, prices)
-            for number, cell in enumerate(cells, 1)
-        ]
+        results = _run_until_stopped(cells, options, reporter, spending)
     except KeyboardInterrupt:
         raise RunInterrupted(f"interrupted; nothing answered is lost. To resume: {same_command()}") from None
     for result in results:
         if result.status == "failed":
             reporter.say(f"{result.run.run_id} failed: {result.reason}")
-    code = EXIT_DONE
-    if not options.records_only:
-        runs = [result.run for result in results]
-        outcome = evaluate_run_dirs(runs, evaluation, options.results, reporter)
-        print_report(runs, options.out, options.results, open_console(stderr=options.as_json, quiet=options.quiet))
+    outcome = None if options.records_only else _conclude_runs(results, evaluation, options, reporter, spending)
     if options.as_json:
         sys.stdout.write(json.dumps({"runs": [_as_json(result) for result in results]}) + "\n")
-    if not options.records_only:
-        code = conclude(outcome, config)
+    code = conclude(outcome, config) if outcome else EXIT_DONE
+    if stopped := results[-1].stopped or (outcome.stopped if outcome else None):
+        return say_stopped(stopped, spending, _progress(cells, results))
     beyond = any(_is_beyond(result, config.runner.failure_tolerance) for result in results)
     return EXIT_TOLERANCE if beyond else code
 
 
-def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, prices: Prices) -> CellResult:
+def _check_all(
+    cells: Sequence[Cell], evaluation: EvaluationPlan | None, results: Path, spending: Spending
+) -> None:
+    """Refuse what cannot be before anything is paid: what only the last cell lacks must not show after hours."""
+    for cell in cells:
+        spending.check_prices(cell.identity["models"])
+    if evaluation:
+        spending.check_prices(evaluation.models)
+    with explained_io("write to", results):
+        results.mkdir(parents=True, exist_ok=True)
+    for cell in cells:
+        if not RunDir(results / cell.run_id).done():
+            check_needs(cell)
+    if evaluation:
+        check_judges(evaluation)
+
+
+def _conclude_runs(
+    results: Sequence[CellResult],
+    evaluation: EvaluationPlan,
+    options: RunOptions,
+    reporter: Reporter,
+    spending: Spending,
+) -> Outcome | None:
+    """Evaluate and report. Of what the budget stopped, only what is free: no judge is asked, and nothing is begun
+    where the time is over.
+    """
+    if results[-1].stopped:
+        evaluation = evaluation.without_models()
+        if spending.time_is_over:
+            return None
+    runs = [result.run for result in results]
+    outcome = evaluate_run_dirs(runs, evaluation, options.results, reporter, spending)
+    print_report(runs, options.out, options.results, open_console(stderr=options.as_json, quiet=options.quiet))
+    return outcome
+
+
+def _run_until_stopped(
+    cells: Sequence[Cell], options: RunOptions, reporter: Reporter, spending: Spending
+) -> list[CellResult]:
+    """Every cell in order, up to the one that the budget stops."""
+    results: list[CellResult] = []
+    for number, cell in enumerate(cells, 1):
+        results.append(_run_one(cell, f"{number}/{len(cells)}", options, reporter, spending))
+        if results[-1].status == "stopped":
+            break
+    return results
+
+
+def _progress(cells: Sequence[Cell], results: Sequence[CellResult]) -> str:
+    done = sum(result.n_ok + result.n_error for result in results)
+    expected = sum(len(cell.dataset.queries) * cell.config.repeats for cell in cells)
+    return f"{done:,} of {expected:,} queries answered"
+
+
+def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: Spending) -> CellResult:
     reporter.say(
         f"[{place}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
         f"{len(cell.dataset.documents):,} documents, generator {cell.generator.model or 'none'}"
@@ -130,8 +179,9 @@ def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, pr
         cell,
         options.results.resolve(),
         reporter,
-        lambda usage: usage_usd(prices, cell.identity["models"], usage),
+        lambda usage: usage_usd(spending.prices, cell.identity["models"], usage),
         retry_failed=options.retry_failed,
+        spending=spending,
     )
 
 

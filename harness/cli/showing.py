@@ -1,17 +1,25 @@
 """`rag-harness show`: a run, or one query of it, for a person to read."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.panel import Panel
-from rich.table import Table
+from rich.text import Text
 
 from harness.cli.consoles import open_console
 from harness.errors import ConfigError, nearest
-from harness.records import Cost, Reference, RunRecord, Score, Usage
-from harness.report import render_terminal
+from harness.records import Context, Cost, Reference, RunRecord, Score, Usage
+from harness.report import load_chapters, render_terminal
+from harness.report.nouns import Table
+from harness.report.render.terminal import WIDTH, print_table
+from harness.report.text import NOTHING, number, printable
 from harness.store import RunDir, SampleRow, find_runs
+
+_LONGEST_CELL = 60
+_LONGEST_EXPLANATION = 300
+_GOLD = "bold underline green"
+_REPLACED = "\ufffd"
 
 
 def show_run(name: str, query_id: str | None, results: Path) -> None:
@@ -27,23 +35,25 @@ def show_run(name: str, query_id: str | None, results: Path) -> None:
 
 def _show_all(run: RunDir, console: Console) -> None:
     records, scores = run.records(), _accuracy(run.scores())
-    table = Table(box=None, pad_edge=False)
-    for column in ("query", "type", "status", "right", "s", "answer", "gold"):
-        table.add_column(column, overflow="ellipsis", no_wrap=column not in {"answer", "gold"})
+    header = ("query", "type", "status", "right", "s", "answer", "gold")
+    rows = []
     for row in run.sample():
         query_id = row.query.query_id
         record = records.get((query_id, 0))
-        table.add_row(
-            query_id,
-            row.reference.query_type,
-            record.status if record else "-",
-            scores.get(query_id, ""),
-            _seconds(record.cost.latency_s, 1) if record else "",
-            _short(_answer(record)),
-            _short(" / ".join(row.reference.answers)),
+        rows.append(
+            (
+                printable(query_id),
+                printable(row.reference.query_type),
+                record.status if record else NOTHING,
+                scores.get(query_id, NOTHING),
+                number(record.cost.latency_s if record else None),
+                printable(_answer(record), _LONGEST_CELL),
+                printable(" / ".join(row.reference.answers), _LONGEST_CELL),
+            )
         )
-    console.print(table)
-    render_terminal([run], console)
+    table = Table("queries", "Queries", header, tuple(rows), words=True)
+    print_table(table, console, min(console.width, WIDTH), titled=False)
+    render_terminal(load_chapters([run]), console)
     console.print(f"one query: rag-harness show {run.run_id} QUERY_ID", markup=False, highlight=False)
 
 
@@ -51,61 +61,100 @@ def _show_query(run: RunDir, query_id: str, console: Console) -> None:
     rows = {row.query.query_id: row for row in run.sample()}
     if query_id not in rows:
         raise ConfigError(f"{run.run_id} has no query '{query_id}'", nearest(query_id, rows))
-    _panel(console, "query", f"{rows[query_id].query.text}\n\n{_gold(rows[query_id])}")
+    _panel(console, "query", _question(rows[query_id]))
     records = [record for record in run.iter_records() if record.query_id == query_id]
     if not records:
         console.print("not answered yet")
     for record in records:
         _show_record(console, record, rows[query_id].reference)
-    for score in run.scores():
-        if score.query_id == query_id:
-            value = score.status if score.value is None else f"{score.value:g} ({score.status})"
-            line = _printable(f"{score.measure}: {value}  {score.explanation}")
-            console.print(line, markup=False, highlight=False)
+    own = [score for score in run.scores() if score.query_id == query_id]
+    for table in _score_tables(own, {one.evaluator: one.measures for one in run.evaluations()}):
+        print_table(table, console, min(console.width, WIDTH))
 
 
 def _show_record(console: Console, record: RunRecord, reference: Reference) -> None:
     title = f"answer (repeat {record.repeat}, attempt {record.attempt}, {record.status})"
-    _panel(console, title, _answer(record))
+    _panel(console, title, Text(_visible(_answer(record))))
     if record.prediction:
-        cited = {evidence.doc_id for evidence in reference.evidence}
         for rank, context in enumerate(record.prediction.contexts, start=1):
-            gold = "gold document, " if cited & set(context.doc_ids) else ""
-            score = "" if context.score is None else f"score {context.score:.3f}, "
-            _panel(
-                console,
-                f"context {rank} ({gold}{score}{context.kind}: {', '.join(context.doc_ids)})",
-                context.text,
-            )
+            _show_context(console, rank, context, reference)
         for step in record.prediction.trace:
-            _panel(console, f"trace: {step.name}", step.content)
-    console.print(_timing(record.cost), markup=False, highlight=False)
+            _panel(console, f"trace: {step.name}", Text(_visible(step.content)))
+    for table in (_timing_table(record.cost), _usage_table(record.cost)):
+        if table.rows:
+            print_table(table, console, min(console.width, WIDTH))
 
 
-def _timing(cost: Cost) -> str:
-    stages = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in cost.stages_s.items())
-    used = ", ".join(f"{role} {_used(usage)}" for role, usage in cost.usage.items())
-    latency = f"latency {_seconds(cost.latency_s, 3)} s (throttled {_seconds(cost.throttled_s, 3)} s)"
-    parts = [latency, stages, used]
-    replayed = f"{cost.replayed_calls} calls replayed from the journal" if cost.replayed_calls else ""
-    return "; ".join(part for part in [*parts, replayed] if part)
+def _show_context(console: Console, rank: int, context: Context, reference: Reference) -> None:
+    """The text with every gold fact that stands in it marked, by a style and, for whoever sees none, by number."""
+    text, held = Text(_visible(context.text)), []
+    for place, evidence in enumerate(reference.evidence, start=1):
+        start, end = _find(text.plain, _visible(evidence.fact))
+        if end:
+            text.stylize(_GOLD, start, end)
+            held.append(str(place))
+    about = []
+    if held:
+        about.append(f"holds gold fact {', '.join(held)}")
+    if {evidence.doc_id for evidence in reference.evidence} & set(context.doc_ids):
+        about.append("gold document")
+    if context.score is not None:
+        about.append(f"score {context.score:.3f}")
+    about.append(f"{context.kind}: {', '.join(context.doc_ids)}")
+    _panel(console, f"context {rank} ({', '.join(about)})", text)
 
 
-def _seconds(value: float | None, digits: int) -> str:
-    return "?" if value is None else f"{value:.{digits}f}"
+def _find(text: str, fact: str) -> tuple[int, int]:
+    """Where the fact stands, whatever the white space, as the retrieval measures look for it; (0, 0): nowhere."""
+    places = [place for place, char in enumerate(text) if not char.isspace()]
+    wanted = "".join(fact.split())
+    start = "".join(text.split()).find(wanted) if wanted else -1
+    return (places[start], places[start + len(wanted) - 1] + 1) if start >= 0 else (0, 0)
 
 
-def _used(usage: Usage) -> str:
-    calls = str(usage.calls) if usage.calls_are_known else "?"
-    tokens = "?" if usage.unmetered_calls else f"{usage.input_tokens:,}+{usage.output_tokens:,}"
-    return f"{calls} calls {tokens} tokens"
+def _score_tables(scores: Sequence[Score], measures: Mapping[str, Sequence[str]]) -> Iterable[Table]:
+    """A table for each evaluator, in its own order; last what no evaluator of the run names."""
+    left = {score.measure for score in scores}
+    for evaluator, own in [*measures.items(), ("other", ())]:
+        names = own or sorted(left)
+        rows = tuple(_score_row(score) for name in names for score in scores if score.measure == name)
+        left -= set(names)
+        if rows:
+            header = ("measure", "repeat", "value", "status", "explanation")
+            yield Table(f"scores-{evaluator}", printable(evaluator), header, rows, words=True)
 
 
-def _gold(row: SampleRow) -> str:
+def _score_row(score: Score) -> tuple[str, ...]:
+    value = NOTHING if score.value is None else f"{score.value:.4g}"
+    explanation = printable(score.explanation, _LONGEST_EXPLANATION)
+    return (printable(score.measure), str(score.repeat), value, score.status, explanation)
+
+
+def _timing_table(cost: Cost) -> Table:
+    rows = [("latency", number(cost.latency_s)), ("throttled", number(cost.throttled_s))]
+    rows += [(f"stage {printable(name)}", number(seconds)) for name, seconds in cost.stages_s.items()]
+    rows += [("CPU", number(cost.cpu_s))] if cost.cpu_s is not None else []
+    replayed = f"{cost.replayed_calls:,} calls were replayed from the journal." if cost.replayed_calls else ""
+    return Table("timing", "Timing", ("what", "seconds"), tuple(rows), note=replayed)
+
+
+def _usage_table(cost: Cost) -> Table:
+    header = ("model", "calls", "input tokens", "output tokens", "cached tokens")
+    rows = tuple((printable(role), *_used(usage)) for role, usage in cost.usage.items())
+    return Table("usage", "Model calls", header, rows)
+
+
+def _used(usage: Usage) -> Iterable[str]:
+    yield f"{usage.calls:,}" if usage.calls_are_known else NOTHING
+    for tokens in (usage.input_tokens, usage.output_tokens, usage.cached_tokens):
+        yield NOTHING if usage.unmetered_calls else f"{tokens:,}"
+
+
+def _question(row: SampleRow) -> Text:
     reference = row.reference
-    lines = [f"gold ({reference.query_type}): {' / '.join(reference.answers) or 'none given'}"]
-    lines += [f"- {evidence.fact}  [{evidence.doc_id}]" for evidence in reference.evidence]
-    return "\n".join(lines)
+    gold = f"gold ({reference.query_type}): {' / '.join(reference.answers) or 'none given'}"
+    facts = [f"{place}. {one.fact}  [{one.doc_id}]" for place, one in enumerate(reference.evidence, start=1)]
+    return Text(_visible("\n".join([row.query.text, "", gold, *facts])))
 
 
 def _answer(record: RunRecord | None) -> str:
@@ -117,25 +166,20 @@ def _answer(record: RunRecord | None) -> str:
     return "(no generator)" if answer is None else answer
 
 
-def _accuracy(scores: list[Score]) -> dict[str, str]:
-    marks = {1.0: "yes", 0.0: "no", None: ""}
+def _accuracy(scores: Iterable[Score]) -> dict[str, str]:
+    marks = {1.0: "yes", 0.0: "no", None: NOTHING}
     return {
-        score.query_id: marks.get(score.value, "")
+        score.query_id: marks.get(score.value, number(score.value))
         for score in scores
         if score.measure == "accuracy" and score.repeat == 0
     }
 
 
-def _panel(console: Console, title: str, text: str) -> None:
-    # Everything printed here may come from a hostile corpus or model: no markup, no control characters.
-    console.print(Panel(escape(_printable(text)), title=escape(_printable(title)), title_align="left"))
+def _panel(console: Console, title: str, text: Text) -> None:
+    shown = Panel(text, title=Text(printable(title, WIDTH)), title_align="left")
+    console.print(shown, width=min(console.width, WIDTH))
 
 
-def _short(text: str) -> str:
-    line = " ".join(_printable(text).split())
-    return escape(line if len(line) <= 60 else line[:59] + "…")
-
-
-def _printable(text: str) -> str:
+def _visible(text: str) -> str:
     """`text` without what would steer a terminal: control and direction characters become a replacement mark."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+    return "".join(char if char.isprintable() or char in "\n\t" else _REPLACED for char in text)

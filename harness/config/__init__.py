@@ -4,6 +4,7 @@ from harness.config.load import load_config
 from harness.config.matrix import expand
 from harness.config.schema import (
     BenchConfig,
+    BudgetConfig,
     DatasetConfig,
     EmbedderConfig,
     GeneratorConfig,
@@ -19,6 +20,7 @@ from harness.config.schema import (
 
 __all__ = [
     "BenchConfig",
+    "BudgetConfig",
     "DatasetConfig",
     "EmbedderConfig",
     "GeneratorConfig",

@@ -150,6 +150,23 @@ class RunnerConfig(Section):
     """The share of failed queries beyond which the command exits with 3."""
 
 
+class BudgetConfig(Section):
+    """What a benchmark may take at most; in no run id. None: no limit.
+
+    It stops before a limit is passed, and the same command with a larger one goes on: `--set budget.usd=2`.
+
+    Dollars and tokens are counted over all that the cells of the config have paid so far, whenever that was: their
+    answers, the indexes and the judgements that they were the ones to pay. What a journal replays is paid no more.
+    """
+
+    usd: float | None = Field(None, gt=0)
+    """US dollars by configs/prices.yaml. A model without a price there is refused before anything starts."""
+    tokens: int | None = Field(None, gt=0)
+    """Input and output tokens, as the servers of the models count them, local ones too; minilm counts none."""
+    minutes: float | None = Field(None, gt=0)
+    """Wall time of one command: each resume has all of them again."""
+
+
 class SystemOverrides(Section):
     """Parameters for one system only."""
 
@@ -170,6 +187,7 @@ class BenchConfig(Section):
     per_system: dict[str, SystemOverrides] = {}
     limits: LimitsConfig = LimitsConfig()
     runner: RunnerConfig = RunnerConfig()
+    budget: BudgetConfig = BudgetConfig()
     seed: int = 0
     repeats: int = Field(1, ge=1)
     evaluators: tuple[str, ...] = ("answer", "retrieval")

@@ -1,7 +1,7 @@
 """The seam: an HTTP transport under every OpenAI-compatible client (httpx2, as openai 3 uses).
 
-One request passes: journal look-up -> limiter -> server, with retries -> journal -> meter. Headers, and so
-keys, are never stored. See ARCHITECTURE.md, "Model calls".
+One request passes: journal look-up -> limiter -> budget -> server, with retries -> journal -> meter. Headers, and
+so keys, are never stored. See ARCHITECTURE.md, "Model calls".
 """
 
 import asyncio
@@ -20,6 +20,7 @@ import httpx2
 
 from harness.errors import HarnessError, ModelUnavailable
 from harness.identity import digest
+from harness.models.budget import Budget, Call, Hold
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, current_meter
 from harness.records import Usage
@@ -27,6 +28,7 @@ from harness.store import CallKey, Journal, StoredCall
 
 _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504})
 _MAX_BACKOFF_S = 60.0
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
 
@@ -40,6 +42,8 @@ class Seam:
     it: the same request to another server is another call."""
     fatal: HarnessError | None = None
     """Set when no further query can succeed. A system may swallow the exception; the runner looks here."""
+    budget: Budget = field(default_factory=Budget)
+    """What may still be paid; by default no limit."""
     backoff: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - jitter, no secret
     _flights: WeakValueDictionary[CallKey, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
@@ -76,6 +80,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             # Also a full disk under the journal: a client may wrap it, a system may swallow it.
             self._seam.fatal = error
             raise
+        except asyncio.CancelledError:
+            self._seam.fatal = self._seam.fatal or self._seam.budget.refusal
+            raise
 
     async def _carry(self, request: httpx2.Request) -> httpx2.Response:
         meter = current_meter()
@@ -92,14 +99,16 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 return _response(200, stored.response, request)
             if self._seam.fatal:
                 raise self._seam.fatal
-            return await self._pay(key, request, meter, str(parsed.get("model", "")))
+            call = Call(role, request.url.path.rsplit("/", 1)[-1], parsed, len(body))
+            with self._seam.budget.hold(call, self._seam.journal) as hold:
+                return await self._pay(key, request, meter, hold)
 
-    async def _pay(self, key: CallKey, request: httpx2.Request, meter: Meter, model: str) -> httpx2.Response:
+    async def _pay(self, key: CallKey, request: httpx2.Request, meter: Meter, hold: Hold) -> httpx2.Response:
         """Make the call, keep its answer in the journal and count it."""
         started_at, start = datetime.now(UTC).isoformat(), time.monotonic()
         body, answered = await request.aread(), False
         try:
-            response = await self._send(request, meter)
+            response = await self._send(request, meter, hold)
             content = _without_key(await response.aread(), request)
             # A garbled body is no answer: in the journal it would garble every resumed build too.
             answered = response.status_code == 200 and _is_json(content)
@@ -108,26 +117,28 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 meter.give_back_occurrence(key.role, key.request_digest, key.occurrence)
         if response.status_code == 200:
             usage = read_usage(content)
-            call = StoredCall(model, body, content, usage, time.monotonic() - start, started_at)
+            call = StoredCall(hold.call.model, body, content, usage, time.monotonic() - start, started_at)
             meter.add_call(key.role, usage)
             if answered:
-                content = self._seam.journal.add(key, call).response
+                content = self._seam.journal.add(key, call, reservation=hold.note).response
+                hold.paid(usage)
         return _response(response.status_code, content, request)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
 
-    async def _send(self, request: httpx2.Request, meter: Meter) -> httpx2.Response:
+    async def _send(self, request: httpx2.Request, meter: Meter, hold: Hold) -> httpx2.Response:
         """Try until the server answers for good; time lost to limits and retries goes to the meter."""
         limiter = self._endpoint.limiter
         for attempt in range(self._endpoint.max_retries + 1):
             last = attempt == self._endpoint.max_retries
             queued = time.monotonic()
             async with limiter.slot():
+                await hold.take()
                 began = time.monotonic()
                 meter.add_throttled(queued, began)
-                fault = await self._try(request)
+                fault = await self._try(request, hold)
             if isinstance(fault, httpx2.Response):
                 await self._refuse_hopeless(fault, request)
                 if fault.status_code not in _RETRIED_STATUS:
@@ -148,12 +159,20 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             meter.add_throttled(began, time.monotonic())
         raise AssertionError("the last try returns or raises")
 
-    async def _try(self, request: httpx2.Request) -> httpx2.Response | httpx2.TransportError:
+    async def _try(self, request: httpx2.Request, hold: Hold) -> httpx2.Response | httpx2.TransportError:
+        # What is not answered gives up its reservation here: while it waits to be tried again, calls that wait for
+        # that room may hold every slot of the limiter.
         try:
             response = await self._inner.handle_async_request(request)
             await response.aread()
-        except httpx2.TransportError as error:
+        except _NEVER_SENT as error:
+            hold.unpaid()
             return error
+        except httpx2.TransportError as error:
+            hold.lost()
+            return error
+        if response.status_code != 200:
+            hold.unpaid()
         return response
 
     async def _refuse_hopeless(self, response: httpx2.Response, request: httpx2.Request) -> None:

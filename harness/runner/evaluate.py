@@ -7,13 +7,15 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import HarnessError
+from harness.errors import BudgetReached, HarnessError
 from harness.evaluators.base import NO_RECORD, Scorer, score_run_dir
+from harness.models.budget import Budget
 from harness.records import EvaluationRecord, Score
 from harness.runner.costs import cost_of
 from harness.runner.evaluation_models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Priced, Reporter
+from harness.runner.spending import Spending
 from harness.store import RunDir
 
 
@@ -39,26 +41,50 @@ class Outcome:
     refusals: tuple[tuple[str, HarnessError], ...]
     """Evaluators that could not work at all, with the reason; the others went on."""
 
+    @property
+    def stopped(self) -> BudgetReached | None:
+        """What the budget could not hold; the evaluators that asked for it have written nothing for that run."""
+        return next((error for _, error in self.refusals if isinstance(error, BudgetReached)), None)
+
 
 def evaluate_runs(
-    runs: Sequence[RunDir], plan: EvaluationPlan, results: Path, reporter: Reporter, priced: Priced
+    runs: Sequence[RunDir],
+    plan: EvaluationPlan,
+    results: Path,
+    reporter: Reporter,
+    priced: Priced,
+    spending: Spending | None = None,
 ) -> Outcome:
-    """Score every run with every evaluator and write the scores; the outcome says what could not be scored."""
-    return asyncio.run(_Evaluation(runs, plan, reporter, priced).run(results / "judge"))
+    """Score every run with every evaluator and write the scores; the outcome says what could not be scored.
+
+    `spending` stops judgements before a budget is passed.
+    """
+    evaluation = _Evaluation(runs, plan, reporter, priced, spending or Spending.unlimited())
+    return asyncio.run(evaluation.run(results / "judge"))
 
 
 class _Evaluation:
     """The evaluators of one command, one after another, each over all of its runs."""
 
-    def __init__(self, runs: Sequence[RunDir], plan: EvaluationPlan, reporter: Reporter, priced: Priced) -> None:
+    def __init__(
+        self,
+        runs: Sequence[RunDir],
+        plan: EvaluationPlan,
+        reporter: Reporter,
+        priced: Priced,
+        spending: Spending,
+    ) -> None:
         self._runs, self._plan = runs, plan
-        self._reporter, self._priced = reporter, priced
+        self._reporter, self._priced, self._spending = reporter, priced, spending
+        spending.count()
+        prices = spending.prices_of(plan.models)
+        self._budget = Budget(spending.allowance(), lambda role, usage: prices[role].usd(usage))
 
     async def run(self, folder: Path) -> Outcome:
         evaluated: list[Evaluated] = []
         refusals: list[tuple[str, HarnessError]] = []
         with ExitStack() as stack:
-            models = EvaluationModels(self._plan, folder, self._reporter, stack)
+            models = EvaluationModels(self._plan, folder, self._reporter, stack, self._budget)
             for planned in self._plan.evaluators:
                 try:
                     evaluated += await self._score_all(planned, models)
@@ -72,7 +98,8 @@ class _Evaluation:
 
             def tell(done: int, total: int, doing: str) -> None:
                 usd = self._priced(runtime.meter.paid)
-                bar.update(done, total, f"{doing}, ${usd:.4f}" if usd else doing)
+                note = self._spending.note(self._budget.spent) or (f"${usd:.4f}" if usd else "")
+                bar.update(done, total, f"{doing}, {note}" if note else doing)
 
             runtime = MeteredEvaluation(models, tell)
             with closing(planned.spec.build(planned.params, runtime)) as evaluator:
@@ -84,8 +111,12 @@ class _Evaluation:
     ) -> Evaluated:
         with run.exclusive():
             runtime.begin(run.run_id)
-            start, cpu = time.monotonic(), time.process_time()
+            self._budget.check_time()
+            start, cpu, refused = time.monotonic(), time.process_time(), self._budget.n_refused
             scores = await score_run_dir(run, scorer)
+            if self._budget.refusal and self._budget.n_refused > refused:
+                # An evaluator that made failed scores of it: the judge has failed at nothing.
+                raise self._budget.refusal
             cost = cost_of(runtime.meter, time.monotonic() - start, time.process_time() - cpu)
             record = EvaluationRecord(
                 evaluator=scorer.name,

@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 
+from harness.models.budget import Budget
 from harness.models.clients import build_chat
 from harness.models.embedders import build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
@@ -29,9 +30,18 @@ _SCOPE = "judge"
 class EvaluationModels:
     """The judge and the embedder of a plan, over one shared journal under `folder`."""
 
-    def __init__(self, plan: EvaluationPlan, folder: Path, reporter: Reporter, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        plan: EvaluationPlan,
+        folder: Path,
+        reporter: Reporter,
+        stack: ExitStack,
+        budget: Budget | None = None,
+    ) -> None:
         """What is opened is closed by `stack`."""
         self._plan, self._folder, self._reporter, self._stack = plan, folder, reporter, stack
+        self.budget = budget or Budget()
+        """What judgements may still take."""
         self._payer = ""
 
     @property
@@ -80,7 +90,7 @@ class EvaluationModels:
 
     def _seam(self) -> Seam:
         # A seam for each model: where one server is down, the other's calls go on.
-        return Seam(self._journal, server_digests(self._plan.models))
+        return Seam(self._journal, server_digests(self._plan.models), budget=self.budget)
 
 
 class MeteredEvaluation:
@@ -108,6 +118,7 @@ class MeteredEvaluation:
     @contextmanager
     def charge(self) -> Iterator[None]:
         """Charge what is called inside as one judgement."""
+        self._models.budget.check_time()
         meter = Meter(_SCOPE)
         try:
             with metered(meter):

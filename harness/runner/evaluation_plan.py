@@ -1,6 +1,6 @@
 """From a config to evaluators with their parameters and models, checked before anything is answered or judged."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -37,6 +37,11 @@ class EvaluationPlan:
     embedder: JudgeEmbedderConfig
     models: dict[str, dict[str, Any]]
     """Role -> identity, of the models that these evaluators call."""
+
+    def without_models(self) -> "EvaluationPlan":
+        """The evaluators that call no model: what is left is free."""
+        free = tuple(planned for planned in self.evaluators if not planned.spec.roles)
+        return replace(self, evaluators=free, models={})
 
     def needs(self, role: str) -> bool:
         """Whether any evaluator calls that model."""

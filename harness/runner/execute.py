@@ -2,20 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from harness.errors import BudgetReached
+from harness.models.budget import Amount
 from harness.models.local_server import LocalServer, serve_local
 from harness.models.preflight import check_reachable
 from harness.records import Cost, Failure, IndexRecord, RunRecord, RunStatus
+from harness.runner.estimate import keep_estimate
 from harness.runner.fetching import fetch_weights
 from harness.runner.machine import describe_machine, git_commit, package_versions
 from harness.runner.messages import Event, Job, Phase, Todo
 from harness.runner.plan import Cell
 from harness.runner.progress import Bar, Priced, Reporter
 from harness.runner.resources import ResourceSampler
+from harness.runner.spending import Spending
 from harness.runner.supervise import Outcome, Supervisor, SystemBroken
 from harness.store import SCHEMA_VERSION, Done, IndexDir, Manifest, RunDir, SampleRow
 from harness.store.index_dir import Corpora
@@ -26,20 +30,31 @@ class CellResult:
     """What became of a cell."""
 
     run: RunDir
-    status: Literal["done", "failed"]
+    status: Literal["done", "failed", "stopped"]
+    """stopped: at the budget; the run is resumable."""
     n_ok: int
     n_error: int
     reason: str = ""
     """Why it failed: the system's own error, outside of any query."""
+    stopped: BudgetReached | None = None
+    """What the budget could not hold."""
 
 
 def run_cell(
-    cell: Cell, results: Path, reporter: Reporter, priced: Priced, *, retry_failed: bool = False
+    cell: Cell,
+    results: Path,
+    reporter: Reporter,
+    priced: Priced,
+    *,
+    retry_failed: bool = False,
+    spending: Spending | None = None,
 ) -> CellResult:
     """Index if needed, answer what is unanswered, write done.json; interrupted anywhere, the next call goes on.
 
-    A finished run is left as it is, unless `retry_failed` asks for its failed queries again.
+    A finished run is left as it is, unless `retry_failed` asks for its failed queries again. `spending` stops it
+    before a budget is passed.
     """
+    spending = spending or Spending.unlimited()
     run = RunDir.create(results, build_manifest(cell), _sample(cell))
     with run.exclusive() as lock_fd:
         if run.repair():
@@ -48,15 +63,20 @@ def run_cell(
             return _result(run)
         run.reopen()
         check_needs(cell)
+        keep_estimate(cell, run, reporter)
         try:
+            if _todo(cell, run, retry_failed=retry_failed):
+                spending.check()
             fetch_weights(reporter, cell.generator, cell.embedder)
             with _model_server(cell, run) as server:
-                execution = _Execution(cell, run, results, reporter, priced, lock_fd, server)
+                execution = _Execution(cell, run, results, reporter, priced, spending, lock_fd, server)
                 execution.ensure_index()
                 execution.answer(_todo(cell, run, retry_failed=retry_failed))
         except SystemBroken as broken:
-            counts = _result(run)
-            return CellResult(run, "failed", counts.n_ok, counts.n_error, f"{broken}; its log is {run.log_path}")
+            return replace(_result(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
+        except BudgetReached as reached:
+            run.repair()
+            return replace(_result(run), status="stopped", stopped=reached)
         result = _result(run)
         run.mark_done(
             Done(
@@ -146,6 +166,7 @@ class _Execution:
     results: Path
     reporter: Reporter
     priced: Priced
+    spending: Spending
     lock_fd: int
     server: LocalServer | None
 
@@ -179,14 +200,15 @@ class _Execution:
     def _show_index(self, bar: Bar, event: Event) -> None:
         if event.kind == "progress":
             usd = self.priced(event.usage) if event.usage else None
-            bar.update(event.done, event.total, f"{event.doing}, ${usd:.4f}" if usd else event.doing)
+            note = self.spending.note(event.spent) or (f"${usd:.4f}" if usd else "")
+            bar.update(event.done, event.total, f"{event.doing}, {note}" if note else event.doing)
 
     def answer(self, todo: Sequence[Todo]) -> None:
         """Answer `todo`; a query that kills the system's process becomes a record, and the rest goes on."""
         expected = len(self.cell.dataset.queries) * self.cell.config.repeats
         pending = list(todo)
         with self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
-            tally = _Tally(bar, self.priced, expected - len(pending), expected)
+            tally = _Tally(bar, self.priced, self.spending, expected - len(pending), expected)
             while pending:
                 outcome = self._supervise("answer", pending, tally.take)
                 pending = self._left(pending, outcome)
@@ -234,6 +256,7 @@ class _Execution:
     def _supervise(self, phase: Phase, todo: Sequence[Todo], on_event: Callable[[Event], None]) -> Outcome:
         interval_s = self.cell.config.runner.resources_interval_s
         sampler = ResourceSampler(self.run, phase, interval_s, self.server.pid if self.server else None)
+        self.spending.check()
         job = self._job(phase, todo)
         return Supervisor(job, self.run.log_path, sampler, on_event, self.lock_fd).run()
 
@@ -254,6 +277,8 @@ class _Execution:
             seed=cell.config.seed,
             servers=cell.servers,
             limits=cell.config.limits,
+            allowance=self.spending.allowance(),
+            prices=self.spending.prices_of(cell.identity["models"]),
             todo=tuple(todo),
         )
 
@@ -261,11 +286,11 @@ class _Execution:
 class _Tally:
     """Counts finished queries and dollars for the progress bar."""
 
-    def __init__(self, bar: Bar, priced: Priced, done: int, expected: int) -> None:
-        self._bar, self._priced = bar, priced
+    def __init__(self, bar: Bar, priced: Priced, spending: Spending, done: int, expected: int) -> None:
+        self._bar, self._priced, self._spending = bar, priced, spending
         self._done, self._expected = done, expected
         self._usd, self._failed = 0.0, 0
-        self._show()
+        self._show(Amount())
 
     def take(self, event: Event) -> None:
         """Count one event of a worker."""
@@ -274,11 +299,12 @@ class _Tally:
             self._failed += event.status != "ok"
             # The bar shows known dollars; the report says where a price is unknown.
             self._usd += self._priced(event.usage) or 0.0
-            self._show()
+            self._show(event.spent)
 
-    def _show(self) -> None:
+    def _show(self, spent: Amount) -> None:
         failed = f", {self._failed} failed" if self._failed else ""
-        self._bar.update(self._done, self._expected, f"${self._usd:.4f}{failed}")
+        note = self._spending.note(spent) or f"${self._usd:.4f}"
+        self._bar.update(self._done, self._expected, f"{note}{failed}")
 
 
 def _now() -> str:

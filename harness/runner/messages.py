@@ -4,7 +4,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from harness.analysis.prices import Price
 from harness.config import EmbedderConfig, GeneratorConfig, LimitsConfig
+from harness.models.budget import Allowance, Amount
 from harness.records import Cost, IndexStats, RunStatus, Usage
 
 Phase = Literal["index", "answer"]
@@ -43,19 +45,27 @@ class Job(Message):
     servers: dict[str, str] = {}
     """Role -> digest of what serves it: keeps calls apart in the journal that indexes share."""
     limits: LimitsConfig
+    allowance: Allowance = Allowance()
+    """What is left of the budget."""
+    prices: dict[str, Price] = {}
+    """Role -> price, where dollars are limited."""
     todo: tuple[Todo, ...] = ()
 
 
 class Event(Message):
     """Something that happened in a worker."""
 
-    kind: Literal["progress", "started", "finished", "indexed", "completed", "refused", "broken"]
+    kind: Literal["progress", "started", "finished", "indexed", "completed", "refused", "stopped", "broken"]
     todo: Todo | None = None
     """started, finished."""
     status: RunStatus | None = None
     """finished."""
     usage: dict[str, Usage] = {}
     """finished: the query's; progress: the index's so far."""
+    spent: Amount = Amount()
+    """finished, progress: of the allowance, so far."""
+    needed: Amount = Amount()
+    """stopped: what the call that did not fit may take."""
     done: int = 0
     total: int = 0
     doing: str = ""
@@ -65,4 +75,4 @@ class Event(Message):
     """indexed."""
     what: str = ""
     fix: str = ""
-    """refused (the user can fix it), broken (a bug of the system)."""
+    """refused (the user can fix it), stopped (at the budget), broken (a bug of the system)."""

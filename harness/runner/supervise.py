@@ -1,5 +1,6 @@
 """Running one worker process: its events, its time limits, its end, and what it used meanwhile."""
 
+import math
 import os
 import selectors
 import signal
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from harness.errors import HarnessError
+from harness.errors import BudgetReached, HarnessError
 from harness.runner.messages import Event, Job, Todo
 from harness.runner.resources import ResourceSampler
 from harness.runner.worker import EVENTS_ENV
@@ -53,12 +54,15 @@ class Supervisor:
         self._started_at: dict[Todo, float] = {}
         self._outcome = Outcome(completed=False)
         self._refusal: Event | None = None
+        end_by = job.allowance.end_by
+        self._end_by = math.inf if end_by is None else end_by
 
     def run(self) -> Outcome:
         """Follow the worker until it has gone.
 
-        Raises HarnessError where the user can fix what stopped it, SystemBroken for a bug of the system
-        outside any query. On any exception, Ctrl-C included, the worker is gone before it propagates.
+        Raises HarnessError where the user can fix what stopped it, BudgetReached included, and SystemBroken for a
+        bug of the system outside any query. On any exception, Ctrl-C included, the worker is gone before it
+        propagates.
         """
         read_end, write_end = os.pipe()
         with self._log.open("ab") as log, os.fdopen(read_end, "rb", buffering=0) as events:
@@ -87,7 +91,7 @@ class Supervisor:
         with selectors.DefaultSelector() as selector:
             selector.register(events, selectors.EVENT_READ)
             while True:
-                if selector.select(timeout=min(1.0, self._sampler.wait_s())):
+                if selector.select(timeout=self._wait_s()):
                     chunk = events.read(65536)
                     if not chunk:
                         return
@@ -99,6 +103,10 @@ class Supervisor:
                     return
                 self._sampler.sample_if_due()
                 self._kill_if_overdue(process)
+                self._check_time()
+
+    def _wait_s(self) -> float:
+        return min(1.0, self._sampler.wait_s(), max(0.0, self._end_by - time.monotonic()))
 
     def _take(self, event: Event) -> None:
         outcome = self._outcome
@@ -111,7 +119,7 @@ class Supervisor:
             outcome.indexed = event
         elif event.kind == "completed":
             outcome.completed = True
-        elif event.kind in {"refused", "broken"}:
+        elif event.kind in {"refused", "stopped", "broken"}:
             self._refusal = event
         self._on_event(event)
 
@@ -122,8 +130,15 @@ class Supervisor:
             self._outcome.overdue = overdue
             _kill_group(process)
 
+    def _check_time(self) -> None:
+        if time.monotonic() >= self._end_by:
+            raise BudgetReached("the time is over")
+
     def _conclude(self, code: int) -> Outcome:
         if self._refusal is not None:
+            if self._refusal.kind == "stopped":
+                needed = self._refusal.needed
+                raise BudgetReached(self._refusal.what, usd=needed.usd, tokens=needed.tokens)
             if self._refusal.kind == "broken":
                 raise SystemBroken(self._refusal.what)
             raise HarnessError(self._refusal.what, self._refusal.fix)

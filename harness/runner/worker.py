@@ -18,7 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.errors import HarnessError, StoreError
+from harness.errors import BudgetReached, HarnessError, StoreError
+from harness.models.budget import Amount, Budget
 from harness.models.clients import build_chat
 from harness.models.embedders import build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
@@ -67,6 +68,7 @@ class Worker:
         self._run = RunDir(Path(job.results) / job.run_id)
         self._index_dir = IndexDir(Path(job.results), job.index_id)
         self._told_at = 0.0
+        self._budget = Budget(job.allowance, lambda role, usage: job.prices[role].usd(usage))
 
     async def work(self) -> None:
         """Do the phase; every outcome is an event."""
@@ -80,7 +82,8 @@ class Worker:
         corpus = list(Corpora(Path(self._job.results)).iter_documents(self._job.corpus_digest))
         self._index_dir.begin()
         journal = Journal(self._index_dir.journal_path, payer=self._job.run_id, shared=True)
-        with self._system(Seam(journal, self._job.servers)) as (system, seam), metered(Meter("index")) as meter:
+        opened = Seam(journal, self._job.servers, budget=self._budget)
+        with self._system(opened) as (system, seam), metered(Meter("index")) as meter:
             start, cpu = time.monotonic(), time.process_time()
             try:
                 stats = await system.index(corpus)
@@ -95,13 +98,15 @@ class Worker:
 
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
-        with self._system(Seam(Journal(self._run.journal_path, payer=self._job.run_id))) as (system, seam):
+        journal = Journal(self._run.journal_path, payer=self._job.run_id)
+        with self._system(Seam(journal, budget=self._budget)) as (system, seam):
             with metered(Meter("load")):
                 await system.load()
             waiting = iter(self._job.todo)
 
             async def answer_some() -> None:
                 for todo in waiting:
+                    self._budget.check_time()
                     await self._answer_one(system, seam, queries[todo.query_id], todo)
 
             async with asyncio.TaskGroup() as group:
@@ -128,7 +133,8 @@ class Worker:
             started_at=started_at,
         )
         self._run.append_record(record)
-        self._tell(Event(kind="finished", todo=todo, status=status, usage=record.cost.usage))
+        spent = self._budget.spent
+        self._tell(Event(kind="finished", todo=todo, status=status, usage=record.cost.usage, spent=spent))
 
     async def _predict(
         self, system: System, query: Query, meter: Meter
@@ -192,8 +198,8 @@ class Worker:
     def _progress(self, done: int, total: int, doing: str) -> None:
         if time.monotonic() - self._told_at > _PROGRESS_INTERVAL_S or done == total:
             self._told_at = time.monotonic()
-            usage = current_meter().usage
-            self._tell(Event(kind="progress", done=done, total=total, doing=doing, usage=usage))
+            usage, spent = current_meter().usage, self._budget.spent
+            self._tell(Event(kind="progress", done=done, total=total, doing=doing, usage=usage, spent=spent))
 
     def _tell(self, event: Event) -> None:
         self._events.write(event.model_dump_json().encode() + b"\n")
@@ -210,6 +216,12 @@ def _first_harness_error(error: BaseException) -> HarnessError | None:
     if isinstance(error, BaseExceptionGroup):
         return next((found for inner in error.exceptions if (found := _first_harness_error(inner))), None)
     return error if isinstance(error, HarnessError) else None
+
+
+def _event_of(error: HarnessError) -> Event:
+    if isinstance(error, BudgetReached):
+        return Event(kind="stopped", what=error.what, needed=Amount(usd=error.usd, tokens=error.tokens))
+    return Event(kind="refused", what=error.what, fix=error.fix)
 
 
 def _full_disk(results: Path) -> HarnessError | None:
@@ -229,7 +241,7 @@ def main() -> None:
         except Exception as error:
             known = _first_harness_error(error) or _full_disk(Path(job.results))
             if known:
-                event = Event(kind="refused", what=known.what, fix=known.fix)
+                event = _event_of(known)
             else:
                 traceback.print_exc()
                 inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error

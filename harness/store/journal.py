@@ -21,7 +21,16 @@ CREATE TABLE IF NOT EXISTS calls (
 CREATE TABLE IF NOT EXISTS faults (
   at TEXT NOT NULL, scope TEXT NOT NULL, role TEXT NOT NULL, reason TEXT NOT NULL, waited_s REAL NOT NULL
 );
+CREATE TABLE IF NOT EXISTS reservations (
+  id INTEGER PRIMARY KEY, role TEXT NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+  paid_by TEXT NOT NULL
+);
 """
+_PAID = (
+    "SELECT paid_by, role, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cached_tokens) FROM calls"
+    " GROUP BY paid_by, role",
+    "SELECT paid_by, role, 0, SUM(input_tokens), SUM(output_tokens), 0 FROM reservations GROUP BY paid_by, role",
+)
 
 
 @dataclass(frozen=True)
@@ -92,12 +101,32 @@ class Journal:
         )
         return StoredCall(model, request, response, usage, wall_s, started_at, payer)
 
-    def add(self, key: CallKey, call: StoredCall) -> StoredCall:
+    def reserve(self, role: str, at_most: Usage) -> int:
+        """Note that a call by `payer` is about to be made, and return the note's id.
+
+        Until it is cancelled, or its call is added, `at_most` counts as paid: nobody knows what a server charges
+        for a call that was cut off, by kill -9 too.
+        """
+        with _explained(self._path):
+            noted = self._db.execute(
+                "INSERT INTO reservations (role, input_tokens, output_tokens, paid_by) VALUES (?,?,?,?)",
+                (role, at_most.input_tokens, at_most.output_tokens, self.payer),
+            )
+        return int(noted.lastrowid or 0)
+
+    def cancel(self, reservation: int) -> None:
+        """The reserved call was not paid."""
+        with _explained(self._path):
+            self._db.execute("DELETE FROM reservations WHERE id=?", (reservation,))
+
+    def add(self, key: CallKey, call: StoredCall, *, reservation: int | None = None) -> StoredCall:
         """Keep an answered call, paid by `payer`, and return what is kept: of a shared journal the call of another
         process that was quicker. In a run's own journal the same key twice is a bug and raises.
+
+        Its `reservation` goes at the same moment, unless the call is not kept or its tokens were not counted.
         """
         usage = call.usage
-        with _explained(self._path):
+        with _explained(self._path), self._at_once():
             added = self._db.execute(
                 f"{self._insert} INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 (
@@ -107,6 +136,8 @@ class Journal:
                     *(int(not usage.unmetered_calls), call.wall_s, call.started_at, self.payer),
                 ),
             )
+            if reservation is not None and added.rowcount and not usage.unmetered_calls:
+                self.cancel(reservation)
         return call if added.rowcount else (self.find(key) or call)
 
     def add_fault(self, at: str, scope: str, role: str, reason: str, waited_s: float) -> None:
@@ -114,9 +145,27 @@ class Journal:
         with _explained(self._path):
             self._db.execute("INSERT INTO faults VALUES (?,?,?,?,?)", (at, scope, role, reason, waited_s))
 
+    def paid(self) -> list[tuple[str, str, Usage]]:
+        """(run, role, usage) of each run's calls, and of each run's reservations."""
+        with _explained(self._path):
+            sums = [row for query in _PAID for row in self._db.execute(query).fetchall()]
+        names = ("calls", "input_tokens", "output_tokens", "cached_tokens")
+        return [(run, role, Usage(**dict(zip(names, row, strict=True)))) for run, role, *row in sums]
+
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+    @contextmanager
+    def _at_once(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
 
 
 def usage_by_role(path: Path) -> dict[str, Usage]:
@@ -130,6 +179,19 @@ def usage_by_role(path: Path) -> dict[str, Usage]:
         ).fetchall()
     names = ("calls", "input_tokens", "output_tokens", "cached_tokens", "unmetered_calls")
     return {role: Usage(**dict(zip(names, sums, strict=True))) for role, *sums in rows}
+
+
+def paid_by_runs(path: Path) -> dict[tuple[str, str], Usage]:
+    """(run, role) -> what that run has paid in a journal, with what is still reserved as if it were used.
+
+    Calls that the server did not count stand in with their reservation, if they had one.
+    """
+    total: dict[tuple[str, str], Usage] = {}
+    if path.exists():
+        with closing(Journal(path)) as journal:
+            for run, role, used in journal.paid():
+                total[run, role] = total.get((run, role), Usage()) + used
+    return total
 
 
 @contextmanager

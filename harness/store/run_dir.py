@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from harness.errors import ConfigError, StoreError, explained_io, nearest
-from harness.records import EvaluationRecord, IndexRecord, RunRecord, Score
+from harness.records import Estimate, EvaluationRecord, IndexRecord, RunRecord, Score
 from harness.store import files, lock
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 
@@ -24,6 +24,7 @@ class RunDir:
         self._records_path = path / "records.jsonl"
         self._resources_path = path / "resources.csv"
         self._done_path = path / "done.json"
+        self._estimate_path = path / "estimate.json"
 
     @classmethod
     def create(cls, results: Path, manifest: Manifest, sample: Sequence[SampleRow]) -> "RunDir":
@@ -120,6 +121,15 @@ class RunDir:
         """Every score of every evaluator that has run."""
         paths = sorted((self.path / "scores").glob("*.jsonl"))
         return [score for path in paths for score in files.iter_jsonl(path, Score)]
+
+    def write_estimate(self, estimate: Estimate) -> None:
+        """Keep what the run is expected to take; the first one stays, however often the run is resumed."""
+        if not self._estimate_path.exists():
+            files.write_json(self._estimate_path, estimate)
+
+    def estimate(self) -> Estimate | None:
+        """What the run was expected to take when it began, or None where nobody estimated it."""
+        return files.read_json(self._estimate_path, Estimate) if self._estimate_path.exists() else None
 
     def mark_done(self, done: Done) -> None:
         """Write done.json, the footer."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from harness.protocols import Runtime, SystemSpec
 from harness.records import Document, IndexStats, Prediction, Query
+from systems.brackets.expected import expect_closed_book
 from systems.brackets.params import AnswerParams, IndexParams
 from systems.parts.answering import generate
 from systems.parts.prompts.answers import closed_book_messages
@@ -42,5 +43,6 @@ SPEC = SystemSpec(
     build=ClosedBookSystem,
     index_kind="none/1",
     index_roles=frozenset(),
+    expect=expect_closed_book,
     bracket="It sees no document: what the model knows by itself, a floor for the systems and not one of them.",
 )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.protocols import Runtime, SystemSpec
 from harness.records import Context, Document, Evidence, IndexStats, Prediction, Query, Span
+from systems.brackets.expected import expect_gold
 from systems.brackets.params import AnswerParams, IndexParams
 from systems.parts.answering import generate_answer
 from systems.parts.headings import document_heading, under_heading
@@ -64,6 +65,7 @@ SPEC = SystemSpec(
     answer_params=AnswerParams,
     build=GoldSystem,
     index_roles=frozenset(),
+    expect=expect_gold,
     sees_gold=True,
     bracket="It is given the reference evidence: a ceiling for the systems, not one of them.",
 )

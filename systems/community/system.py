@@ -7,6 +7,7 @@ from harness.protocols import Runtime, SystemSpec
 from harness.records import Document, IndexStats, Prediction, Query
 from systems.community import library
 from systems.community.building import build_index
+from systems.community.expected import expect
 from systems.community.global_search import search_globally
 from systems.community.local_search import search_locally
 from systems.community.params import AnswerParams, IndexParams
@@ -64,4 +65,5 @@ SPEC = SystemSpec(
     build=CommunitySystem,
     index_roles=frozenset({"generator", "embedder"}),
     preflight=_preflight,
+    expect=expect,
 )

@@ -8,6 +8,7 @@ from pydantic import Field
 from harness.errors import ConfigError
 from harness.protocols import Params, Runtime, SystemSpec
 from harness.records import Context, Document, IndexStats, Prediction, Query, Step
+from systems.kg.expected import expect
 from systems.kg.question import ask_for_names, names_in
 from systems.kg.ranking import rank_triplets
 from systems.parts.answering import generate_answer
@@ -129,4 +130,5 @@ SPEC = SystemSpec(
     index_kind=INDEX_KIND,
     index_roles=roles_of,
     preflight=check_graph,
+    expect=expect,
 )

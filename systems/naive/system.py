@@ -6,6 +6,7 @@ from pydantic import Field
 
 from harness.protocols import Params, Runtime, SystemSpec
 from harness.records import Document, IndexStats, Prediction, Query
+from systems.naive.expected import expect
 from systems.parts.answering import generate_answer
 from systems.parts.chunking import ChunkParams
 from systems.parts.passages import INDEX_KIND, Passages
@@ -57,4 +58,5 @@ SPEC = SystemSpec(
     answer_params=AnswerParams,
     build=NaiveSystem,
     index_kind=INDEX_KIND,
+    expect=expect,
 )

@@ -11,6 +11,7 @@ from systems.parts.chunking import ChunkParams
 from systems.parts.passages import INDEX_KIND, Passages
 from systems.parts.prompts.answers import AnswerStyle
 from systems.parts.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
+from systems.recursive.expected import expect
 
 
 class AnswerParams(Params):
@@ -119,4 +120,5 @@ SPEC = SystemSpec(
     answer_params=AnswerParams,
     build=RecursiveSystem,
     index_kind=INDEX_KIND,
+    expect=expect,
 )

@@ -39,7 +39,7 @@ def test_help_imports_no_heavy_library() -> None:
     assert heavy & set(done.stdout.split()) == set()
 
 
-COMMANDS = ("list", "plan", "run", "import", "evaluate", "report", "compare", "show", "doctor")
+COMMANDS = ("list", "plan", "estimate", "run", "import", "evaluate", "report", "compare", "show", "doctor")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

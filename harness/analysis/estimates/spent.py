@@ -1,0 +1,82 @@
+"""What a phase of a run took: the other side of an estimate, and what later estimates learn from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from harness.analysis.estimates.timing import Interval, covered_seconds
+from harness.records import Cost, IndexRecord, RunRecord, Usage
+
+GENERATOR, EMBEDDER = "generator", "embedder"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """One index, or so many answers."""
+
+    units: int
+    """Answers; 1 for an index."""
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    """By model role; of replayed calls too, as if they had been made."""
+    seconds: float | None = None
+    """In which anything was under way. None: not known, such as where calls were replayed."""
+    texts: int = 0
+    """Embedded or taken from the cache."""
+
+    @property
+    def generator(self) -> Usage:
+        """What the generator was asked."""
+        return self.usage.get(GENERATOR, Usage())
+
+    @property
+    def is_metered(self) -> bool:
+        """Whether every token was counted."""
+        return not any(usage.unmetered_calls for usage in self.usage.values())
+
+
+def index_spent(record: IndexRecord) -> Spent:
+    """What an index took, whoever paid."""
+    cost = record.cost
+    live = not (cost.replayed_calls or cost.cached_texts)
+    return Spent(
+        units=1,
+        usage=cost.usage,
+        seconds=cost.wall_s if live else None,
+        texts=cost.embedded_texts + cost.cached_texts,
+    )
+
+
+def answers_spent(records: Sequence[RunRecord]) -> Spent:
+    """What these answers took, failed ones included.
+
+    Seconds are those in which any of them was under way; answers that were not made live, as after an
+    interruption, are taken to have been as quick as the others.
+    """
+    live = [span for record in records if (span := live_span(record))]
+    seconds = covered_seconds(live) * len(records) / len(live) if live else None
+    return Spent(
+        units=len(records),
+        usage=total_usage([record.cost for record in records]),
+        seconds=seconds,
+        texts=sum(record.cost.embedded_texts + record.cost.cached_texts for record in records),
+    )
+
+
+def live_span(record: RunRecord) -> Interval | None:
+    """When an answer was under way, in seconds since 1970; None where it was not timed or partly replayed."""
+    if record.cost.wall_s is None or record.cost.replayed_calls:
+        return None
+    try:
+        start = datetime.fromisoformat(record.started_at).timestamp()
+    except ValueError:
+        return None
+    return start, start + record.cost.wall_s
+
+
+def total_usage(costs: Sequence[Cost]) -> dict[str, Usage]:
+    """The sums by role."""
+    total: dict[str, Usage] = {}
+    for cost in costs:
+        for role, usage in cost.usage.items():
+            total[role] = total.get(role, Usage()) + usage
+    return total

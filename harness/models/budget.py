@@ -1,0 +1,253 @@
+"""What may still be paid: every model call is reserved before it is made, so that no limit is passed.
+
+A reservation is an upper bound. Tokenisers of language models put at least a byte into a token, so the bytes of
+the request bound its input; more than that where this server was seen to count more (a prompt that it adds). What
+texts took so far would be tighter and no bound: the next text may be denser. The request's `max_tokens` bounds the
+output. After the call the reservation becomes what the server counted.
+"""
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.errors import BudgetReached, HarnessError
+from harness.records import Usage
+from harness.store import Journal
+
+_MARGIN = 1.25
+"""On the densest request seen, where that was above a token a byte."""
+
+_TIME = "the time is over"
+
+RolePriced = Callable[[str, Usage], float | None]
+"""priced(role, usage): US dollars, or None where the model that plays the role has no price."""
+
+
+class Amount(BaseModel):
+    """Dollars and tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    usd: float = 0.0
+    tokens: int = 0
+
+    def __add__(self, other: "Amount") -> "Amount":
+        """Both together."""
+        return Amount(usd=self.usd + other.usd, tokens=self.tokens + other.tokens)
+
+
+class Allowance(BaseModel):
+    """What is left of a budget; None: no limit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    usd: float | None = None
+    tokens: int | None = None
+    begin_until: float | None = None
+    """No call is begun later; by `time.monotonic`, which is the same clock in every process of a machine."""
+    end_by: float | None = None
+    """A worker that is still there is killed then; calls that were begun in time had until now to end."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is known of a call before it is made."""
+
+    role: str
+    path: str
+    request: Mapping[str, Any]
+    n_bytes: int
+
+    @property
+    def model(self) -> str:
+        """The name that the request gives."""
+        return str(self.request.get("model", ""))
+
+
+class Budget:
+    """Lets a call through where its upper bound fits beside what was spent and what is under way.
+
+    A call that would fit once others have ended waits for them, first come, first served. One that cannot fit
+    closes the budget: nothing more is let through, what is under way ends and is kept, then all that wait are
+    refused with `BudgetReached`. Used within one event loop.
+    """
+
+    def __init__(self, allowance: Allowance | None = None, priced: RolePriced | None = None) -> None:
+        """`priced` is asked only where dollars are limited."""
+        self._left = allowance or Allowance()
+        self._priced = priced
+        until = self._left.begin_until
+        self._begin_until = math.inf if until is None else until
+        self._density: dict[str, float] = {}
+        self._under_way: dict[object, Amount] = {}
+        self._waiting: deque[object] = deque()
+        self._changed = asyncio.Event()
+        self._closed_by = ""
+        self._needed = Amount()
+        self.spent = Amount()
+        """By the calls that ended here; those that were cut off or not counted with their upper bound."""
+        self.n_refused = 0
+        self.refusal: BudgetReached | None = None
+        """The last."""
+
+    @property
+    def limits_calls(self) -> bool:
+        """Whether calls are counted at all."""
+        return self._left.usd is not None or self._left.tokens is not None
+
+    def hold(self, call: Call, journal: Journal) -> "Hold":
+        """What reserves this call whenever it is tried."""
+        return Hold(self, call, journal)
+
+    def check_time(self) -> None:
+        """Raise BudgetReached where the time is over."""
+        if monotonic() >= self._begin_until:
+            self._close(_TIME)
+            raise self._refuse()
+
+    def at_most(self, call: Call) -> Usage:
+        """The most that one try of this call may use. Raises HarnessError where nothing bounds its output."""
+        output = 0
+        if call.path != "embeddings":
+            most = call.request.get("max_completion_tokens") or call.request.get("max_tokens")
+            if not most:
+                raise HarnessError(
+                    f"a {call.role} call sets no max_tokens, so nothing bounds what it may cost",
+                    "set max_tokens, or run without budget.usd and budget.tokens",
+                )
+            output = int(most) * int(call.request.get("n") or 1)
+        density = max(1.0, _MARGIN * self._density.get(call.role, 0.0))
+        return Usage(calls=1, input_tokens=math.ceil(call.n_bytes * density), output_tokens=output)
+
+    def amount(self, role: str, usage: Usage) -> Amount:
+        """What that usage takes of the budget."""
+        usd = 0.0
+        if self._left.usd is not None and self._priced is not None:
+            priced = self._priced(role, usage)
+            if priced is None:
+                raise HarnessError(f"the {role} has no price", "add it to configs/prices.yaml")
+            usd = priced
+        return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
+
+    async def admit(self, holder: object, role: str, amount: Amount) -> None:
+        """Wait until `amount` fits, and reserve it for `holder`; BudgetReached where it never will."""
+        self._waiting.append(holder)
+        try:
+            while not self._lets_through(holder, role, amount):
+                if self._closed_by and not self._under_way:
+                    raise self._refuse()
+                await self._changed.wait()
+            self._under_way[holder] = amount
+        except asyncio.CancelledError:
+            # A time limit that runs out while a call waits for room is the budget's doing, not the query's.
+            self._close(f"the next {role} call found no room in time", amount)
+            self._refuse()
+            raise
+        finally:
+            self._waiting.remove(holder)
+            self._wake()
+
+    def end(self, holder: object, spent: Amount) -> None:
+        """The call of `holder` ended and took `spent`."""
+        if self._under_way.pop(holder, None) is not None:
+            self.spent += spent
+            self._wake()
+
+    def learn(self, call: Call, usage: Usage) -> None:
+        """Remember how densely the server of this role counts."""
+        seen = usage.input_tokens / max(1, call.n_bytes)
+        if seen > max(1.0 / _MARGIN, self._density.get(call.role, 0.0)):
+            self._density[call.role] = seen
+
+    def _lets_through(self, holder: object, role: str, amount: Amount) -> bool:
+        if self._closed_by or self._waiting[0] is not holder:
+            return False
+        if monotonic() >= self._begin_until:
+            self._close(_TIME)
+            return False
+        if not self._fits(self.spent + amount):
+            self._close(f"the next {role} call may take up to {self._described(amount)}", amount)
+            return False
+        return self._fits(sum(self._under_way.values(), self.spent + amount))
+
+    def _fits(self, total: Amount) -> bool:
+        usd, tokens = self._left.usd, self._left.tokens
+        return (usd is None or total.usd <= usd) and (tokens is None or total.tokens <= tokens)
+
+    def _described(self, amount: Amount) -> str:
+        tokens = f"{amount.tokens:,} tokens"
+        return tokens if self._left.usd is None else f"{tokens} (${amount.usd:.2g})"
+
+    def _refuse(self) -> BudgetReached:
+        self.n_refused += 1
+        self.refusal = BudgetReached(self._closed_by, usd=self._needed.usd, tokens=self._needed.tokens)
+        return self.refusal
+
+    def _close(self, reason: str, needed: Amount | None = None) -> None:
+        if not self._closed_by:
+            self._closed_by, self._needed = reason, needed or Amount()
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class Hold:
+    """The reservation of one call, taken anew for each try: a try that was cut off may have been paid.
+
+    As a context: what is still held at its end, because of an exception or a body that was not understood, counts
+    in full.
+    """
+
+    def __init__(self, budget: Budget, call: Call, journal: Journal) -> None:
+        self._budget, self.call, self._journal = budget, call, journal
+        self._amount = Amount()
+        self.note: int | None = None
+        """The reservation in the journal, while there is one."""
+
+    async def take(self) -> None:
+        """Reserve one try; waits or raises as `Budget.admit` does."""
+        budget = self._budget
+        at_most = budget.at_most(self.call) if budget.limits_calls else Usage()
+        self._amount = budget.amount(self.call.role, at_most)
+        await budget.admit(self, self.call.role, self._amount)
+        if budget.limits_calls:
+            try:
+                self.note = self._journal.reserve(self.call.role, at_most)
+            except BaseException:
+                budget.end(self, Amount())
+                raise
+
+    def unpaid(self) -> None:
+        """The server was not reached, or refused."""
+        if self.note is not None:
+            self._journal.cancel(self.note)
+        self.note = None
+        self._budget.end(self, Amount())
+
+    def paid(self, usage: Usage) -> None:
+        """The server answered and counted `usage`; where it did not count, the upper bound stays."""
+        if usage.unmetered_calls:
+            self.lost()
+            return
+        self._budget.learn(self.call, usage)
+        self.note = None
+        self._budget.end(self, self._budget.amount(self.call.role, usage))
+
+    def lost(self) -> None:
+        """Nobody knows whether it was paid: it counts in full."""
+        self.note = None
+        self._budget.end(self, self._amount)
+
+    def __enter__(self) -> "Hold":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.lost()

@@ -1,0 +1,306 @@
+"""What runs under --results have measured, for estimates of others. Reads only; what is damaged is passed over."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from harness.analysis.estimates import (
+    Earlier,
+    Phase,
+    Rates,
+    answers_spent,
+    covered_seconds,
+    index_spent,
+    live_span,
+    rates_of,
+)
+from harness.analysis.estimates.predict import SAME_PARAMETERS
+from harness.errors import HarnessError
+from harness.models.identity import server_digests
+from harness.protocols import Corpus, Workload
+from harness.records import Document, EvaluationRecord, Expected, IndexRecord, RunRecord
+from harness.registry import load_system
+from harness.store import IndexDir, Manifest, RunDir, find_runs
+from harness.store.asked_calls import AskedCall, CallSpan, call_spans, latest_calls
+from harness.store.index_dir import Corpora
+
+R = TypeVar("R")
+T = TypeVar("T")
+GENERATOR = "generator"
+_MOST_RUNS = 12
+"""Whose journals and records are read for one cell, the latest first."""
+_MOST_READ = 4
+"""Of them whose records are read."""
+_MOST_RECORDS = 1000
+"""Of one run: means need no more."""
+_LARGEST_CORPUS = 64_000_000
+"""Bytes of a corpus that is read again to see what a formula would have said."""
+
+
+class EarlierRun:
+    """One run, read as far as somebody asks."""
+
+    def __init__(self, run: RunDir, manifest: Manifest, results: Path) -> None:
+        self.run = run
+        self.identity: Mapping[str, Any] = manifest.identity
+        self.manifest = manifest
+        self._results = results
+
+    @property
+    def system(self) -> Mapping[str, Any]:
+        """Name, version, index and answer parameters."""
+        return dict(self.identity.get("system") or {})
+
+    @cached_property
+    def index_kind(self) -> str:
+        """The kind of its index, which systems may share; empty where its system is no longer installed."""
+        return str(_read(str(self.system.get("name")), lambda name: load_system(name).stored_index_kind) or "")
+
+    @property
+    def server(self) -> str:
+        """What serves its generator."""
+        return server_of(self.identity)
+
+    @cached_property
+    def records(self) -> list[RunRecord]:
+        """The first records, as they were written."""
+        return list(islice(self.run.iter_records(), _MOST_RECORDS))
+
+    @cached_property
+    def index(self) -> IndexRecord | None:
+        """Its index, whoever built it."""
+        return self.run.index()
+
+    @cached_property
+    def calls(self) -> list[AskedCall]:
+        """The latest calls of its answers."""
+        return [call for call in latest_calls(self.run.journal_path) if call.role == GENERATOR]
+
+    @cached_property
+    def answer_other_s(self) -> tuple[float, float] | None:
+        """(answers made live, seconds in which one was under way and no call was); None without any."""
+        live = [(record, span) for record in self.records if (span := live_span(record))]
+        scopes = {f"answer/{record.query_id}/{record.repeat}/{record.attempt}" for record, _ in live}
+        spans = [span for span in call_spans(self.run.journal_path, GENERATOR) if span.scope in scopes]
+        asked = sum(record.cost.usage[GENERATOR].calls for record, _ in live if GENERATOR in record.cost.usage)
+        if not live or len(spans) < asked:
+            return None
+        return len(live), max(covered_seconds([span for _, span in live]) - _covered(spans), 0.0)
+
+    @cached_property
+    def expected(self) -> Expected | None:
+        """What its system's formula says of it: as it was kept, else worked out where its corpus is there."""
+        kept = self.run.estimate()
+        return kept.expected if kept and kept.expected else self._worked_out()
+
+    def _worked_out(self) -> Expected | None:
+        spec = load_system(str(self.system.get("name")))
+        corpus = _stored_corpus(self._results, str(self.manifest.dataset.get("corpus_digest", "")))
+        if spec.expect is None or corpus is None or spec.version != self.system.get("version"):
+            return None
+        generator = (self.identity.get("models") or {}).get(GENERATOR) or {}
+        queries = [row.query for row in self.run.sample()]
+        return spec.expect(
+            spec.index_params.model_validate(self.system["index"]),
+            spec.answer_params.model_validate(self.system["answer"]),
+            Workload(corpus, queries, int(generator.get("max_tokens") or 1)),
+        )
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which earlier runs count for a cell."""
+
+    system: str
+    index_kind: str
+    index: Mapping[str, Any]
+    answer: Mapping[str, Any]
+    dataset: str
+    server: str
+    is_local: bool
+    """One machine answers, whatever is asked: all its calls tell its speed."""
+    concurrency: int
+    machine: Mapping[str, Any]
+
+
+class EarlierRuns:
+    """Every run under a folder of results but those that were imported, the latest first."""
+
+    def __init__(self, results: Path, *, without: Sequence[str] = ()) -> None:
+        """`without`: run ids that are to be passed over."""
+        self._results = results
+        self._spans: list[CallSpan] | None = None
+        self._rates: dict[tuple[str, int, Phase], Rates] = {}
+        self._runs = [run for run in _found(results) if run.run.run_id not in without]
+
+    def alike(self, wanted: Wanted) -> list[EarlierRun]:
+        """The latest of the same system with the same generator."""
+        own = [run for run in self._served_by(wanted) if run.system.get("name") == wanted.system]
+        return own[:_MOST_RUNS]
+
+    def same_kind(self, wanted: Wanted) -> list[EarlierRun]:
+        """The latest with the same generator whose systems build the same kind of index."""
+        own = [run for run in self._served_by(wanted) if run.index_kind == wanted.index_kind]
+        return own[:_MOST_RUNS]
+
+    def rates(self, wanted: Wanted, phase: Phase) -> Rates:
+        """Of the generator. Its speed is that on this machine, or with as many calls at once as are wanted."""
+        key = (wanted.server, wanted.concurrency, phase)
+        if key not in self._rates:
+            self._rates[key] = self._measure(wanted, phase)
+        return self._rates[key]
+
+    def _measure(self, wanted: Wanted, phase: Phase) -> Rates:
+        runs = self._served_by(wanted)[:_MOST_RUNS]
+        index_calls = self._index_calls({run.run.run_id for run in runs})
+        answer_calls = [run.calls for run in runs]
+        rates = rates_of([index_calls, *answer_calls])
+        timed = [run.calls for run in runs if self._is_as_fast(run, wanted)]
+        if phase == "index" and not wanted.is_local:
+            timed = [index_calls] if index_calls else timed
+        elif wanted.is_local and any(self._is_as_fast(run, wanted) for run in runs):
+            timed = [index_calls, *timed]
+        return replace(rates, seconds=rates_of(timed).seconds)
+
+    def index_phases(self, wanted: Wanted, *, per_document: bool) -> list[Earlier]:
+        """Each index once. `per_document`: in units of documents, where there is no formula for a whole index."""
+        found: dict[str, Earlier] = {}
+        for run in self.same_kind(wanted):
+            record = _read(run, lambda one: one.index)
+            if record is None or record.index_id in found:
+                continue
+            spent = index_spent(record)
+            expected = _read(run, lambda one: one.expected)
+            if not self._is_as_fast(run, wanted):
+                spent = replace(spent, seconds=None)
+            documents = record.stats.documents
+            found[record.index_id] = Earlier(
+                spent=replace(spent, units=documents) if per_document else spent,
+                size=documents if per_document else spent.texts,
+                work=expected.index if expected else None,
+                closeness=_closeness(run, wanted, ("index",)),
+            )
+        return list(found.values())
+
+    def answer_phases(self, wanted: Wanted) -> list[Earlier]:
+        """The answers of the closest runs, a few: their records take long to read."""
+        phases: list[Earlier] = []
+        halves = ("index", "answer")
+        for run in sorted(self.alike(wanted), key=lambda one: -_closeness(one, wanted, halves)):
+            closeness = _closeness(run, wanted, halves)
+            if len(phases) == _MOST_READ or (phases and closeness < phases[0].closeness):
+                break
+            spent = answers_spent(_read(run, lambda one: one.records) or [])
+            if not self._is_as_fast(run, wanted):
+                spent = replace(spent, seconds=None)
+            if spent.units and spent.is_metered:
+                expected = _read(run, lambda one: one.expected)
+                work = expected.query if expected else None
+                phases.append(Earlier(spent, work, size=spent.units, closeness=closeness))
+        return phases
+
+    def index_times(self, wanted: Wanted, *, per_document: bool) -> list[tuple[float, float]]:
+        """(texts or documents, seconds outside of calls) of indexes that were built on this machine."""
+        found: dict[str, tuple[float, float]] = {}
+        for run in self.same_kind(wanted):
+            record = _read(run, lambda one: one.index)
+            if record is None or not _is_here(run, wanted) or record.index_id in found:
+                continue
+            seconds = self._index_other_s(record)
+            size = record.stats.documents if per_document else index_spent(record).texts
+            if seconds is not None:
+                found[record.index_id] = (size, seconds)
+        return list(found.values())
+
+    def answer_times(self, wanted: Wanted) -> list[tuple[float, float]]:
+        """(answers, seconds outside of calls) of runs on this machine; of other systems if need be."""
+        for runs in (self.alike(wanted), self._runs[:_MOST_RUNS]):
+            timed = [run for run in runs if _is_here(run, wanted)][:_MOST_READ]
+            seconds = [_read(run, lambda one: one.answer_other_s) for run in timed]
+            known = [one for one in seconds if one is not None]
+            if known:
+                return known
+        return []
+
+    def judged(self, evaluator: str, judge: Mapping[str, Any]) -> list[tuple[EvaluationRecord, int]]:
+        """The latest evaluations by that judge, each with the number of answers that it judged."""
+        found = []
+        for run in self._runs:
+            for record in _read(run.run, RunDir.evaluations) or []:
+                done = _read(run.run, RunDir.done)
+                played = record.models.get("judge") or {}
+                same = all(played.get(key) == judge.get(key) for key in ("provider", "model"))
+                if record.evaluator == evaluator and same and done and done.n_ok:
+                    found.append((record, done.n_ok))
+        return found[:_MOST_RUNS]
+
+    def _served_by(self, wanted: Wanted) -> list[EarlierRun]:
+        return [run for run in self._runs if run.server == wanted.server]
+
+    def _is_as_fast(self, run: EarlierRun, wanted: Wanted) -> bool:
+        if wanted.is_local:
+            return _is_here(run, wanted)
+        return (run.identity.get("limits") or {}).get("concurrency") == wanted.concurrency
+
+    def _index_calls(self, payers: set[str]) -> list[AskedCall]:
+        calls = latest_calls(IndexDir(self._results, "any").journal_path)
+        return [call for call in calls if call.role == GENERATOR and call.paid_by in payers]
+
+    def _index_other_s(self, record: IndexRecord) -> float | None:
+        if self._spans is None:
+            self._spans = call_spans(IndexDir(self._results, "any").journal_path, GENERATOR)
+        paid = [span for span in self._spans if span.paid_by == record.built_by]
+        asked = index_spent(record).generator.calls - record.cost.replayed_calls
+        if record.cost.wall_s is None or len(paid) < asked:
+            return None
+        return max(record.cost.wall_s - _covered(paid), 0.0)
+
+
+def server_of(identity: Mapping[str, Any]) -> str:
+    """What serves the generator of a run: its provider, name, weights and URL, not how it decodes."""
+    models = identity.get("models") or {}
+    return server_digests({GENERATOR: models.get(GENERATOR) or {}})[GENERATOR]
+
+
+def _found(results: Path) -> list[EarlierRun]:
+    runs = []
+    for run in find_runs(results, []):
+        manifest = _read(run, RunDir.manifest)
+        if manifest is not None and not manifest.is_imported:
+            runs.append(EarlierRun(run, manifest, results))
+    return sorted(runs, key=lambda one: (one.manifest.created_at, one.run.run_id), reverse=True)
+
+
+def _stored_corpus(results: Path, digest: str) -> Corpus | None:
+    path = Corpora(results).path(digest)
+    if not path.is_file() or path.stat().st_size > _LARGEST_CORPUS:
+        return None
+    documents: list[Document] = list(Corpora(results).iter_documents(digest))
+    return Corpus(digest, documents)
+
+
+def _closeness(run: EarlierRun, wanted: Wanted, halves: Sequence[str]) -> int:
+    same_params = all(run.system.get(half) == getattr(wanted, half) for half in halves)
+    same_dataset = (run.identity.get("dataset") or {}).get("name") == wanted.dataset
+    return SAME_PARAMETERS * same_params + same_dataset
+
+
+def _is_here(run: EarlierRun, wanted: Wanted) -> bool:
+    return all(run.manifest.machine.get(key) == wanted.machine.get(key) for key in ("processor", "cores"))
+
+
+def _covered(spans: Sequence[CallSpan]) -> float:
+    return covered_seconds([(span.start_s, span.end_s) for span in spans])
+
+
+def _read(of: R, what: Callable[[R], T]) -> T | None:
+    """what(of), or None where that run is damaged, incomplete or of a system that is no longer there."""
+    try:
+        return what(of)
+    except (HarnessError, ValidationError, KeyError, TypeError, ValueError):
+        return None

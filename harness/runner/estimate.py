@@ -1,0 +1,209 @@
+"""What cells will take, before anything is paid: their formulas, held against the runs that are there."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harness.analysis.estimates import Rates, Task, predict
+from harness.analysis.estimates.left import bases, phases_left, totals
+from harness.analysis.prices import Prices, load_prices, usage_usd
+from harness.protocols import Corpus, Workload
+from harness.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
+from harness.runner.earlier_runs import EarlierRuns, Wanted, server_of
+from harness.runner.evaluation_plan import PlannedEvaluator, plan_evaluation
+from harness.runner.machine import describe_machine
+from harness.runner.plan import Cell
+from harness.runner.progress import Reporter
+from harness.store import IndexDir, RunDir
+
+SAMPLE_FIRST = "run a small sample first, e.g. --set dataset.sample.per_type=1, and estimate again"
+_COUNTS_NO_TOKENS = frozenset({"minilm", "sentence-transformers", "fake"})
+
+
+class Estimator:
+    """Estimates cells from one folder of results. It calls no model, starts nothing and writes nothing."""
+
+    def __init__(self, results: Path, prices: Prices, *, without: Sequence[str] = ()) -> None:
+        """`without`: run ids that are not to be learnt from."""
+        self._results = results
+        self._prices = prices
+        self._without = without
+
+    def estimate_all(self, cells: Sequence[Cell]) -> list[Estimate]:
+        """One estimate a cell. An index that several cells share is paid by the first of them."""
+        paid: set[str] = set()
+        estimates = []
+        for cell in cells:
+            estimate = self.estimate(cell)
+            if cell.index_id in paid:
+                estimate = estimate.model_copy(update={"index_is_built": True})
+            paid.add(cell.index_id)
+            estimates.append(estimate)
+        return estimates
+
+    def estimate(self, cell: Cell) -> Estimate:
+        """What the whole run takes, and how much of it is left."""
+        n_answers = len(cell.dataset.queries) * cell.config.repeats
+        expected = _expected(cell)
+        run = RunDir(self._results / cell.run_id)
+        n_left = n_answers - len(run.records())
+        return Estimate(
+            run_id=cell.run_id,
+            index=self._index(cell, expected),
+            answer=self._answers(cell, expected, n_answers),
+            judging=self._judging(cell, run, n_answers, n_left),
+            expected=expected,
+            index_is_built=IndexDir(self._results, cell.index_id).record() is not None,
+            n_answers=n_answers,
+            n_left=n_left,
+        )
+
+    @cached_property
+    def _earlier(self) -> EarlierRuns:
+        return EarlierRuns(self._results, without=self._without)
+
+    @cached_property
+    def _machine(self) -> dict[str, Any]:
+        return describe_machine()
+
+    def _index(self, cell: Cell, expected: Expected | None) -> PhaseEstimate:
+        wanted, per_document = self._wanted(cell), expected is None
+        documents = len(cell.dataset.documents)
+        work = _asked(expected.index, cell) if expected else None
+        return predict(
+            Task(
+                units=documents if per_document else 1,
+                work=work,
+                rates=self._rates(cell, "index"),
+                earlier=self._earlier.index_phases(wanted, per_document=per_document),
+                price=lambda usage: self._usd(cell, usage),
+                embedder_is_metered=cell.embedder.provider not in _COUNTS_NO_TOKENS,
+                slowest_rpm=cell.generator.requests_per_minute,
+                size=documents if work is None else work.embedded_texts,
+                timed=self._earlier.index_times(wanted, per_document=per_document),
+                assumed=expected.notes if expected else (),
+            )
+        )
+
+    def _answers(self, cell: Cell, expected: Expected | None, n_answers: int) -> PhaseEstimate:
+        wanted = self._wanted(cell)
+        return predict(
+            Task(
+                units=n_answers,
+                work=_asked(expected.query, cell) if expected else None,
+                rates=self._rates(cell, "answer"),
+                earlier=self._earlier.answer_phases(wanted),
+                price=lambda usage: self._usd(cell, usage),
+                embedder_is_metered=cell.embedder.provider not in _COUNTS_NO_TOKENS,
+                slowest_rpm=cell.generator.requests_per_minute,
+                size=n_answers,
+                timed=self._earlier.answer_times(wanted),
+                assumed=expected.notes if expected else (),
+            )
+        )
+
+    def _rates(self, cell: Cell, phase: Any) -> Rates:
+        if cell.generator.provider == "none":
+            return Rates()
+        return self._earlier.rates(self._wanted(cell), phase)
+
+    def _usd(self, cell: Cell, usage: Mapping[str, Usage]) -> float | None:
+        return usage_usd(self._prices, cell.identity["models"], usage)
+
+    def _wanted(self, cell: Cell) -> Wanted:
+        system = cell.identity["system"]
+        return Wanted(
+            system=cell.spec.name,
+            index_kind=cell.spec.stored_index_kind,
+            index=system["index"],
+            answer=system["answer"],
+            dataset=cell.dataset.name,
+            server=server_of(cell.identity),
+            is_local=cell.generator.provider == "local",
+            concurrency=cell.config.limits.concurrency,
+            machine=self._machine,
+        )
+
+    def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
+        """By evaluator; without those that have scored the finished run already."""
+        plan = plan_evaluation(cell.config)
+        there = {record.evaluator for record in run.evaluations()} if not n_left else set()
+        asking = [one for one in plan.evaluators if "judge" in one.spec.roles and one.spec.name not in there]
+        return {one.spec.name: self._judged(one, plan.models, n_answers) for one in asking}
+
+    def _judged(self, planned: PlannedEvaluator, models: Mapping[str, Any], n_answers: int) -> PhaseEstimate:
+        earlier = self._earlier.judged(planned.spec.name, models["judge"])
+        params = planned.params.model_dump(mode="json")
+        alike = [one for one in earlier if one[0].params == params] or earlier
+        if not alike:
+            return PhaseEstimate(notes=("no earlier evaluation by this evaluator and judge is here",))
+        share = n_answers / sum(n for _, n in alike)
+        usage = sum((_judge_usage(record) for record, _ in alike), Usage())
+        live = [(record, n) for record, n in alike if not record.cost.replayed_calls and record.cost.wall_s]
+        seconds = sum(record.cost.wall_s or 0.0 for record, _ in live)
+        expected = Usage(
+            calls=round(usage.calls * share),
+            input_tokens=round(usage.input_tokens * share),
+            output_tokens=round(usage.output_tokens * share),
+            cached_tokens=round(usage.cached_tokens * share),
+            unmetered_calls=round(usage.unmetered_calls * share),
+        )
+        return PhaseEstimate(
+            calls=expected.calls,
+            input_tokens=expected.input_tokens,
+            output_tokens=expected.output_tokens,
+            cached_tokens=expected.cached_tokens,
+            usd=usage_usd(self._prices, models, {"judge": expected}),
+            seconds=seconds * n_answers / sum(n for _, n in live) if live else None,
+            basis=f"{len(alike)} earlier {'evaluation' if len(alike) == 1 else 'evaluations'}",
+        )
+
+
+def _judge_usage(record: EvaluationRecord) -> Usage:
+    return record.cost.usage.get("judge", Usage())
+
+
+def _expected(cell: Cell) -> Expected | None:
+    if cell.spec.expect is None:
+        return None
+    corpus = Corpus(cell.corpus_digest, cell.dataset.documents)
+    workload = Workload(corpus, cell.dataset.queries, cell.generator.max_tokens)
+    return cell.spec.expect(cell.index_params, cell.answer_params, workload)
+
+
+def _asked(work: Work, cell: Cell) -> Work:
+    """Without a generator nothing is generated."""
+    return work.model_copy(update={"calls": ()}) if cell.generator.provider == "none" else work
+
+
+def keep_estimate(cell: Cell, run: RunDir, reporter: Reporter) -> None:
+    """Estimate a run that begins, keep it in the run and say it in one line; nothing here can stop a run."""
+    try:
+        if run.estimate() is None and not run.records():
+            estimate = Estimator(run.path.parent, load_prices()).estimate(cell)
+            run.write_estimate(estimate)
+            reporter.say(f"  estimate: {in_one_line(estimate)}")
+    except Exception as error:
+        # An estimate is a courtesy; the run is what was asked for.
+        reporter.say(f"  note: no estimate ({type(error).__name__}: {' '.join(str(error).split())[:200]})")
+
+
+def in_one_line(estimate: Estimate) -> str:
+    """`about 12 min, 410,000 tokens, $0.00; from formula, corrected by 4 runs`, of what is left."""
+    phases = phases_left(estimate)
+    summed = totals(phases)
+    seconds, usd = summed["seconds"], summed["usd"]
+    tokens = [summed[name].value for name in ("input_tokens", "output_tokens")]
+    known = [value for value in tokens if value is not None]
+    time_known = seconds.is_whole and seconds.value is not None
+    words = [
+        f"about {_duration(seconds.value or 0.0)}" if time_known else "an unknown time",
+        f"{sum(known):,.0f} tokens" if known else "unknown tokens",
+        f"${usd.value:.2f}" if usd.is_whole and usd.value is not None else "unknown dollars",
+    ]
+    return f"{', '.join(words)}; from {' and '.join(bases(phases))}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

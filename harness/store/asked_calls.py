@@ -1,0 +1,116 @@
+"""What a journal says of calls that were made: how long prompts and replies were, and how long they took."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+LATEST = 500
+"""Calls that are read of one journal, at most: rates need no more."""
+_MOST_SPANS = 50_000
+_LONGEST_REQUEST = 1 << 22
+"""Bytes; a request beyond it is passed over."""
+
+_QUERY = """
+SELECT scope, role, model, request, input_tokens, output_tokens, cached_tokens, wall_s, started_at, paid_by
+FROM calls WHERE metered = 1 ORDER BY started_at DESC LIMIT ?
+"""
+_SPANS = "SELECT scope, paid_by, started_at, wall_s FROM calls WHERE role = ? LIMIT ?"
+
+
+@dataclass(frozen=True)
+class CallSpan:
+    """When one call was under way."""
+
+    scope: str
+    paid_by: str
+    start_s: float
+    """Seconds since 1970."""
+    end_s: float
+
+
+@dataclass(frozen=True)
+class AskedCall:
+    """One call of a chat model."""
+
+    scope: str
+    role: str
+    model: str
+    characters: int
+    """Of its prompt, all messages together."""
+    max_tokens: int
+    """Of its reply; 0 where the request set no limit."""
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    started_s: float
+    """Seconds since 1970, when it was asked; it may then have waited for its turn."""
+    wall_s: float
+    paid_by: str
+
+
+def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
+    """The chat calls among the latest `most` metered calls; none where there is no journal or none can be read.
+
+    Reads only, also while a run writes. Estimates are made from it, so what is damaged is passed over.
+    """
+    return list(_asked(_rows(path, _QUERY, (most,))))
+
+
+def call_spans(path: Path, role: str) -> list[CallSpan]:
+    """When the calls of `role` were under way, in no order; likewise."""
+    found = []
+    for scope, paid_by, started_at, wall_s in _rows(path, _SPANS, (role, _MOST_SPANS)):
+        try:
+            start_s = datetime.fromisoformat(started_at).timestamp()
+        except (ValueError, TypeError):
+            continue
+        found.append(CallSpan(scope, paid_by, start_s, start_s + wall_s))
+    return found
+
+
+def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:
+    if not path.exists():
+        return []
+    # Without a log beside it nobody writes; then not even a shared-memory file is made, as in a read-only folder.
+    written = path.with_name(f"{path.name}-wal").exists()
+    how = "mode=ro" if written else "immutable=1"
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, timeout=5)) as db:
+            return db.execute(query, values).fetchall()
+    except sqlite3.Error:
+        return []
+
+
+def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:
+    for scope, role, model, packed, tokens_in, tokens_out, cached, wall_s, started_at, paid_by in rows:
+        try:
+            request = json.loads(_unpacked(packed))
+            characters = sum(_characters(message) for message in request["messages"])
+            limit = int(request.get("max_tokens") or 0)
+            started_s = datetime.fromisoformat(started_at).timestamp()
+        except (ValueError, KeyError, TypeError, AttributeError, zlib.error, RecursionError):
+            continue
+        tokens = (tokens_in, tokens_out, cached)
+        yield AskedCall(scope, role, model, characters, limit, *tokens, started_s, wall_s, paid_by)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    inflater = zlib.decompressobj()
+    request = inflater.decompress(packed, _LONGEST_REQUEST)
+    if inflater.unconsumed_tail:
+        raise ValueError("too long")
+    return request
+
+
+def _characters(message: Any) -> int:
+    """Of one message; its content is a text, or parts with texts."""
+    content = message["content"]
+    if isinstance(content, str):
+        return len(content)
+    return sum(len(part.get("text", "")) for part in content)

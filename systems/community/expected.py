@@ -1,0 +1,96 @@
+"""What community expects to ask of models. How many communities there are is known once the graph is there: until
+then, the most that the bounds of extraction allow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from harness.protocols import Workload
+from harness.records import Calls, Context, Expected, Work
+from systems.parts.expected import (
+    PassageFacts,
+    answer_call,
+    characters_of,
+    filler,
+    passages_of,
+    search,
+    typical_question,
+)
+from systems.parts.expected_graph import extraction_work
+from systems.parts.prompts import reports as prompts
+
+if TYPE_CHECKING:
+    from systems.community.params import AnswerParams, IndexParams
+
+_ENTITIES_A_CHUNK = 10
+"""Ten triplets a chunk join at most about ten new entities; a community holds up to ten, hence one a chunk."""
+_NAME_CHARACTERS = 25
+_TABLE_CHARACTERS = 2500
+"""Of a report's tables: ten entities and some twenty relations at 80 characters a row."""
+_REPORT_CHARACTERS = (
+    prompts.MAX_TITLE
+    + prompts.MAX_SUMMARY
+    + prompts.MAX_FINDINGS * (prompts.MAX_HEADLINE + prompts.MAX_EXPLANATION)
+) // 2
+"""Reports are taken to be half as long as they may be."""
+_CHARACTERS_A_TOKEN = 4
+_LIBRARY_TOKENS = 4096
+"""`max_tokens` of the library's prompts, see `from_library`."""
+_NOTE = "at most: one community a chunk, with a report each; how many there are is known once the graph is built"
+
+
+def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`."""
+    passages = passages_of(workload.corpus, index)
+    entities = passages.count * _ENTITIES_A_CHUNK
+    calls, notes = _extraction(passages, index)
+    built = Work(
+        calls=(*calls, _reports(passages, index)) if passages.count else (),
+        embedded_texts=entities,
+        embedded_characters=entities * _NAME_CHARACTERS,
+    )
+    query = _global(passages, answer, workload) if answer.mode == "global" else _local(answer, workload)
+    return Expected(index=built, query=query, notes=(*notes, _NOTE))
+
+
+def _extraction(passages: PassageFacts, index: IndexParams) -> tuple[tuple[Calls, ...], tuple[str, ...]]:
+    if index.extractor == "bounded":
+        return extraction_work(passages, "bounded")
+    # One call a chunk, one for each gleaning and one between two gleanings; the library's prompt has about
+    # 8,000 characters, and each turn repeats those before it.
+    call = Calls(
+        calls=passages.count * max(1, 2 * index.max_gleaning),
+        input_characters=8000 + passages.mean_shown,
+        output_tokens_most=_LIBRARY_TOKENS,
+    )
+    return (call,), ("nano-graphrag's own prompts are taken to have 8,000 characters",)
+
+
+def _reports(passages: PassageFacts, index: IndexParams) -> Calls:
+    tables = min(_TABLE_CHARACTERS, index.report_tokens * _CHARACTERS_A_TOKEN)
+    prompt = characters_of(prompts.report_messages("")) + tables
+    return Calls(calls=passages.count, input_characters=prompt, output_tokens_most=prompts.REPORT_MAX_TOKENS)
+
+
+def _global(passages: PassageFacts, answer: AnswerParams, workload: Workload) -> Work:
+    """A map call for each batch of reports, then the generation from the points."""
+    reports = min(answer.max_reports, passages.count)
+    if not reports:
+        return Work()
+    room = answer.context_tokens * _CHARACTERS_A_TOKEN
+    batches = math.ceil(reports / max(1, room // _REPORT_CHARACTERS))
+    template = characters_of(prompts.map_messages(typical_question(workload.queries), []))
+    mapped = Calls(
+        calls=batches,
+        input_characters=template + min(room, reports * _REPORT_CHARACTERS / batches),
+        output_tokens_most=prompts.MAP_MAX_TOKENS,
+    )
+    points = min(batches * prompts.MAX_POINTS, room // prompts.MAX_POINT)
+    return Work(calls=(mapped, answer_call(workload, filler(points, prompts.MAX_POINT), answer.style)))
+
+
+def _local(answer: AnswerParams, workload: Workload) -> Work:
+    full = Context(text="x" * (answer.context_tokens * _CHARACTERS_A_TOKEN), doc_ids=())
+    return search(workload, [answer_call(workload, [full], answer.style)])

@@ -1,0 +1,36 @@
+"""What recursive expects to ask of models, if every round is used and finds only new passages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.protocols import Workload
+from harness.records import Calls, Expected
+from systems.parts.chunking import ChunkParams
+from systems.parts.expected import answer_call, characters_of, passages_of, search, typical_question
+from systems.parts.prompts.sub_questions import reply_tokens, sub_question_messages
+
+if TYPE_CHECKING:
+    from systems.recursive.system import AnswerParams
+
+
+def expect(index: ChunkParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. The most there can be: a search may end early, and rounds find passages again."""
+    passages, question = passages_of(workload.corpus, index), typical_question(workload.queries)
+    asked = [
+        characters_of(
+            sub_question_messages(question, passages.retrieved(done * answer.k_per_round), answer.max_questions)
+        )
+        for done in range(1, answer.rounds)
+    ]
+    between = Calls(
+        calls=len(asked),
+        input_characters=sum(asked) / max(len(asked), 1),
+        output_tokens_most=reply_tokens(answer.max_questions),
+    )
+    last = answer_call(workload, passages.retrieved(answer.rounds * answer.k_per_round), answer.style)
+    return Expected(
+        index=passages.embedding(),
+        query=search(workload, [between, last] if asked else [last], searches=answer.rounds),
+        notes=(f"at most: {answer.rounds} rounds, none of which finds a passage again",) if asked else (),
+    )

@@ -1,0 +1,180 @@
+"""A budget in real processes: stopped before it is passed, resumed by the same command, nothing paid twice."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import SMOKE, CommandLine, over_http
+
+from harness.models.fake import FakeScript
+from harness.models.fake_server import FakeServer
+from harness.records import Usage
+from harness.store import RunDir
+from harness.store.journal import paid_by_runs
+
+pytestmark = pytest.mark.slow
+
+MINILM = ("--set", "models.embedder.provider=minilm")
+"""Counts no tokens."""
+
+Outcome = tuple[int, dict[str, Any], str]
+
+
+def run(cli: CommandLine, *words: str) -> Outcome:
+    """(exit code, the run, standard error)."""
+    done = cli.call("run", "--config", str(SMOKE), "--json", "--quiet", *words)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)["runs"][0], done.stderr
+
+
+def served(*servers: FakeServer) -> int:
+    """Tokens that the servers counted."""
+    return sum(one.model.served["input_tokens"] + one.model.served["output_tokens"] for one in servers)
+
+
+def calls(server: FakeServer) -> int:
+    return int(server.model.served["calls"])
+
+
+def paid(results: Path) -> int:
+    journals = [*results.glob("*/calls.sqlite")]
+    total = sum((usage for path in journals for usage in paid_by_runs(path).values()), Usage())
+    return total.input_tokens + total.output_tokens
+
+
+def priced(server: FakeServer, role: str = "generator") -> list[str]:
+    """A server whose model has a price."""
+    return over_http(role, server, model="gpt-4o-mini")
+
+
+def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(cli: CommandLine, serve: Any) -> None:
+    server = serve(FakeScript(latency_s=0.05))
+    words = [
+        *over_http("generator", server),
+        "--set",
+        "limits.concurrency=4",
+        "--set",
+        "models.embedder.provider=minilm",
+    ]
+    code, made, said = run(cli, *words, "--set", "budget.tokens=20000")
+    first, n_first = served(server), calls(server)
+    assert (code, made["status"]) == (2, "stopped")
+    assert 0 < made["n_ok"] < 8
+    assert made["n_error"] == 0
+    assert first == paid(cli.results) <= 20_000
+    line = said.strip().splitlines()[-1]
+    assert line.startswith("stopped at the budget (the next generator call may take up to ")
+    assert f"{first:,} of 20,000 tokens; {made['n_ok']} of 8 queries answered." in line
+    assert line.endswith(" --set budget.tokens=40000")
+    directory = RunDir(Path(made["path"]))
+    assert directory.done() is None
+    # What is there is scored and reported.
+    assert {evaluation.evaluator for evaluation in directory.evaluations()} == {"answer", "retrieval"}
+    assert list(cli.results.glob("reports/*/summary.csv"))
+
+    assert run(cli, *words, "--set", "budget.tokens=20000")[0] == 2
+    assert served(server) <= 20_000
+    code, made, _ = run(cli, *words, "--set", "budget.tokens=1000000")
+    assert (code, made["status"], made["n_ok"]) == (0, "done", 8)
+    assert calls(server) == 8 > n_first
+    assert served(server) == paid(cli.results)
+
+
+def test_dollars_stop_a_half_built_index_that_the_next_run_takes_up(cli: CommandLine, serve: Any) -> None:
+    server = serve()
+    words = ["--system", "kg", *priced(server), "--records-only"]
+    code, made, said = run(cli, *words, "--set", "budget.usd=0.003")
+    assert (code, made["status"], made["n_ok"]) == (2, "stopped", 0)
+    assert "of $0.003; 0 of 8 queries answered" in said
+    counts = server.model.served
+    assert 0.15 * counts["input_tokens"] + 0.6 * counts["output_tokens"] <= 3000
+    n_first = calls(server)
+    assert n_first > 0
+    code, made, _ = run(cli, *words, "--set", "budget.usd=1")
+    assert (code, made["status"], made["n_ok"]) == (0, "done", 8)
+    with_budget = calls(server)
+
+    other = CommandLine(cli.folder / "other", cli.env)
+    other.folder.mkdir()
+    fresh = serve()
+    run(other, "--system", "kg", *priced(fresh), "--records-only")
+    assert with_budget == calls(fresh)
+
+
+def test_a_model_without_a_price_is_refused_before_anything_starts(cli: CommandLine, serve: Any) -> None:
+    server = serve()
+    words = ["run", "--config", str(SMOKE), *over_http("generator", server), "--set", "budget.usd=1"]
+    assert "generator openai-compatible/fake has no price" in cli.refused(*words)
+    assert (calls(server), cli.results.exists()) == (0, False)
+
+
+def test_the_time_ends_a_run_within_seconds_and_the_same_command_goes_on(cli: CommandLine, serve: Any) -> None:
+    slow = serve(FakeScript(latency_s=60))
+    words = [*over_http("generator", slow), "--set", "budget.minutes=0.4"]
+    start = time.monotonic()
+    code, made, said = run(cli, *words)
+    assert time.monotonic() - start < 24 + 15
+    assert (code, made["status"], made["n_ok"] + made["n_error"]) == (2, "stopped", 0)
+    assert "the time is over" in said
+    assert "--set budget.minutes=0.4\n" in said
+    slow.model.script = FakeScript()
+    assert run(cli, *words, "--set", "budget.minutes=10")[1]["status"] == "done"
+
+
+def test_kill_in_the_middle_keeps_the_sum_under_the_budget(cli: CommandLine, serve: Any) -> None:
+    server = serve(FakeScript(latency_s=1.0))
+    words = [
+        *over_http("generator", server),
+        *MINILM,
+        "--set",
+        "limits.concurrency=2",
+        "--set",
+        "budget.tokens=30000",
+    ]
+    command = cli.command("run", "--config", str(SMOKE), "--json", "--quiet", "--records-only", *words)
+    process = subprocess.Popen(
+        command, cwd=cli.folder, env=cli.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while calls(server) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    time.sleep(2)
+    # The two under way were served and never journaled: they count with what they may have taken.
+    assert calls(server) == 4
+    assert served(server) <= paid(cli.results) <= 30_000
+    server.model.script = FakeScript()
+    assert run(cli, *words, "--records-only")[0] == 2
+    assert served(server) <= paid(cli.results) <= 30_000
+
+
+def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(cli: CommandLine, serve: Any) -> None:
+    generator, judge = serve(), serve()
+    words = [
+        *over_http("generator", generator),
+        *MINILM,
+        *over_http("judge", judge),
+        "--set",
+        "evaluators=[answer, rag_eval]",
+    ]
+    _, made, _ = run(cli, *words, "--records-only")
+    limit = served(generator) + 15_000
+    code, made, said = run(cli, *words, "--set", f"budget.tokens={limit}")
+    assert (code, made["status"]) == (2, "done")
+    assert "stopped at the budget (the next judge call may take up to " in said
+    assert 0 < served(judge) <= 15_000, said
+    directory = RunDir(Path(made["path"]))
+    assert [evaluation.evaluator for evaluation in directory.evaluations()] == ["answer"]
+    done = cli.call("evaluate", made["run_id"], "--quiet", "--set", f"budget.tokens={limit}")
+    assert done.returncode == 2
+    assert served(generator, judge) <= limit
+    done = cli.call("evaluate", made["run_id"], "--quiet", "--set", "budget.tokens=10000000")
+    assert done.returncode == 0, done.stderr
+    assert [evaluation.evaluator for evaluation in directory.evaluations()] == ["answer", "rag_eval"]
+    assert served(generator, judge) == paid(cli.results)

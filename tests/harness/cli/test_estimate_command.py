@@ -1,0 +1,39 @@
+"""`rag-harness estimate`: what a config will take, from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import SMOKE, CommandLine
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "200"})
+
+
+def test_a_row_a_cell_a_total_and_what_is_assumed_and_nothing_is_written(cli: CommandLine) -> None:
+    done = cli.call("estimate", "-c", str(SMOKE), "--set", "matrix.answer.top_k=[1,2]")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:1]] == ["run"]
+    assert sum(line.startswith("demo--naive--") for line in lines) == 2
+    total = next(line for line in lines if line.startswith("total"))
+    assert total.split()[1] == "16"
+    assert "note: 4 characters a token are assumed" in lines
+    assert any("run a small sample first" in line for line in lines)
+    assert list(cli.folder.iterdir()) == []
+
+
+def test_json_holds_each_cell_what_is_left_and_the_total(cli: CommandLine) -> None:
+    done = cli.call("estimate", "-c", str(SMOKE), "--json", "--set", "models.generator.provider=openai")
+    printed = json.loads(done.stdout)
+    (cell,) = printed["cells"]
+    assert cell["n_left"] == cell["n_answers"] == 8
+    assert cell["left"]["calls"] == {"value": 8.0, "is_whole": True}
+    assert printed["total"]["usd"]["value"] > 0
+    assert printed["total"]["seconds"] == {"value": None, "is_whole": False}
+
+
+def test_a_mistake_in_the_config_is_one_line(cli: CommandLine) -> None:
+    assert "unknown key 'answer.top_q'" in cli.refused("estimate", "--set", "answer.top_q=2")

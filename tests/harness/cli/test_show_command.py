@@ -1,0 +1,90 @@
+"""`rag-harness show`: one query, with what supports its answer."""
+
+import io
+from pathlib import Path
+
+import pytest
+from paired_runs import FAILED, ScoredRun, write_run
+from rich.console import Console
+
+from harness.cli import showing
+from harness.errors import ConfigError
+from harness.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Step, Usage
+from harness.store import RunDir, SampleRow
+
+EVIL = "[bold]x[/] \x1b[2J\u202e"
+
+
+def show(run: RunDir, query_id: str | None, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    monkeypatch.setattr(showing, "open_console", lambda: console)
+    showing.show_run(run.run_id, query_id, run.path.parent)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    """One query with two gold facts, of which a context holds the second, broken over two lines."""
+    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0], "em": [FAILED]}))
+    reference = Reference(
+        query_id="q000",
+        query_type="inference_query",
+        answers=("Yes",),
+        evidence=(Evidence(doc_id="d1", fact="Not in it."), Evidence(doc_id="d2", fact="Mars is red.")),
+    )
+    row = SampleRow(query=Query(query_id="q000", text=f"Is it so? {EVIL}"), reference=reference)
+    (made.path / "sample.jsonl").write_text(row.model_dump_json() + "\n", encoding="utf-8")
+    contexts = (
+        Context(text=f"We know: Mars is\nred. {EVIL}", doc_ids=("d2",), score=0.5),
+        Context(text="Venus is not.", doc_ids=("d9",)),
+    )
+    made.append_record(
+        RunRecord(
+            query_id="q000",
+            repeat=0,
+            status="ok",
+            prediction=Prediction(answer=f"Yes {EVIL}", contexts=contexts, trace=(Step(name=EVIL, content=EVIL),)),
+            cost=Cost(wall_s=None, throttled_s=None, usage={"generator": Usage(calls=2, input_tokens=1_234)}),
+            attempt=2,
+            started_at="2026-11-20T10:00:00+00:00",
+        )
+    )
+    return made
+
+
+def test_gold_facts_are_marked_where_they_stand(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = show(run, "q000", monkeypatch)
+    assert "context 1 (holds gold fact 2, gold document, score 0.500, passage: d2)" in text
+    assert "context 2 (passage: d9)" in text
+    assert "2. Mars is red.  [d2]" in text
+
+
+def test_scores_stand_by_evaluator_with_status_and_value(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [line.split() for line in show(run, "q000", monkeypatch).splitlines()]
+    assert ["accuracy", "0", "1", "scored"] in lines
+    assert ["em", "0", "–", "failed"] in lines  # noqa: RUF001
+
+
+def test_what_was_not_measured_is_no_zero(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [line.split() for line in show(run, "q000", monkeypatch).splitlines()]
+    assert ["latency", "–"] in lines  # noqa: RUF001
+    assert ["generator", "2", "1,234", "0", "0"] in lines
+
+
+@pytest.mark.parametrize("query_id", ["q000", None])
+@pytest.mark.parametrize("width", [50, 100, 160])
+def test_nothing_steers_the_terminal_or_leaves_it(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch, query_id: str | None, width: int
+) -> None:
+    text = show(run, query_id, monkeypatch, width)
+    assert "\x1b[2J" not in text
+    assert "\u202e" not in text
+    assert "[bold]" in text
+    shown = [line for line in text.splitlines() if "rag-harness" not in line]
+    assert max(len(line) for line in shown) <= min(width, 100)
+
+
+def test_a_query_that_is_not_there_is_one_line(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="has no query 'q00'"):
+        show(run, "q00", monkeypatch)

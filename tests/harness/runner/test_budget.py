@@ -1,0 +1,229 @@
+"""A budget over runs: what counts, what is refused, and how judgements stop."""
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paired_runs import ScoredRun, write_run
+
+from harness.analysis.prices import Price, Prices
+from harness.config import BudgetConfig, JudgeConfig, JudgeEmbedderConfig
+from harness.errors import BudgetReached, ConfigError
+from harness.evaluators.answer import SPEC as ANSWER
+from harness.evaluators.judged import judge_each
+from harness.models.budget import Amount
+from harness.models.identity import generator_identity
+from harness.models.providers import resolve_embedder, resolve_generator
+from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts
+from harness.records import Score, Usage
+from harness.runner.evaluate import Outcome, evaluate_runs
+from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.progress import Reporter
+from harness.runner.spending import Payer, Spending
+from harness.store import CallKey, Journal, RunDir, StoredCall
+from harness.store.journal import usage_by_role
+
+GRADE = Measure("grade", "what the judge says, 0 to 1", failure_value=0.0, range=(0.0, 1.0))
+PRICES = Prices(
+    (
+        Price(
+            provider="openai", model="gpt-4o-mini", input=1.0, output=2.0, as_of=date(2026, 1, 1), source="test"
+        ),
+        Price(provider="fake", model="*", input=3.0, output=100.0, as_of=date(2026, 1, 1), source="test"),
+    )
+)
+
+
+class Grader:
+    """Asks the judge for a number; `tolerant`: makes a failed score of whatever goes wrong."""
+
+    def __init__(self, runtime: EvaluationRuntime, *, tolerant: bool) -> None:
+        self._runtime, self._judge, self._tolerant = runtime, runtime.judge, tolerant
+
+    def not_applicable(self, reference: Any, measure: Measure, run: RunFacts) -> str:
+        return ""
+
+    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        return await judge_each(cases, self._runtime, self._grade)
+
+    async def _grade(self, case: Case, measure: Measure) -> tuple[float, str]:
+        try:
+            reply = await self._judge.complete([Message("user", f"Grade {case.record.query_id}.")])
+        except BudgetReached as error:
+            if self._tolerant:
+                raise ValueError("no reply") from error
+            raise
+        return float(reply), reply
+
+    def close(self) -> None:
+        pass
+
+
+def grader(name: str = "grader", *, tolerant: bool = False) -> EvaluatorSpec:
+    return EvaluatorSpec(
+        name=name,
+        version="1",
+        summary="",
+        params=Params,
+        measures=lambda _params: (GRADE,),
+        build=lambda _params, runtime: Grader(runtime, tolerant=tolerant),
+        roles=frozenset({"judge"}),
+    )
+
+
+def plan_with(*specs: EvaluatorSpec) -> EvaluationPlan:
+    judge = resolve_generator(JudgeConfig(provider="fake", max_tokens=10, options={"reply": "0.5"}))
+    return EvaluationPlan(
+        evaluators=tuple(PlannedEvaluator(spec, spec.params()) for spec in specs),
+        judge=judge,
+        embedder=resolve_embedder(JudgeEmbedderConfig(provider="fake")),
+        models={"judge": generator_identity(judge)},
+    )
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+def make_run(results: Path, n: int = 10, system: str = "naive") -> RunDir:
+    return write_run(results, ScoredRun(system=system, scores={"accuracy": [1.0] * n}))
+
+
+def spending(
+    results: Path, runs: Sequence[RunDir], budget: BudgetConfig, plan: EvaluationPlan | None = None
+) -> Spending:
+    plan = plan or plan_with(grader())
+    payers = [Payer.of(run, run.manifest().identity["models"], plan) for run in runs]
+    return Spending(budget, PRICES, results, payers)
+
+
+def evaluate(results: Path, runs: Sequence[RunDir], plan: EvaluationPlan, **limits: Any) -> Outcome:
+    budget = spending(results, runs, BudgetConfig(**limits), plan)
+    return evaluate_runs(runs, plan, results, Reporter(quiet=True), lambda _usage: None, budget)
+
+
+def pay(path: Path, payer: str, role: str, usage: Usage, scope: str = "index") -> None:
+    with closing(Journal(path, payer=payer, shared=True)) as journal:
+        journal.add(CallKey(scope, role, "d", 0), StoredCall("m", b"", b"", usage, 0.0, ""))
+
+
+# What counts
+
+
+def test_answers_indexes_and_judgements_count_for_the_run_that_paid_them(results: Path) -> None:
+    run, other = make_run(results), make_run(results, system="kg")
+    usage = Usage(calls=1, input_tokens=100, output_tokens=10)
+    pay(run.journal_path, run.run_id, "generator", usage)
+    pay(results / "indexes" / "calls.sqlite", run.run_id, "generator", usage)
+    pay(results / "judge" / "calls.sqlite", run.run_id, "judge", usage)
+    pay(results / "judge" / "calls.sqlite", "a-run-of-another-config", "judge", usage, scope="else")
+    budget = BudgetConfig(usd=1, tokens=1000)
+    # 2 x (100 x 1 + 10 x 2) + 100 x 3 + 10 x 100 dollars a million.
+    assert spending(results, [run], budget).spent().usd == pytest.approx(1540e-6)
+    assert spending(results, [run], budget).spent().tokens == 330
+    assert spending(results, [run, other], budget).spent().tokens == 330
+    assert spending(results, [other], budget).spent() == Amount()
+
+
+def test_a_call_that_was_cut_off_by_a_kill_counts_with_its_upper_bound(results: Path) -> None:
+    run = make_run(results)
+    with closing(Journal(run.journal_path, payer=run.run_id)) as journal:
+        journal.reserve("generator", Usage(calls=1, input_tokens=500, output_tokens=50))
+    assert spending(results, [run], BudgetConfig(tokens=1000)).spent().tokens == 550
+
+
+def test_what_is_left_is_what_was_not_spent_and_nothing_begins_where_nothing_is_left(results: Path) -> None:
+    run = make_run(results)
+    pay(run.journal_path, run.run_id, "generator", Usage(calls=1, input_tokens=100))
+    some = spending(results, [run], BudgetConfig(tokens=150))
+    some.check()
+    assert some.allowance().tokens == 50
+    with pytest.raises(BudgetReached, match=r"nothing is left of budget\.tokens"):
+        spending(results, [run], BudgetConfig(tokens=100)).check()
+    with pytest.raises(BudgetReached, match=r"nothing is left of budget\.usd"):
+        spending(results, [run], BudgetConfig(usd=100e-6)).check()
+
+
+def test_the_way_on_has_room_for_the_call_that_did_not_fit(results: Path) -> None:
+    both = spending(results, [make_run(results)], BudgetConfig(usd=0.01, tokens=100))
+    reached = BudgetReached("too much", usd=0.0377, tokens=90)
+    assert both.larger(reached) == "--set budget.usd=0.038 --set budget.tokens=200"
+    assert both.report() == "$0.0000 of $0.01, 0 of 100 tokens"
+
+
+def test_dollars_cannot_be_limited_where_a_model_has_no_price(results: Path) -> None:
+    models = {"generator": {"provider": "openai", "model": "gpt-9"}, "embedder": {"provider": "none"}}
+    limited = spending(results, [], BudgetConfig(usd=1))
+    with pytest.raises(ConfigError, match="generator openai/gpt-9 has no price"):
+        limited.check_prices(models)
+    limited.check_prices({"embedder": {"provider": "none"}, "judge": {"provider": "fake", "model": "fake"}})
+    spending(results, [], BudgetConfig(tokens=1)).check_prices(models)
+
+
+def test_dollars_cannot_be_limited_where_a_model_without_a_price_was_paid(results: Path) -> None:
+    run = make_run(results)
+    pay(run.journal_path, run.run_id, "unknown", Usage(calls=1, input_tokens=1))
+    with pytest.raises(ConfigError, match="has paid a unknown that has no price"):
+        spending(results, [run], BudgetConfig(usd=1)).spent()
+
+
+# How judgements stop
+
+
+def judged(results: Path) -> int:
+    return usage_by_role(results / "judge" / "calls.sqlite").get("judge", Usage()).calls
+
+
+@pytest.mark.parametrize("tolerant", [False, True])
+def test_a_judge_stops_before_the_budget_and_leaves_no_failed_scores(results: Path, tolerant: bool) -> None:
+    run, plan = make_run(results), plan_with(grader(tolerant=tolerant), ANSWER)
+    outcome = evaluate(results, [run], plan, tokens=160)
+    assert isinstance(outcome.stopped, BudgetReached)
+    assert 0 < judged(results) < 10
+    assert spending(results, [run], BudgetConfig(tokens=160)).spent().tokens <= 250
+    assert not (run.path / "scores" / "grader.jsonl").exists()
+    assert [one.evaluator for one in outcome.evaluated] == ["answer"]
+
+
+def test_a_larger_budget_pays_only_what_was_not_judged(results: Path) -> None:
+    run, plan = make_run(results), plan_with(grader())
+    evaluate(results, [run], plan, usd=0.002)
+    first = judged(results)
+    assert 0 < first < 10
+    assert evaluate(results, [run], plan, usd=0.002).stopped
+    assert judged(results) == first
+    assert evaluate(results, [run], plan, usd=1).stopped is None
+    assert judged(results) == 10
+    assert [score.value for score in run.scores() if score.measure == "grade"] == [0.5] * 10
+
+
+def test_what_was_judged_before_is_scored_where_nothing_is_left(results: Path) -> None:
+    run, plan = make_run(results), plan_with(grader())
+    evaluate(results, [run], plan)
+    before = (run.path / "scores" / "grader.jsonl").read_bytes()
+    assert evaluate(results, [run], plan, tokens=1).stopped is None
+    assert (run.path / "scores" / "grader.jsonl").read_bytes() == before
+
+
+def test_one_budget_is_shared_by_all_runs_and_evaluators(results: Path) -> None:
+    runs = [make_run(results, n=8), make_run(results, n=20, system="kg")]
+    plan = plan_with(grader())
+    outcome = evaluate(results, runs, plan, tokens=220)
+    assert outcome.stopped
+    assert spending(results, runs, BudgetConfig(tokens=220)).spent().tokens <= 300
+    assert (runs[0].path / "scores" / "grader.jsonl").exists()
+    assert not (runs[1].path / "scores" / "grader.jsonl").exists()
+
+
+def test_no_judgement_is_begun_after_the_time(results: Path) -> None:
+    run, plan = make_run(results), plan_with(grader())
+    began = time.monotonic()
+    budget = Spending(BudgetConfig(minutes=0.01), PRICES, results, [], began - 10)
+    outcome = evaluate_runs([run], plan, results, Reporter(quiet=True), lambda _usage: None, budget)
+    assert str(outcome.stopped) == "the time is over"
+    assert (judged(results), budget.larger(BudgetReached(""))) == (0, "")

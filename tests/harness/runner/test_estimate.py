@@ -1,0 +1,167 @@
+"""What cells will take, from formulas and from the runs that are there."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.prices import load_prices
+from harness.config import load_config
+from harness.records import Estimate, PhaseEstimate
+from harness.runner import estimate as estimating
+from harness.runner.estimate import Estimator, in_one_line, keep_estimate
+from harness.runner.execute import build_manifest, run_cell
+from harness.runner.plan import Cell, plan_cells
+from harness.runner.progress import Reporter
+from harness.store import RunDir, SampleRow
+
+FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
+
+
+def cells(*settings: str) -> list[Cell]:
+    return plan_cells(load_config(None, [*FAKE, *settings]))
+
+
+def estimate(results: Path, *settings: str) -> Estimate:
+    (cell,) = cells(*settings)
+    return Estimator(results, load_prices()).estimate(cell)
+
+
+def begun(results: Path, cell: Cell) -> RunDir:
+    pairs = zip(cell.dataset.queries, cell.dataset.references, strict=True)
+    sample = [SampleRow(query=query, reference=reference) for query, reference in pairs]
+    return RunDir.create(results, build_manifest(cell), sample)
+
+
+class Heard(Reporter):
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def test_without_any_run_the_formula_says_what_it_assumes(tmp_path: Path) -> None:
+    found = estimate(tmp_path / "results")
+    assert found.answer.basis == "formula"
+    assert found.answer.calls == 4
+    assert found.answer.output_tokens == 4 * 256
+    assert found.answer.seconds is None
+    assert found.index.calls == 0
+    assert not (tmp_path / "results").exists()
+
+
+def test_every_repeat_is_counted(tmp_path: Path) -> None:
+    assert estimate(tmp_path, "repeats=3").answer.calls == 12
+
+
+def test_without_a_generator_nothing_is_generated(tmp_path: Path) -> None:
+    found = estimate(tmp_path, "models.generator.provider=none")
+    assert (found.answer.calls, found.answer.input_tokens, found.answer.usd) == (0, 0, 0)
+
+
+def test_dollars_are_those_of_the_configured_model_and_unknown_without_a_price(tmp_path: Path) -> None:
+    priced = estimate(tmp_path, "models.generator.provider=openai").answer
+    usage = (priced.input_tokens or 0) * 0.15 + (priced.output_tokens or 0) * 0.60
+    assert priced.usd == pytest.approx(usage / 1e6, rel=1e-3)
+    unpriced = estimate(tmp_path, "models.generator.provider=openai", "models.generator.model=unheard-of").answer
+    assert unpriced.usd is None
+    assert any("no price" in note for note in unpriced.notes)
+
+
+def test_an_index_that_two_cells_share_is_paid_once(tmp_path: Path) -> None:
+    shared = cells("matrix.answer.top_k=[1,3]")
+    first, second = Estimator(tmp_path, load_prices()).estimate_all(shared)
+    assert (first.index_is_built, second.index_is_built) == (False, True)
+    assert (second.answer.input_tokens or 0) > (first.answer.input_tokens or 0)
+
+
+def test_an_evaluator_that_asks_a_judge_is_unknown_without_an_earlier_evaluation(tmp_path: Path) -> None:
+    found = estimate(tmp_path, 'evaluators=["answer","rag_eval"]', "models.judge.provider=fake")
+    assert list(found.judging) == ["rag_eval"]
+    assert found.judging["rag_eval"].calls is None
+    assert found.judging["rag_eval"].basis == "unknown"
+
+
+def test_a_system_that_says_nothing_is_unknown(tmp_path: Path) -> None:
+    (cell,) = cells()
+    silent = replace(cell, spec=replace(cell.spec, expect=None))
+    found = Estimator(tmp_path, load_prices()).estimate(silent)
+    assert found.expected is None
+    assert (found.index.calls, found.answer.calls, found.answer.usd) == (None, None, None)
+
+
+def test_a_run_that_begins_keeps_its_estimate_and_says_it_in_one_line(tmp_path: Path) -> None:
+    (cell,) = cells()
+    run, heard = begun(tmp_path, cell), Heard()
+    keep_estimate(cell, run, heard)
+    kept = run.estimate()
+    assert kept is not None
+    assert kept.expected is not None
+    (line,) = heard.lines
+    assert line.startswith("  estimate: an unknown time, ")
+    assert line.endswith(" tokens, $0.00; from formula")
+    before = (run.path / "estimate.json").read_bytes()
+    run.write_estimate(kept.model_copy(update={"n_left": 0}))
+    keep_estimate(cell, run, heard)
+    assert (run.path / "estimate.json").read_bytes() == before
+    assert len(heard.lines) == 1
+
+
+def test_a_mistake_in_estimating_is_one_line_and_stops_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("no such\nrate")
+
+    monkeypatch.setattr(estimating.Estimator, "estimate", broken)
+    (cell,) = cells()
+    run, heard = begun(tmp_path, cell), Heard()
+    keep_estimate(cell, run, heard)
+    assert heard.lines == ["  note: no estimate (ZeroDivisionError: no such rate)"]
+    assert run.estimate() is None
+
+
+def test_damaged_runs_beside_it_are_passed_over(tmp_path: Path) -> None:
+    (other,) = cells("seed=9")
+    run = begun(tmp_path, other)
+    (run.path / "index.json").write_text("{")
+    (run.path / "calls.sqlite").write_text("no database")
+    (run.path / "records.jsonl").write_text("{}\n")
+    (tmp_path / "demo--odd--1").mkdir()
+    (tmp_path / "demo--odd--1" / "manifest.json").write_text("[]")
+    assert estimate(tmp_path).answer.basis == "formula"
+
+
+def test_the_line_of_a_run_whose_parts_are_known() -> None:
+    phase = PhaseEstimate(
+        calls=1,
+        input_tokens=200_000,
+        output_tokens=5_000,
+        usd=0.5,
+        seconds=360.0,
+        basis="formula, corrected by 4 runs",
+    )
+    found = Estimate(run_id="r", index=phase, answer=phase, n_answers=1, n_left=1)
+    assert in_one_line(found) == "about 12 min, 410,000 tokens, $1.00; from formula, corrected by 4 runs"
+
+
+@pytest.mark.slow
+def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path) -> None:
+    (cell,) = cells("answer.top_k=2")
+    result = run_cell(cell, tmp_path, Heard(), lambda _: None)
+    kept = result.run.estimate()
+    assert kept is not None
+    assert kept.answer.basis == "formula"
+    found = estimate(tmp_path, "answer.top_k=2", "limits.query_timeout_s=99")
+    used = [record.cost.usage["generator"] for record in result.run.records().values()]
+    assert found.answer.basis == "formula, corrected by 1 run"
+    assert found.answer.calls == 4
+    assert found.answer.input_tokens == pytest.approx(sum(usage.input_tokens for usage in used))
+    assert found.answer.output_tokens == pytest.approx(sum(usage.output_tokens for usage in used))
+    assert found.answer.seconds is not None
+    assert found.index_is_built
+    assert json.loads((result.run.path / "estimate.json").read_text())["n_left"] == 4
+    assert estimate(tmp_path, "answer.top_k=2").n_left == 0
