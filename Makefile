@@ -30,6 +30,7 @@ report: setup
 # language model alone: it is many times slower beside anything else. What could not be tested stands in the last lines.
 test:
 	@scripts/setup dev --torch
+	@scripts/chromium install || true
 	@$(BIN)/pytest -q -n 2 -m "not slow" $(ARGS)
 	@$(BIN)/pytest -q -m alone $(ARGS)
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m "slow and not alone" $(ARGS)

@@ -3,9 +3,8 @@
 import os
 
 import pytest
-from neo4j_server import neo4j_server, pytest_terminal_summary
 
-__all__ = ["neo4j_server", "pytest_terminal_summary"]
+pytest_plugins = ("chromium", "neo4j_server")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,24 +16,24 @@ def labels(identities: Sequence[Identity]) -> list[str]:
     """One label for each run, in order: the system's name, and for runs of one system the parameters that tell
     them apart (`naive top_k=4`). Not more parameters than that takes: `differences` has them all.
     """
-    flat = [flatten(_determining(identity)) for identity in identities]
+    flat = [flatten(determining(identity)) for identity in identities]
     names = [printable(str(identity.get("system", {}).get("name", ""))) or "unnamed" for identity in identities]
     found = []
     for name, own in zip(names, flat, strict=True):
         rivals = [other for other_name, other in zip(names, flat, strict=True) if other_name == name]
         telling = _telling(rivals)
-        shown = [f"{short}={_shown(own.get(key))}" for key, short in _shortened(telling, flat).items()]
+        shown = [f"{short}={_shown(own.get(key))}" for key, short in short_keys(telling, flat).items()]
         found.append(" ".join([name, *shown]))
     return _distinct(found)
 
 
 def differences(identities: Sequence[Identity]) -> dict[str, list[str]]:
     """Short key -> its value in each run, of everything in which the runs differ but the data set and digests."""
-    flat = [flatten(_determining(identity)) for identity in identities]
+    flat = [flatten(determining(identity)) for identity in identities]
     keys = [key for key in _differing(flat) if not _is_digest(key)]
     return {
         short: [_shown(own.get(key)) for own in flat]
-        for key, short in _shortened(keys, flat).items()
+        for key, short in short_keys(keys, flat).items()
         if key != "system.name"
     }
 
@@ -49,7 +49,8 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
-def _determining(identity: Identity) -> dict[str, Any]:
+def determining(identity: Identity) -> dict[str, Any]:
+    """What makes a run another one than those over the same data."""
     return {key: value for key, value in identity.items() if key not in {"schema", "dataset"}}
 
 
@@ -83,7 +84,7 @@ def _is_digest(key: str) -> bool:
     return key.endswith("_sha256")
 
 
-def _shortened(keys: Sequence[str], flat: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def short_keys(keys: Sequence[str], flat: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Each key with its shortest end that no other key shares."""
     every = {key for own in flat for key in own}
     short = {}

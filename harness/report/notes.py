@@ -51,13 +51,38 @@ def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
     ways: dict[str, set[str]] = {}
     for own in evaluations:
         for one in own:
-            ways.setdefault(one.evaluator, set()).add(f"{one.version} {one.params!r} {one.models!r}")
+            ways.setdefault(one.evaluator, set()).add(scored_by(one))
     return [
         f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters or models differ): "
         "its scores are not comparable. Run: rag-harness evaluate with the same --set for all of them."
         for evaluator, found in sorted(ways.items())
         if len(found) > 1
     ]
+
+
+def apart_note(run: RunDir, other: RunDir) -> str:
+    """Why two runs of one data set are in different groups, and what compares the part that they share."""
+    own, others = ({row.query.query_id: row for row in one.sample()} for one in (run, other))
+    sets, other_sets = run.manifest().dataset, other.manifest().dataset
+    shared = own.keys() & others.keys()
+    why = []
+    if own.keys() != others.keys():
+        why.append(f"other queries ({len(own):,} here, {len(others):,} there, {len(shared):,} of both)")
+    if any(own[query_id] != others[query_id] for query_id in shared):
+        why.append("other texts or references of the same queries (another revision or subset)")
+    if sets.get("corpus_digest") != other_sets.get("corpus_digest"):
+        counts = [printable(str(found.get("n_documents", "?"))) for found in (sets, other_sets)]
+        why.append(f"other documents ({counts[0]} here, {counts[1]} there)")
+    names = [printable(one.run_id, 200) for one in (run, other)]
+    return (
+        f"Other runs of this data set stand apart, such as {names[1]}: {' and '.join(why) or 'another digest'}. "
+        f"The queries of both are compared by: rag-harness compare {' '.join(names)}"
+    )
+
+
+def scored_by(evaluation: EvaluationRecord) -> str:
+    """The same for two evaluations whose scores may be compared."""
+    return f"{evaluation.version} {evaluation.params!r} {evaluation.models!r}"
 
 
 def constant_notes(judged: Sequence[Spreads]) -> list[str]:

@@ -11,8 +11,8 @@ from harness.report.labels import flatten
 from harness.report.text import printable
 from harness.store import Manifest
 
-_WATCHING = "runner."
-"""How a run is watched changes no result, so it is not worth a line."""
+_WATCHING = ("runner.", "budget.")
+"""How a run is watched, and what it may cost, changes no result, so it is not worth a line."""
 
 
 def run_command(manifest: Manifest) -> str:

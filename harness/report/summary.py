@@ -1,18 +1,10 @@
-"""summary.md: what was run, what came out, how sure we are, and what to know before believing it."""
+"""summary.md: the answer, what supports it, how sure we are, and what to know before believing it."""
 
-import shlex
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from harness.report import evaluation_tables, tables
-from harness.report.reproduce import run_command
-from harness.report.text import counted, markdown, printable, type_name
-from harness.report.view import Group
-
-Lines = list[str]
-Figures = Mapping[str, Sequence[Path]]
-"""Data set digest -> the figures of its group, relative to the report."""
+from harness.report.chapter import Chapter
+from harness.report.render.markdown import Lines, prose, section_lines
+from harness.report.text import counted
 
 _HOW_TO_READ = """\
 ## How to read this
@@ -23,9 +15,12 @@ _HOW_TO_READ = """\
   measure. "170 of 200" says that 30 are not: no answer yet, or a score that could not be computed; the reasons
   stand above.
 - **overall** weighs every sampled query the same; **natural mix** weighs query types as in the whole data set.
+- **rank**: runs that share ranks do not differ by more than chance, over the same queries, by a paired test with
+  Holm's correction; ranks are intervals, because A can tie with B and B with C though A is better than C.
 - **hallucination rate**: null queries (the corpus holds no answer) that were answered.
   **False abstention rate**: answerable queries that were refused.
 - **latency** is wall time without waiting for rate limits; tokens and dollars include every model role.
+- **a query with the index**: a query and its share of what the index took, over the queries of this run.
 - **CPU, RAM** are mean / maximum of samples; process CPU in percent of one core, the machine's in percent of all
   cores. Peak RAM is the operating system's own count for the system's process.
 - **index**: tokens, calls and dollars are what building it needs, whoever paid. "Calls another run paid" and
@@ -39,79 +34,32 @@ _HOW_TO_READ = """\
   tables made with it: 1 / (3 - 2 x accuracy_multihop_compat). It is no share of anything.
 - – means not measured or not applicable; it is never zero.
 
-Every number, with counts and intervals, stands in `summary.csv`.
+Every number, with counts and intervals, stands in `summary.csv`. `tables/` holds every table as CSV, Markdown and
+LaTeX.
 """  # noqa: RUF001 - the en dash is the sign for "not measured"
 
 
-def summary_markdown(groups: Sequence[Group], figures: Figures) -> str:
+def summary_markdown(chapters: Sequence[Chapter]) -> str:
     """The whole text. Names and messages in it are escaped."""
-    n_runs = sum(len(group.views) for group in groups)
+    n_runs = sum(len(chapter.group.views) for chapter in chapters)
     lines = ["# RAG benchmark report", ""]
-    if not groups:
+    if not chapters:
         lines += ["There are no runs to report on. Run: `rag-harness run`", ""]
     else:
-        lines += [f"{counted(n_runs, 'run')} over {counted(len(groups), 'data set selection')}.", ""]
-    if len(groups) > 1:
+        lines += [f"{counted(n_runs, 'run')} over {counted(len(chapters), 'data set selection')}.", ""]
+    if len(chapters) > 1:
         lines += [
             "**Not comparable across sections:** the runs were made over different queries or documents "
             "(their data set digests differ), so each selection has its own tables and figures.",
             "",
         ]
-    for group in groups:
-        lines += _group(group, figures.get(group.digest, ()))
+    for chapter in chapters:
+        lines += _chapter(chapter)
     return "\n".join([*lines, _HOW_TO_READ])
 
 
-def _group(group: Group, figures: Sequence[Path]) -> Lines:
-    sections = (
-        ("What was run", [*tables.runs_table(group), "", *tables.differences_table(group)]),
-        ("To know before comparing", _notes(group)),
-        ("Accuracy", tables.accuracy_table(group)),
-        ("Unanswerable queries and refusals", tables.abstention_table(group)),
-        ("Other measures", evaluation_tables.measure_tables(group)),
-        ("Measures and what stands in for them", evaluation_tables.twin_table(group)),
-        ("Cost and time of a query", tables.query_cost_table(group)),
-        ("Index", tables.index_table(group)),
-        ("Index ledger", tables.ledger_table(group)),
-        ("CPU and RAM", tables.resources_table(group)),
-        ("Judges", evaluation_tables.judge_table(group)),
-        ("Figures", _images(figures)),
-        ("Run it again", _commands(group)),
-    )
-    lines = [f"## {markdown(group.title)}", "", _description(group), ""]
-    for title, body in sections:
-        if any(body):
-            lines += [f"### {title}", "", *body]
-            lines += [""] if body[-1] else []
+def _chapter(chapter: Chapter) -> Lines:
+    lines = [f"## {prose(chapter.group.title)}", "", prose(chapter.description), ""]
+    for section in chapter.sections:
+        lines += section_lines(section)
     return lines
-
-
-def _description(group: Group) -> str:
-    view = group.views[0]
-    types = Counter(view.frame.query_types.values())
-    shown = ", ".join(f"{markdown(type_name(name))} {count:,}" for name, count in sorted(types.items()))
-    documents = view.manifest.dataset.get("n_documents")
-    searched = f" over {counted(documents, 'document')}" if isinstance(documents, int) else ""
-    corpus = view.manifest.dataset.get("corpus")
-    kept = f" (corpus: {markdown(str(corpus))})" if corpus else ""
-    queries = counted(len(view.frame.query_types), "query", "queries")
-    return f"{queries}{searched}{kept}: {shown}. Digest {markdown(group.digest[:12])}."
-
-
-def _notes(group: Group) -> Lines:
-    lines = [f"- {markdown(note, 600)}" for note in (*group.notes, *group.shared_notes)]
-    for view in group.views:
-        lines += [f"- **{markdown(view.label)}**: {markdown(note, 600)}" for note in group.own_notes(view)]
-    return lines or ["Nothing: every run finished, every query was answered and every score was computed."]
-
-
-def _images(figures: Sequence[Path]) -> Lines:
-    shown = [f"![{path.stem}]({path.as_posix()})" for path in figures if path.suffix == ".png"]
-    return "\n\n".join(shown).split("\n")
-
-
-def _commands(group: Group) -> Lines:
-    names = shlex.join(printable(view.run.run_id, 200) for view in group.views)
-    commands = [run_command(view.manifest) for view in group.views]
-    # A fence of tildes: what stands inside starts with a command name, so no line can close it.
-    return ["~~~sh", *commands, f"rag-harness evaluate {names}", f"rag-harness report {names}", "~~~"]

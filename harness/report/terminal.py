@@ -1,167 +1,90 @@
-"""The same numbers for a terminal: two tables that fit into 100 columns, and what to know about them."""
+"""The same numbers for a terminal: the answer, the main tables of each chapter, and what to know about them."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from rich.console import Console, RenderableType
-from rich.console import Group as Stack
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
-from harness.analysis import Aggregate
-from harness.report.evaluation_tables import measures_by_evaluator
-from harness.report.tables import index_seconds
-from harness.report.text import NOTHING, counted, number, percent, population, printable, type_name
-from harness.report.view import Group, RunView, load_groups
-from harness.store import RunDir
+from harness.report.chapter import Chapter
+from harness.report.nouns import Section, Table
+from harness.report.render.terminal import WIDTH, fits, print_table
+from harness.report.text import counted
 
-WIDTH = 100
-_BESIDE = 60
-"""What the columns other than the query types take at most, in characters."""
-_LONGEST_TYPE = 12
-_MOST_MEASURES = 9
+_SHOWN = (
+    *("answer", "accuracy", "refusals", "retrieval", "bertscore", "judged", "graph-scores", "other"),
+    *("tokens", "index", "sweep"),
+)
+_LEFT_TO_FILES = ("coverage-", "tokens_by_phase", "index_ledger")
+"""How names of tables begin that a terminal does without."""
+_MEASURES = "measures-"
+_INTERVAL = re.compile(r" \[[^\]]*\]")
+_POPULATION = re.compile(r" \(n = [^)]*\)")
+_MOST_ROWS = 9
+"""Of an evaluator's measures, which begin with the main ones."""
 
 
-def render_terminal(runs: Sequence[RunDir], console: Console) -> None:
-    """Print accuracy and cost of these runs, grouped by data set; never wider than the console or 100 columns."""
-    groups = load_groups(runs)
-    if not groups:
+def render_terminal(chapters: Sequence[Chapter], console: Console) -> None:
+    """Print the answer and the main tables of each chapter; never wider than the console or 100 columns. They are
+    the tables of the report's files.
+    """
+    if not chapters:
         console.print(Text("No runs to report on."))
-    width = min(console.width, WIDTH)
-    for group in groups:
-        queries = counted(len(group.views[0].frame.query_types), "query", "queries")
-        console.print(Text(f"{group.title}: {queries}, digest {printable(group.digest[:12])}", style="bold"))
-        for table in _tables(group, width):
-            console.print(table, width=width)
-            console.print()
-        _print_notes(group, console, width)
-    if len(groups) > 1:
+    for chapter in chapters:
+        _print_chapter(chapter, console, min(console.width, WIDTH))
+    if len(chapters) > 1:
         console.print(Text("Different queries or documents: do not compare across these tables.", style="yellow"))
 
 
-def _tables(group: Group, width: int) -> list[RenderableType]:
-    """Answers and cost; the query types get a table of their own where they do not fit beside the rest."""
-    types = group.query_types if len(group.query_types) > 1 else []
-    if len(_that_fit(types, width - _BESIDE)) == len(types):
-        tables = [_answer_table(group, types)]
-    else:
-        tables = [_answer_table(group, []), _type_table(group, types, width)]
-    return [*tables, *_measure_tables(group), _cost_table(group)]
-
-
-def _measure_tables(group: Group) -> list[RenderableType]:
-    """The first measures of each evaluator, those it names first being the main ones."""
-    tables: list[RenderableType] = []
-    for evaluator, measures in measures_by_evaluator(group).items():
-        table = _table(printable(evaluator))
-        for view in group.views:
-            table.add_column(_label(view), justify="right", overflow="fold")
-        for name in measures[:_MOST_MEASURES]:
-            table.add_row(Text(printable(name)), *[_shown(view.row(name)) for view in group.views])
-        tables.append(table)
-        if len(measures) > _MOST_MEASURES:
-            more = f"{counted(len(measures) - _MOST_MEASURES, 'more measure')} in the report's files"
-            tables[-1] = Stack(table, Text(more, style="dim italic"))
-    return tables
-
-
-def _shown(row: Aggregate | None) -> str:
-    """The mean, and over how many where some are missing."""
-    if row is None or row.mean is None:
-        return NOTHING
-    return f"{row.mean:.3f} (n={population(row)})" if row.n_failed else f"{row.mean:.3f}"
-
-
-def _answer_table(group: Group, types: Sequence[str]) -> Table:
-    table = _table("accuracy, %")
-    table.add_column("n", justify="right", no_wrap=True)
-    table.add_column("overall [95 % CI]", justify="right", no_wrap=True)
-    _add_type_columns(table, types)
-    table.add_column("halluc.", justify="right", no_wrap=True)
-    table.add_column("false\nabst.", justify="right", no_wrap=True)
-    for view in group.views:
-        overall = view.row("accuracy")
-        table.add_row(
-            _label(view),
-            population(overall),
-            percent(overall, interval=True),
-            *[percent(view.row("accuracy", query_type)) for query_type in types],
-            percent(view.row("hallucination_rate")),
-            percent(view.row("false_abstention_rate")),
-        )
-    return table
-
-
-def _type_table(group: Group, types: Sequence[str], width: int) -> Table:
-    shown = _that_fit(types, width - _BESIDE // 3)
-    table = _table("by type, %")
-    _add_type_columns(table, shown)
-    for view in group.views:
-        table.add_row(_label(view), *[percent(view.row("accuracy", query_type)) for query_type in shown])
-    if len(shown) < len(types):
-        table.caption = f"{counted(len(types) - len(shown), 'more query type')} in the report's files"
-    return table
-
-
-def _add_type_columns(table: Table, types: Sequence[str]) -> None:
-    for query_type in types:
-        table.add_column(Text(type_name(query_type)), justify="right", overflow="fold", max_width=_LONGEST_TYPE)
-
-
-def _that_fit(types: Sequence[str], width: int) -> list[str]:
-    shown: list[str] = []
-    for query_type in types:
-        width -= min(len(type_name(query_type)), _LONGEST_TYPE) + 2
-        if width < 0:
-            break
-        shown.append(query_type)
-    return shown
-
-
-def _cost_table(group: Group) -> Table:
-    table = _table("cost")
-    names = (
-        "tokens\nper query",
-        "latency\np50, s",
-        "latency\np95, s",
-        "USD\nper query",
-        "index\ns",
-        "index\ntokens",
-    )
-    for name in (*names, "index\nUSD"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for view in group.views:
-        table.add_row(
-            _label(view),
-            number(_sum(view, "input_tokens", "output_tokens")),
-            number(view.value("latency_s_p50")),
-            number(view.value("latency_s_p95")),
-            number(view.value("usd")),
-            index_seconds(view),
-            number(_sum(view, "index_input_tokens", "index_output_tokens")),
-            number(view.value("index_usd")),
-        )
-    return table
-
-
-def _table(first: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", caption_justify="left")
-    table.add_column(Text(first, style="dim"), overflow="fold", min_width=len(first))
-    return table
-
-
-def _label(view: RunView) -> Text:
-    return Text(printable(view.label))
-
-
-def _sum(view: RunView, *names: str) -> float | None:
-    values = [view.value(name) for name in names]
-    return None if None in values else sum(value for value in values if value is not None)
-
-
-def _print_notes(group: Group, console: Console, width: int) -> None:
-    lines = [("", note) for note in (*group.notes, *group.shared_notes)]
-    lines += [(view.label, note) for view in group.views for note in group.own_notes(view)]
-    for label, note in lines:
-        who = f"{printable(label)}: " if label else ""
-        console.print(Text(f"! {who}{note}", style="yellow"), width=width)
+def _print_chapter(chapter: Chapter, console: Console, width: int) -> None:
+    console.print(Text(f"{chapter.group.title}: {chapter.description}", style="dim"), width=width)
     console.print()
+    for key in _SHOWN:
+        section = chapter.section(key)
+        if section is None:
+            continue
+        _print_paragraphs(section, console, width)
+        for table in _main(section, width):
+            print_table(table, console, width)
+    notes = chapter.section("notes")
+    for item in notes.items if notes else ():
+        console.print(Text(f"! {item}", style="yellow"), width=width)
+    console.print()
+
+
+def _print_paragraphs(section: Section, console: Console, width: int) -> None:
+    """The first is the answer, what follows supports it."""
+    for place, paragraph in enumerate(section.paragraphs):
+        console.print(Text(paragraph, style="" if place else "bold"), width=width)
+    if section.paragraphs:
+        console.print()
+
+
+def _main(section: Section, width: int) -> Iterator[Table]:
+    for table in section.tables:
+        if table.name.startswith(_MEASURES):
+            yield _brief(table, width)
+        elif not table.name.startswith(_LEFT_TO_FILES):
+            yield table
+
+
+def _brief(table: Table, width: int) -> Table:
+    """The main measures of an evaluator; of runs for which the line is too short the means alone."""
+    left = len(table.rows) - _MOST_ROWS
+    rows = table.rows[:_MOST_ROWS] if left > 1 else table.rows
+    notes = [f"{counted(left, 'more measure')}"] if left > 1 else []
+    if not fits(table, width):
+        rows = tuple((name, *_means(cells)) for name, *cells in rows)
+        notes.append("intervals")
+    note = f"{' and '.join(notes)} in the report's files" if notes else table.note
+    return replace(table, rows=rows, note=note)
+
+
+def _means(cells: Sequence[str]) -> list[str]:
+    """Without intervals, and without populations where all are the same and complete."""
+    populations = {found[0] for cell in cells if (found := _POPULATION.search(cell))}
+    without = [_INTERVAL.sub("", cell) for cell in cells]
+    if len(populations) > 1 or any(" of " in one for one in populations):
+        return without
+    return [_POPULATION.sub("", cell) for cell in without]

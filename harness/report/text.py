@@ -7,6 +7,11 @@ from harness.analysis import Aggregate
 
 NOTHING = "–"  # noqa: RUF001 - an en dash, the sign for "not measured"
 LONGEST_NAME = 80
+_NUMBER = r"[<≥]? ?[+-]?[0-9][0-9,]*(\.[0-9]+)?(e[+-][0-9]+)?"
+_FIGURE = re.compile(
+    rf"({_NUMBER}( \[{_NUMBER}, {_NUMBER}\])?( [<>~≠]| [%])?( \(n = {_NUMBER}( of {_NUMBER})?\))?)|{NOTHING}|"
+    rf"{_NUMBER}(( of |/| / |-){_NUMBER})+"
+)
 
 
 def printable(text: str, longest: int = LONGEST_NAME) -> str:
@@ -29,6 +34,13 @@ def csv_name(text: str) -> str:
     return f"'{name}" if name.startswith(("=", "+", "-", "@")) else name
 
 
+def is_figure(cell: str) -> bool:
+    """Whether a cell holds only numbers as we write them, such as `-0.060 [-0.125, 0.005] (n = 41 of 50)`: it is
+    then neither Markdown nor a formula.
+    """
+    return _FIGURE.fullmatch(cell) is not None
+
+
 def file_name(text: str) -> str:
     """A part of a file name: letters, digits, point, dash and underscore only."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".") or "unnamed"
@@ -46,6 +58,13 @@ def ratio(row: Aggregate | None) -> str:
     if row.ci_low is None or row.ci_high is None:
         return f"{row.mean:.3f}"
     return f"{row.mean:.3f} [{row.ci_low:.3f}, {row.ci_high:.3f}]"
+
+
+def quantity(row: Aggregate | None) -> str:
+    """`3.85 [3.20, 4.41]`: for what is no ratio."""
+    if row is None or row.mean is None or row.ci_low is None or row.ci_high is None:
+        return number(value_of(row))
+    return f"{number(row.mean)} [{number(row.ci_low)}, {number(row.ci_high)}]"
 
 
 def percent(row: Aggregate | None, *, interval: bool = False) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from harness.analysis import (
@@ -20,10 +23,11 @@ from harness.analysis import (
 )
 from harness.analysis.correlation import TwinCorrelation, twin_correlations
 from harness.analysis.judging import evaluation_costs
+from harness.analysis.paired_values import QueryValues, values_of
 from harness.analysis.spreads import Spreads, judged_spreads
 from harness.records import EvaluationRecord
 from harness.report.labels import labels
-from harness.report.notes import constant_notes, group_notes, judge_notes, resource_notes, run_notes
+from harness.report.notes import apart_note, constant_notes, group_notes, judge_notes, resource_notes, run_notes
 from harness.report.text import printable
 from harness.store import Manifest, RunDir
 
@@ -47,21 +51,33 @@ class RunView:
     """Between what the values lie that a judge led to."""
     n_answered: int
     """(query, repeat) pairs that have a record."""
+    n_errors: int
+    """Those of them that failed."""
+    values: Mapping[str, QueryValues] = field(repr=False)
+    """Measure -> one number for each query, costs included: what a comparison pairs."""
 
     def row(self, measure: str, query_type: str = OVERALL) -> Aggregate | None:
         """The row of that measure, if there is one."""
-        found = (row for row in self.rows if row.measure == measure and row.query_type == query_type)
-        return next(found, None)
+        return self._places.get((measure, query_type))
 
     def value(self, measure: str) -> float | None:
         """The overall mean of that measure, if there is one."""
         row = self.row(measure)
         return row.mean if row else None
 
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], Aggregate]:
+        return {(row.measure, row.query_type): row for row in reversed(self.rows)}
+
     @property
     def n_expected(self) -> int:
         """(query, repeat) pairs that the run is to answer."""
         return len(self.frame.query_types) * self.frame.repeats
+
+    @property
+    def is_bracket(self) -> bool:
+        """Whether it is a mark to read the others by, which does not compete with them."""
+        return bool(self.manifest.notes) and not self.manifest.is_imported
 
     def model(self, role: str) -> str:
         """`provider/model` of a role."""
@@ -111,13 +127,21 @@ def load_groups(runs: Sequence[RunDir], prices: Prices | None = None) -> list[Gr
     for run in {run.path.resolve(): run for run in runs}.values():
         identity = run.manifest().identity.get("dataset", {})
         by_digest.setdefault(str(identity.get("digest", "")), []).append(run)
-    return [_load_group(digest, members, table) for digest, members in by_digest.items()]
+    groups = [_load_group(digest, members, table) for digest, members in by_digest.items()]
+    return [replace(group, notes=(*group.notes, *_apart_notes(group, groups))) for group in groups]
+
+
+def _apart_notes(group: Group, groups: Sequence[Group]) -> list[str]:
+    """Why other runs of the same data set are not in the group."""
+    others = [other for other in groups if other.title == group.title and other is not group]
+    return [apart_note(group.views[0].run, other.views[0].run) for other in others]
 
 
 def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     manifests = [run.manifest() for run in runs]
     named = labels([manifest.identity for manifest in manifests])
-    views = tuple(_load_view(run, label, prices) for run, label in zip(runs, named, strict=True))
+    with _collector_paused():
+        views = tuple(_load_view(run, label, prices) for run, label in zip(runs, named, strict=True))
     dataset = manifests[0].identity.get("dataset", {})
     subset = dataset.get("subset")
     shown = f"{dataset.get('name', '')} ({subset})" if subset and subset != "default" else dataset.get("name", "")
@@ -127,6 +151,20 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *constant_notes([view.judged for view in views]),
     )
     return Group(printable(str(shown)), digest, views, notes)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """A run has a hundred thousand scores, none of them in a cycle: the collector would go through them all again
+    and again, which takes a quarter of the time. What is no longer needed is freed without it.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
@@ -141,6 +179,11 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         *evaluation_costs(frame, evaluations, prices),
     )
     manifest = run.manifest()
+    own = [
+        record
+        for (query_id, repeat), record in records.items()
+        if query_id in frame.query_types and repeat < frame.repeats
+    ]
     return RunView(
         run=run,
         manifest=manifest,
@@ -152,7 +195,7 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         evaluations=tuple(evaluations),
         twins=twin_correlations(frame, scores, evaluations),
         judged=judged_spreads(scores, evaluations),
-        n_answered=sum(
-            1 for query_id, repeat in records if query_id in frame.query_types and repeat < frame.repeats
-        ),
+        n_answered=len(own),
+        n_errors=sum(1 for record in own if record.status != "ok"),
+        values=values_of(manifest, frame, scores, records, prices),
     )

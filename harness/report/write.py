@@ -1,40 +1,93 @@
 """The files of a report."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.errors import explained_io
-from harness.report.figures.accuracy import accuracy_by_type
-from harness.report.figures.resources import resources_over_time
+from harness.errors import ConfigError, explained_io
+from harness.report.chapter import Chapter
+from harness.report.page import page_html
+from harness.report.page.explorer import build_explorer
+from harness.report.pictures import draw_pictures
+from harness.report.render.csv import table_csv
+from harness.report.render.latex import table_latex
+from harness.report.render.markdown import table_markdown
 from harness.report.summary import summary_markdown
 from harness.report.tables import summary_csv
 from harness.report.text import file_name
-from harness.report.view import Group, load_groups
-from harness.store import RunDir
+from harness.report.view import Group
 
-_FIGURES = "figures"
+_SUMMARY, _PAGE = "summary.md", "report.html"
+_PAGE_BYTES = 14_800_000
+"""What the page may take: contexts, traces and explanations that would make it larger are left to `show`."""
+_FOLDERS = {"figures": {".svg", ".png"}, "tables": {".csv", ".md", ".tex"}}
+"""Folders that are ours as a whole, with the kinds of files that an earlier report may have left there."""
+_OWN = {_SUMMARY, _PAGE, "summary.csv", *_FOLDERS}
+_RENDERERS = {"csv": table_csv, "md": table_markdown, "tex": table_latex}
 
 
-def write_report(runs: Sequence[RunDir], out: Path) -> Path:
-    """Write summary.csv, summary.md and figures/ into `out` and return the path of summary.md.
+def write_report(chapters: Sequence[Chapter], out: Path) -> Path:
+    """Write report.html, summary.md, summary.csv, figures/ and tables/ into `out`; return the path of the page.
 
     Reads the runs only: unfinished, unevaluated and failed ones are reported as that. The same runs give the same
-    bytes, on whatever day. Files of an earlier report in `out` are replaced.
+    bytes, on whatever day. `out` is empty, not there yet, or holds an earlier report, of which nothing is left;
+    anything else is one ConfigError line.
     """
-    groups = load_groups(runs)
-    figures = {group.digest: _figures(group, out, alone=len(groups) == 1) for group in groups}
-    summary = out / "summary.md"
+    _refuse_other_content(out)
     with explained_io("write the report in", out):
         out.mkdir(parents=True, exist_ok=True)
-        (out / "summary.csv").write_text(summary_csv(groups), encoding="utf-8")
-        summary.write_text(summary_markdown(groups, figures), encoding="utf-8")
-    return summary
+        _remove_earlier(out)
+        whole = [_illustrated(chapter, out, alone=len(chapters) == 1) for chapter in chapters]
+        (out / "summary.csv").write_text(summary_csv([chapter.group for chapter in whole]), encoding="utf-8")
+        _write_tables(whole, out / "tables")
+        (out / _PAGE).write_text(_page(whole), encoding="utf-8", newline="\n")
+        (out / _SUMMARY).write_text(summary_markdown(whole), encoding="utf-8")
+    return out / _PAGE
 
 
-def _figures(group: Group, out: Path, *, alone: bool) -> list[Path]:
-    """The figures of one group, as paths relative to `out`."""
-    end = "" if alone else f"--{file_name(group.digest[:12])}"
-    paths = accuracy_by_type(group.views, out / _FIGURES, f"accuracy_by_type{end}")
-    for view in group.views:
-        paths += resources_over_time(view, out / _FIGURES, f"resources--{file_name(view.run.run_id)}")
-    return [path.relative_to(out) for path in paths]
+def _page(chapters: Sequence[Chapter]) -> str:
+    """Explorers get the room that everything else leaves, in equal parts."""
+    room = _PAGE_BYTES - len(page_html(chapters, {}).encode())
+    explorers = {
+        chapter.group.digest: build_explorer(chapter.group, f"g{number}", max(0, room) // len(chapters))
+        for number, chapter in enumerate(chapters)
+    }
+    return page_html(chapters, explorers)
+
+
+def _refuse_other_content(out: Path) -> None:
+    """What an interrupted report left is ours, too; hidden files are nobody's."""
+    if not out.is_dir():
+        return
+    with explained_io("read", out):
+        names = {path.name for path in out.iterdir() if not path.name.startswith(".")}
+    if _SUMMARY not in names and names - _OWN:
+        raise ConfigError(f"{out} holds other files than a report", "name an empty folder with --out")
+
+
+def _remove_earlier(out: Path) -> None:
+    for folder, kinds in _FOLDERS.items():
+        for path in sorted((out / folder).glob("*")):
+            if path.suffix in kinds and not path.is_dir():
+                path.unlink()
+
+
+def _illustrated(chapter: Chapter, out: Path, *, alone: bool) -> Chapter:
+    end = _end(chapter.group, alone=alone)
+    return chapter.illustrated(draw_pictures(chapter.group, chapter.findings, out, end))
+
+
+def _end(group: Group, *, alone: bool) -> str:
+    """What tells the files of this group from those of others."""
+    return "" if alone else f"--{file_name(group.digest[:12])}"
+
+
+def _write_tables(chapters: Sequence[Chapter], folder: Path) -> None:
+    """Every table in every format."""
+    for chapter in chapters:
+        end = _end(chapter.group, alone=len(chapters) == 1)
+        for table in chapter.tables():
+            folder.mkdir(exist_ok=True)
+            for ending, render in _RENDERERS.items():
+                (folder / f"{table.name}{end}.{ending}").write_text(render(table), encoding="utf-8")

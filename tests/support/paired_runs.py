@@ -37,6 +37,8 @@ class ScoredRun:
     """Of the queries, again and again."""
     input_tokens: int | None = 100
     """Of the first query, one more for each that follows; None: nobody counted."""
+    bracket: str = ""
+    """What makes it a bracket."""
     replayed: int = 0
     """So many of the first queries were answered from the journal."""
     evaluator: EvaluationRecord = field(
@@ -86,6 +88,7 @@ def _manifest(plan: ScoredRun) -> Manifest:
         config={"evaluators": ["answer"]},
         dataset={"name": plan.dataset},
         index_id="",
+        notes=(plan.bracket,) if plan.bracket else (),
         machine={},
         packages={},
         git_commit="c0ffee",

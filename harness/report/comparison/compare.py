@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.analysis import Prices, load_prices
-from harness.analysis.paired import MeasureComparison, Shared, compare_measure
+from harness.analysis.paired import MeasureComparison, PairedMeasure, Shared, compare_measure
+from harness.errors import ConfigError
 from harness.report.comparison.measures import known_measures, select_measures
 from harness.report.comparison.notes import comparison_notes
-from harness.report.comparison.runs import ComparedRun, dataset_title, load_compared, shared_queries
+from harness.report.comparison.runs import (
+    ComparedRun,
+    comparable_pairs,
+    dataset_title,
+    load_compared,
+    shared_queries,
+)
 from harness.report.text import printable
 from harness.store import RunDir
 
@@ -52,23 +59,43 @@ def compare_runs(runs: Sequence[RunDir], choice: Choice | None = None, prices: P
     `prices`: None is the table that ships. What cannot be compared is one ConfigError line: fewer than two runs,
     other data sets, no query in common, a measure or query type that is not there.
     """
-    choice, prices = choice or Choice(), prices or load_prices()
+    choice = choice or Choice()
     named = [*runs, choice.baseline] if choice.baseline else runs
-    compared = load_compared(named, choice.query_type, prices)
-    baseline = _position(compared, choice.baseline)
-    shared = shared_queries(compared, baseline)
-    known = known_measures(evaluation for run in compared for evaluation in run.evaluations)
-    chosen, repeated = select_measures([(run.label, run.values) for run in compared], choice.measures, known)
-    measures = tuple(compare_measure(measure, shared) for measure in chosen)
+    return compare_loaded(load_compared(named, choice.query_type, prices or load_prices()), choice)
+
+
+def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
+    """`compare_runs` of runs that were read already, the baseline among them, over the queries they hold."""
+    baseline = _position(runs, choice.baseline)
+    shared = shared_queries(runs, baseline)
+    known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
+    chosen, repeated = select_measures([(run.label, run.values) for run in runs], choice.measures, known)
+    measures = tuple(_compared(runs, shared, chosen, wanted=bool(choice.measures)))
+    notes = comparison_notes(runs, shared, measures, [measure.name for measure in chosen])
     return Comparison(
-        title=dataset_title(compared[0].manifest),
+        title=dataset_title(runs[0].manifest),
         query_type=printable(choice.query_type) if choice.query_type else None,
         baseline=baseline,
-        runs=tuple(compared),
+        runs=tuple(runs),
         shared=shared,
         measures=measures,
-        notes=(*comparison_notes(compared, shared, measures, prices), *repeated),
+        notes=(*notes, *repeated),
     )
+
+
+def _compared(
+    runs: Sequence[ComparedRun], shared: Shared, chosen: Sequence[PairedMeasure], *, wanted: bool
+) -> Iterator[MeasureComparison]:
+    """Each measure between the runs that it scored in one way; none where there are no two of them."""
+    for measure in chosen:
+        comparable = comparable_pairs(runs, measure.name, shared)
+        if comparable:
+            yield compare_measure(measure, comparable)
+        elif wanted:
+            raise ConfigError(
+                f"'{printable(measure.name)}': no two runs were scored in one way (version, parameters, models)",
+                "run: rag-harness evaluate with the same --set for all of them",
+            )
 
 
 def _position(runs: Sequence[ComparedRun], baseline: RunDir | None) -> int | None:

@@ -11,8 +11,8 @@ from harness.report.comparison import text
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.figure import draw_differences
 from harness.report.comparison.tables import comparison_csv, differences_csv
-from harness.report.tables import table
-from harness.report.text import NOTHING, counted, markdown
+from harness.report.render.markdown import grid
+from harness.report.text import NOTHING, counted, markdown, printable
 
 Lines = list[str]
 
@@ -69,9 +69,9 @@ def comparison_markdown(comparison: Comparison, figures: Sequence[Path] = ()) ->
         "",
         f"Paired by query{kind}{against}.",
         "",
-        *table(
+        *grid(
             ["system", "run"],
-            [[markdown(one.label), markdown(one.run.run_id, 200)] for one in comparison.runs],
+            [[one.label, printable(one.run.run_id, 200)] for one in comparison.runs],
             words=True,
         ),
         "",
@@ -94,7 +94,7 @@ def _section(comparison: Comparison, compared: MeasureComparison) -> Lines:
     ranking = [
         [
             text.rank(compared, position),
-            markdown(comparison.label(position)),
+            comparison.label(position),
             text.value(compared, compared.means[position]),
         ]
         for position in text.ranking(compared)
@@ -106,15 +106,15 @@ def _section(comparison: Comparison, compared: MeasureComparison) -> Lines:
         "",
         f"{text.described(compared)}; {text.means_over(compared)}.",
         "",
-        *table(["rank", "system", "mean"], ranking),
+        *grid(["rank", "system", "mean"], ranking),
         "",
-        *table(header, [_row(comparison, compared, pair) for pair in compared.pairs]),
+        *grid(header, [_row(comparison, compared, pair) for pair in compared.pairs]),
         "",
     ]
 
 
 def _row(comparison: Comparison, compared: MeasureComparison, pair: Pair) -> Sequence[str]:
-    names = [markdown(comparison.label(position)) for position in (pair.a, pair.b)]
+    names = [comparison.label(position) for position in (pair.a, pair.b)]
     result = {"a": f"{names[0]} is better", "b": f"{names[1]} is better", "tie": "tie", "differ": "they differ"}
     return [
         f"A {names[0]}, B {names[1]}",

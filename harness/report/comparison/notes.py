@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from harness.analysis import Frame, Prices
 from harness.analysis.paired import MeasureComparison, Shared
-from harness.report.comparison.runs import ComparedRun
-from harness.report.notes import group_notes, judge_notes, run_notes
+from harness.report.comparison.runs import ComparedRun, comparable_pairs
+from harness.report.notes import group_notes, judge_notes
 from harness.report.text import counted, printable
 
 
 def comparison_notes(
-    runs: Sequence[ComparedRun], shared: Shared, measures: Sequence[MeasureComparison], prices: Prices
+    runs: Sequence[ComparedRun], shared: Shared, measures: Sequence[MeasureComparison], chosen: Collection[str]
 ) -> Iterator[str]:
-    """One sentence for each thing: first of all runs, then of pairs, then of single runs."""
+    """One sentence for each thing: first of all runs, then of pairs, then of single runs. `chosen`: the measures
+    that were to be compared, of which `measures` may lack some.
+    """
     yield from group_notes([run.manifest for run in runs])
-    names = {compared.measure.name for compared in measures}
-    yield from judge_notes([[made for made in one.evaluations if names & {*made.measures}] for one in runs])
+    yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
     yield from _sample_notes(runs, shared)
     yield from _unpaired_notes(runs, shared, measures)
-    yield from _run_notes(runs, prices)
+    yield from _run_notes(runs)
 
 
 def _sample_notes(runs: Sequence[ComparedRun], shared: Shared) -> Iterator[str]:
@@ -44,15 +44,15 @@ def _unpaired_notes(
     runs: Sequence[ComparedRun], shared: Shared, measures: Sequence[MeasureComparison]
 ) -> Iterator[str]:
     for compared in measures:
-        for a, b in sorted(shared.keys() - {(pair.a, pair.b) for pair in compared.pairs}):
+        comparable = comparable_pairs(runs, compared.measure.name, shared)
+        for a, b in sorted(comparable.keys() - {(pair.a, pair.b) for pair in compared.pairs}):
             name = printable(compared.measure.name)
             yield f"{name}: {runs[a].label} and {runs[b].label} have no query with a value in both."
 
 
-def _run_notes(runs: Sequence[ComparedRun], prices: Prices) -> Iterator[str]:
+def _run_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """What every report says of these runs; once, where it is to be said of all."""
-    found = [run_notes(one.run, Frame.of(one.run), one.run.scores(), one.run.records(), prices) for one in runs]
-    shared = [note for note in found[0] if all(note in notes for notes in found)]
+    shared = [note for note in runs[0].notes if all(note in one.notes for one in runs)]
     yield from shared
-    for one, notes in zip(runs, found, strict=True):
-        yield from (f"{one.label}: {note}" for note in notes if note not in shared)
+    for one in runs:
+        yield from (f"{one.label}: {note}" for note in one.notes if note not in shared)

@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.analysis import Prices
+from harness.analysis import Frame, Prices
 from harness.analysis.paired import Place, Shared
-from harness.analysis.paired_values import QueryValues, run_values
+from harness.analysis.paired_values import QueryValues, values_of
 from harness.errors import ConfigError, nearest
 from harness.records import EvaluationRecord
 from harness.report.labels import labels
+from harness.report.notes import run_notes, scored_by
 from harness.report.text import printable, type_name
 from harness.store import Manifest, RunDir, SampleRow
 
@@ -28,6 +29,8 @@ class ComparedRun:
     values: Mapping[str, QueryValues] = field(repr=False)
     """Measure -> its values, over `rows`."""
     evaluations: tuple[EvaluationRecord, ...]
+    notes: tuple[str, ...]
+    """What every report says of this run."""
 
 
 def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices) -> list[ComparedRun]:
@@ -46,8 +49,11 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
     compared = []
     for run, label, manifest, sample in zip(unique, named, manifests, samples, strict=True):
         rows = {row.query.query_id: row for row in sample if row.reference.query_type in types}
-        values = {name: own.only(rows) for name, own in run_values(run, prices).items()}
-        compared.append(ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations())))
+        frame, scores, records = Frame.of(run), run.scores(), run.records()
+        found = values_of(manifest, frame, scores, records, prices)
+        values = {name: own.only(rows) for name, own in found.items()} if query_type else found
+        notes = tuple(run_notes(run, frame, scores, records, prices))
+        compared.append(ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes))
     return compared
 
 
@@ -71,6 +77,12 @@ def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> Shared:
             raise ConfigError(what, "compare runs over the same sample")
         shared[a, b] = same
     return shared
+
+
+def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: Shared) -> Shared:
+    """Those whose two runs were scored in one way: the same version, parameters and models of its evaluator."""
+    ways = [[scored_by(one) for one in run.evaluations if measure in one.measures] for run in runs]
+    return {(a, b): queries for (a, b), queries in shared.items() if ways[a] == ways[b]}
 
 
 def _places(n: int, baseline: int | None) -> list[Place]:

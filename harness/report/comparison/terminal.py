@@ -7,7 +7,7 @@ from rich.text import Text
 from harness.analysis.paired import MeasureComparison, Pair
 from harness.report.comparison import text
 from harness.report.comparison.compare import Comparison
-from harness.report.terminal import WIDTH
+from harness.report.render.terminal import WIDTH
 from harness.report.text import counted, printable
 
 _LEGEND = (

@@ -4,111 +4,184 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from harness.report.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
-from harness.report.view import RunView
+from harness.analysis.resources import QUANTITIES, Sample
+from harness.report.figures.marks import alt_of, name_of, wrapped
+from harness.report.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, Drawing
+from harness.report.text import counted, file_name, number
+from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from harness.report.plotting import NewFigure
+
+_MOST_POINTS = 600
+"""Of a line: a point for each of 18,000 samples would be no more to see, and a page of a megabyte."""
+_WHOSE = {"machine": "whole machine", "system": "system's processes", "server": "model server"}
+_LOOKS = {"machine": (GREY, ":"), "system": (PALETTE[0], "-"), "server": (PALETTE[5], "--")}
 
 
-def resources_over_time(view: RunView, folder: Path, stem: str) -> list[Path]:
-    """CPU and RAM of the machine, the system and the model server over time; no file where nothing was sampled.
+@dataclass(frozen=True)
+class _Timeline:
+    """The sessions in which a run was under way, laid end to end."""
+
+    sessions: Sequence[Sequence[Sample]]
+    starts: Sequence[float]
+    """Of each session, in seconds of the figure."""
+
+    @classmethod
+    def of(cls, sessions: Sequence[Sequence[Sample]]) -> _Timeline:
+        lengths = [session[-1].time_s - session[0].time_s for session in sessions]
+        return cls(sessions, [0.0, *itertools.accumulate(lengths[:-1])])
+
+    @property
+    def length_s(self) -> float:
+        return self.starts[-1] + self.sessions[-1][-1].time_s - self.sessions[-1][0].time_s
+
+    @property
+    def unit(self) -> tuple[float, str]:
+        """Seconds of the unit of the axis, and its name."""
+        if self.length_s < 300:
+            return 1.0, "s"
+        return (60.0, "min") if self.length_s < 3 * 3600 else (3600.0, "h")
+
+    def place(self, session: int, time_s: float) -> float:
+        """Of a moment of a session, on the axis."""
+        return (self.starts[session] + time_s - self.sessions[session][0].time_s) / self.unit[0]
+
+    def thinned(self) -> tuple[_Timeline, float | None]:
+        """Means over at most `_MOST_POINTS` equal stretches of time, and the seconds of one; None: all samples."""
+        if sum(map(len, self.sessions)) <= _MOST_POINTS:
+            return self, None
+        stretch = self.length_s / (_MOST_POINTS - 1)
+        return _Timeline([_means(session, stretch) for session in self.sessions], self.starts), stretch
+
+
+def draw_resources(group: Group, new_figure: NewFigure) -> list[Drawing]:
+    """For each run CPU and RAM of the machine, the system and the model server; none where nothing was sampled.
 
     Time counts the sessions in which the run was under way: an interruption is a mark, not a line and not a gap.
     """
-    if view.resources is None or not view.resources.samples:
-        return []
-    sessions = view.resources.sessions()
-    starts = _session_starts([(session[0].time_s, session[-1].time_s) for session in sessions])
-    with plotting() as new_figure:
-        figure = new_figure(figsize=(WIDTH_IN, 3.8), layout="constrained")
-        cpu, ram = figure.subplots(2, 1, sharex=True)
-        cores = view.manifest.machine.get("cores")
-        per_core = 1 / cores if isinstance(cores, int) and cores > 0 else None
-        unit = _time_unit(starts[-1] + sessions[-1][-1].time_s - sessions[-1][0].time_s)
-        for number, (whose, color) in enumerate(
-            (("machine", GREY), ("system", PALETTE[0]), ("server", PALETTE[5]))
-        ):
-            # A process is measured in percent of one core, the machine in percent of all.
-            scale = 1.0 if whose == "machine" or per_core is None else per_core
-            _draw(cpu, (sessions, starts, unit[0]), 2 * number, (color, scale, _WHOSE[whose]))
-            _draw(ram, (sessions, starts, unit[0]), 2 * number + 1, (color, 1e-9, _WHOSE[whose]))
-        cpu.set_ylabel("CPU, % of all cores" if per_core else "CPU, % (processes: of one core)")
-        ram.set_ylabel("RAM, GB")
-        ram.set_xlabel(f"time, {unit[1]}")
-        for axes in (cpu, ram):
-            axes.set_ylim(bottom=0)
-            axes.grid(axis="y", color=LIGHT, linewidth=0.6)
-            axes.margins(x=0.01)
-        cpu.set_ylim(top=max(100.0, cpu.get_ylim()[1]))
-        _shade_phases((cpu, ram), sessions, starts, unit[0])
-        handles, names = cpu.get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper right", ncols=3, handlelength=1.5)
-        figure.suptitle(view.label, x=0.01, ha="left", fontsize=9)
-        return save(figure, folder, stem)
+    return [_draw(view, new_figure) for view in group.views if view.resources and view.resources.samples]
 
 
-_WHOSE = {"machine": "whole machine", "system": "system's processes", "server": "model server"}
+def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
+    sessions = view.resources.sessions() if view.resources else []
+    whole = _Timeline.of(sessions)
+    timeline, stretch = whole.thinned()
+    cores = view.manifest.machine.get("cores")
+    per_core = 1 / cores if isinstance(cores, int) and cores > 0 else None
+    figure = new_figure(figsize=(WIDTH_IN, 3.8), layout="constrained")
+    cpu, ram = figure.subplots(2, 1, sharex=True)
+    for whose, place in zip(_WHOSE, (0, 2, 4), strict=True):
+        # A process is measured in percent of one core, the machine in percent of all.
+        _lines(cpu, timeline, place, (whose, 1.0 if whose == "machine" or per_core is None else per_core))
+        _lines(ram, timeline, place + 1, (whose, 1e-9))
+    cpu.set_ylabel("CPU, % of all cores" if per_core else "CPU, % (processes: of one core)")
+    ram.set_ylabel("RAM, GB")
+    ram.set_xlabel(f"time, {whole.unit[1]}")
+    for axes in (cpu, ram):
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y", color=LIGHT, linewidth=0.6)
+        axes.margins(x=0.01)
+    cpu.set_ylim(top=max(100.0, cpu.get_ylim()[1]))
+    _shade_phases((cpu, ram), whole)
+    _head(figure, cpu, view)
+    n = sum(map(len, sessions))
+    caption = (
+        f"CPU and RAM while the run was under way, {counted(n, 'sample')}"
+        f"{f', drawn as means over {number(stretch)} s each' if stretch else ''}. Blue tint: the index is built; "
+        "yellow: queries are answered. Dotted upright line: the run was interrupted and resumed."
+    )
+    stem = f"resources--{file_name(view.run.run_id)}"
+    return Drawing(stem, f"CPU and RAM over time: {view.label}", caption, _alt(view), figure)
 
 
-def _session_starts(spans: Sequence[tuple[float, float]]) -> list[float]:
-    """Where each session begins when all are laid end to end."""
-    lengths = [end - start for start, end in spans]
-    return [0.0, *itertools.accumulate(lengths[:-1])]
+def _head(figure: Figure, cpu: Axes, view: RunView) -> None:
+    handles, names = cpu.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper right", ncols=3, handlelength=1.8)
+    figure.suptitle(wrapped(name_of(view), 100), x=0.01, ha="left", fontsize=9)
 
 
-def _time_unit(total_s: float) -> tuple[float, str]:
-    if total_s < 300:
-        return 1.0, "s"
-    return (60.0, "min") if total_s < 3 * 3600 else (3600.0, "h")
+def _alt(view: RunView) -> str:
+    sentences = [f"CPU and RAM of {view.label} over time."]
+    for phase, name in (("index", "Building the index"), ("answer", "Answering")):
+        cpu, ram = (view.value(f"{phase}_machine_{what}") for what in ("cpu_percent_mean", "ram_bytes_max"))
+        if cpu is not None and ram is not None:
+            sentences.append(
+                f"{name}: the machine's CPU {number(cpu)} % on average, its RAM {number(ram * 1e-9)} GB at most."
+            )
+    return alt_of(sentences)
 
 
-def _draw(axes: Axes, time: tuple[Any, Sequence[float], float], column: int, look: tuple[str, float, str]) -> None:
+def _means(session: Sequence[Sample], stretch_s: float) -> list[Sample]:
+    """The means of each phase over stretches of the session; a quantity that was not measured in one has none."""
+    start, thinned = session[0].time_s, []
+    keyed = itertools.groupby(session, lambda sample: (sample.phase, (sample.time_s - start) // stretch_s))
+    for (phase, _), group in keyed:
+        samples = list(group)
+        columns = [
+            [value for sample in samples if (value := sample.quantities[column]) is not None]
+            for column in range(len(QUANTITIES))
+        ]
+        means = tuple(sum(values) / len(values) if values else None for values in columns)
+        thinned.append(Sample(sum(sample.time_s for sample in samples) / len(samples), phase, means))
+    return thinned
+
+
+def _lines(axes: Axes, timeline: _Timeline, column: int, look: tuple[str, float]) -> None:
     """One quantity, one line for each phase of each session: every phase is a process of its own."""
-    sessions, starts, unit_s = time
-    color, scale, label = look
-    named: str | None = label
-    for session, start in zip(sessions, starts, strict=True):
+    whose, scale = look
+    color, linestyle = _LOOKS[whose]
+    named: str | None = _WHOSE[whose]
+    for number_, session in enumerate(timeline.sessions):
         for _, samples in itertools.groupby(session, key=lambda sample: sample.phase):
             points = [
-                ((start + sample.time_s - session[0].time_s) / unit_s, value * scale)
+                (timeline.place(number_, sample.time_s), value * scale)
                 for sample in samples
                 if (value := sample.quantities[column]) is not None
             ]
             if points:
                 marker = "." if len(points) == 1 else ""
-                axes.plot(*zip(*points, strict=True), color=color, linewidth=1.0, marker=marker, label=named)
+                times, values = zip(*points, strict=True)
+                axes.plot(
+                    times, values, color=color, linestyle=linestyle, linewidth=1.0, marker=marker, label=named
+                )
                 named = None
 
 
-def _shade_phases(panels: Sequence[Axes], sessions: Any, starts: Sequence[float], unit_s: float) -> None:
+def _shade_phases(panels: Sequence[Axes], timeline: _Timeline) -> None:
     """A tint and a name for each phase; a dotted mark with the time lost where the run was interrupted."""
-    whole = (starts[-1] + sessions[-1][-1].time_s - sessions[-1][0].time_s) / unit_s
-    for number, (session, start) in enumerate(zip(sessions, starts, strict=True)):
-        if number:
-            lost = session[0].time_s - sessions[number - 1][-1].time_s
-            for axes in panels:
-                axes.axvline(start / unit_s, color="black", linewidth=0.8, linestyle=":")
-            text = f" resumed after {_duration(lost)}"
-            panels[1].annotate(
-                text, (start / unit_s, 0.97), xycoords=("data", "axes fraction"), va="top", fontsize=6.5
-            )
+    whole = timeline.length_s / timeline.unit[0]
+    for place, session in enumerate(timeline.sessions):
+        if place:
+            lost = session[0].time_s - timeline.sessions[place - 1][-1].time_s
+            _mark_interruption(panels, timeline.place(place, session[0].time_s), lost)
         for phase, samples in itertools.groupby(session, key=lambda sample: sample.phase):
             own = list(samples)
-            left, right = ((start + own[at].time_s - session[0].time_s) / unit_s for at in (0, -1))
+            left, right = (timeline.place(place, own[at].time_s) for at in (0, -1))
             for axes in panels:
-                axes.axvspan(
-                    left, right, color="#56B4E9" if phase == "index" else "#F0E442", alpha=0.13, linewidth=0
-                )
-            if right - left < 0.08 * whole:
-                # No room for its name: the tint alone tells, and its neighbour is named.
-                continue
-            panels[0].annotate(
-                phase, (left, 1.01), xycoords=("data", "axes fraction"), va="bottom", fontsize=7, color=GREY
-            )
+                tint = PALETTE[4] if phase == "index" else PALETTE[7]
+                axes.axvspan(left, right, color=tint, alpha=0.13, linewidth=0)
+            if right - left >= 0.08 * whole:
+                # Without room for its name the tint alone tells, and its neighbour is named.
+                _write(panels[0], phase, (left, 1.01), (GREY, "bottom"))
+
+
+def _mark_interruption(panels: Sequence[Axes], place: float, lost_s: float) -> None:
+    for axes in panels:
+        axes.axvline(place, color="black", linewidth=0.8, linestyle=":")
+    _write(panels[1], f" resumed after {_duration(lost_s)}", (place, 0.97), ("black", "top"))
+
+
+def _write(axes: Axes, text: str, place: tuple[float, float], look: tuple[str, str]) -> None:
+    """`place`: a time, and a part of the panel's height; `look`: colour, and what of the text stands there."""
+    color, edge = look
+    axes.annotate(text, place, xycoords=("data", "axes fraction"), va=edge, fontsize=7, color=color)
 
 
 def _duration(seconds: float) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from scoring import evaluation, score_run_answers
 
-from harness.errors import MissingDependency
+from harness.errors import ConfigError, MissingDependency
 from harness.records import Cost, EvaluationRecord, Failure, Score, Usage
-from harness.report import write_report
+from harness.report import load_chapters, write_report
 from harness.report.summary import summary_markdown
 from harness.report.tables import summary_csv
 from harness.report.view import load_groups
@@ -36,18 +36,22 @@ def rows_of(*runs: RunDir) -> list[dict[str, str]]:
 
 def text_of(*runs: RunDir) -> str:
     """summary.md without its figures, which take most of the time."""
-    return summary_markdown(load_groups(runs), {})
+    return summary_markdown(load_chapters(runs))
 
 
 def test_the_same_runs_give_the_same_bytes_and_stay_untouched(make_run: MakeRun, tmp_path: Path) -> None:
     runs = [make_run(sessions=(8, 4), server=True, types=SMALL), make_run(system="kg", failing=2, sessions=())]
     before = files_of(tmp_path / "results")
-    write_report(runs, tmp_path / "one")
-    write_report(runs, tmp_path / "two")
+    write_report(load_chapters(runs), tmp_path / "one")
+    write_report(load_chapters(runs), tmp_path / "two")
     one = files_of(tmp_path / "one")
     assert one == files_of(tmp_path / "two")
-    assert {Path(name).suffix for name in one} == {".csv", ".md", ".svg", ".png"}
-    assert len(one) == 2 + 2 * 2
+    assert {name.split("/")[0] for name in one} >= {"summary.csv", "summary.md", "figures", "tables"}
+    assert {Path(name).suffix for name in one if name.startswith("figures/")} == {".svg", ".png"}
+    tables = {Path(name).stem for name in one if name.startswith("tables/")}
+    assert {name for name in one if name.startswith("tables/")} == {
+        f"tables/{stem}.{ending}" for stem in tables for ending in ("csv", "md", "tex")
+    }
     assert files_of(tmp_path / "results") == before
 
 
@@ -93,11 +97,13 @@ def test_different_data_is_never_compared_in_one_table(make_run: MakeRun, tmp_pa
         make_run(types=SMALL, sessions=()),
         make_run(types={"inference_query": 2}, digest="e" * 64, sessions=()),
     ]
-    text = write_report(runs, tmp_path / "out").read_text(encoding="utf-8")
+    write_report(load_chapters(runs), tmp_path / "out")
+    text = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
     assert "**Not comparable across sections:**" in text
     assert text.count("### Accuracy") == 2
-    figures = sorted(path.name for path in (tmp_path / "out" / "figures").glob("*.png"))
-    assert figures == ["accuracy_by_type--dddddddddddd.png", "accuracy_by_type--eeeeeeeeeeee.png"]
+    for folder, ending in (("figures", "png"), ("tables", "tex")):
+        names = [path.stem for path in (tmp_path / "out" / folder).glob(f"*.{ending}")]
+        assert {name.rpartition("--")[2] for name in names} == {"d" * 12, "e" * 12}
 
 
 def test_an_unfinished_run_says_what_is_missing_and_shows_over_how_many_answers_its_mean_is(
@@ -112,7 +118,8 @@ def test_a_run_that_was_never_evaluated_says_how_to_evaluate_it(make_run: MakeRu
     run = make_run(evaluated=False, types=SMALL, sessions=())
     text = text_of(run)
     assert f"Not evaluated: there are no scores. Run: rag-harness evaluate {run.run_id}" in text
-    assert "| naive | 0 | – | – |" in text  # noqa: RUF001
+    assert "| naive | – | – | 0 |" in text  # noqa: RUF001
+    assert "### Accuracy" not in text
 
 
 def test_answers_added_after_the_evaluation_are_noticed(make_run: MakeRun) -> None:
@@ -134,7 +141,7 @@ def test_without_a_generator_accuracy_does_not_apply_and_is_not_zero(make_run: M
     text = text_of(make_run(generator={"provider": "none"}, types=SMALL, sessions=()))
     assert "Not applicable to any query: accuracy, accuracy_multihop_compat, contains, em, " in text
     assert "(the run has no generator)" in text
-    assert "0.000" not in text.split("### Accuracy")[1].split("### Cost")[0]
+    assert "0.000" not in text.split("### To know")[1].split("### Latency")[0]
 
 
 def test_a_run_that_has_not_begun_makes_a_report(make_run: MakeRun) -> None:
@@ -210,7 +217,7 @@ def test_what_the_building_run_itself_had_paid_before_it_was_interrupted_is_not_
 def test_a_bracket_is_named_as_no_contender(make_run: MakeRun) -> None:
     gold = make_run(system="gold", bracket="A ceiling, not one of them.", types=SMALL, sessions=())
     text = text_of(gold, make_run(types=SMALL, sessions=()))
-    assert "- **gold**: A ceiling, not one of them." in text
+    assert "- gold: A ceiling, not one of them." in text
 
 
 def test_a_model_without_a_price_is_named(make_run: MakeRun) -> None:
@@ -268,17 +275,20 @@ def test_hostile_names_change_nothing_but_how_they_read(make_run: MakeRun, tmp_p
         dataset="-data`set`",
         generator={"provider": "openai", "model": "gpt|<b>"},
     )
-    text = write_report([run], tmp_path / "out").read_text(encoding="utf-8")
+    write_report(load_chapters([run]), tmp_path / "out")
+    text = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
     assert "<script>" not in text.replace("\\<script", "")
     assert "\x1b" not in text
     assert "\n# Owned" not in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     header = next(line for line in rows if "natural mix" in line)
+    assert "~~~" not in text.replace("\n~~~sh\n", "").replace("\n~~~\n", "")
     row = rows[rows.index(header) + 2]
     assert row.replace("\\|", "").count("|") == header.replace("\\|", "").count("|")
     cells = [row[name] for row in rows_of(run) for name in ("system", "dataset", "query_type")]
     assert not [cell for cell in cells if cell[0] in "=+-@"]
-    assert len(list((tmp_path / "out" / "figures").glob("*.svg"))) == 2
+    written = [path.read_text(encoding="utf-8") for path in (tmp_path / "out" / "tables").glob("*.csv")]
+    assert not [line for table in written for line in table.splitlines() if line[0] in "=+-@"]
 
 
 def test_without_matplotlib_one_line_says_what_to_install(
@@ -287,7 +297,7 @@ def test_without_matplotlib_one_line_says_what_to_install(
     run = make_run(types=SMALL, sessions=())
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependency, match="figures need matplotlib: install it"):
-        write_report([run], tmp_path / "out")
+        write_report(load_chapters([run]), tmp_path / "out")
 
 
 def judged(run: RunDir, model: str, value: float) -> RunDir:
@@ -320,11 +330,11 @@ def test_what_judges_were_asked_has_a_table_of_its_own(make_run: MakeRun) -> Non
 
 def test_measures_stand_by_evaluator_in_the_evaluators_own_order(make_run: MakeRun) -> None:
     text = text_of(judged(make_run(types=SMALL, sessions=()), "gpt-4o-mini", 0.25))
-    lines = [
-        line.split("|")[1].strip() for line in text.split("### Other measures")[1].splitlines() if "|" in line
+    lines = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
+    judged_lines = [line for line in text.split("### Judged measures")[1].splitlines() if line.startswith("| ")]
+    assert [line.split("|")[1].strip() for line in judged_lines][:4] == [
+        *("measure", "---", "ragas_recall", "ragas_faithfulness"),
     ]
-    after = lines[lines.index("ragas: measure") :]
-    assert after[2:4] == ["ragas_recall", "ragas_faithfulness"]
     assert lines.index("accuracy_multihop_printed") == lines.index("accuracy_multihop_compat") + 1
 
 
@@ -388,3 +398,28 @@ def test_runs_that_were_judged_by_different_models_are_not_comparable_and_it_is_
     other = judged(make_run(system="kg", types=SMALL, sessions=()), "gpt-4o", 0.75)
     assert "ragas scored these runs in 2 ways" in text_of(one, other)
     assert "ways" not in text_of(one, judged(other, "gpt-4o-mini", 0.75))
+
+
+def test_of_an_earlier_report_nothing_is_left(make_run: MakeRun, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    several = [make_run(types=SMALL, sessions=()), make_run(types=SMALL, digest="e" * 64, sessions=())]
+    write_report(load_chapters(several), out)
+    write_report(load_chapters(several[:1]), out)
+    write_report(load_chapters(several[:1]), tmp_path / "fresh")
+    assert files_of(out) == files_of(tmp_path / "fresh")
+
+
+def test_a_folder_of_other_files_is_left_alone(make_run: MakeRun, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine", encoding="utf-8")
+    with pytest.raises(ConfigError, match="holds other files than a report: name an empty folder"):
+        write_report(load_chapters([make_run(types=SMALL, sessions=())]), tmp_path)
+    assert not (tmp_path / "summary.md").exists()
+
+
+def test_a_report_that_was_interrupted_is_written_again(make_run: MakeRun, tmp_path: Path) -> None:
+    out, runs = tmp_path / "out", [make_run(types=SMALL, sessions=())]
+    write_report(load_chapters(runs), out)
+    whole = files_of(out)
+    (out / "summary.md").unlink()
+    write_report(load_chapters(runs), out)
+    assert files_of(out) == whole

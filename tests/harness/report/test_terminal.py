@@ -1,12 +1,15 @@
 """What stands in the terminal, in 100 columns and fewer."""
 
 import io
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 
 from rich.console import Console
 
 from harness.records import Failure
-from harness.report import render_terminal
+from harness.report import load_chapters, render_terminal
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -15,7 +18,7 @@ SMALL = {"inference_query": 2, "null_query": 1}
 
 def shown(*runs: RunDir, width: int = 100, terminal: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=terminal, color_system=None)
-    render_terminal(runs, console)
+    render_terminal(load_chapters(runs), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -30,7 +33,16 @@ def test_no_line_is_wider_than_the_console_or_100_columns(make_run: MakeRun) -> 
 
 def test_every_number_of_a_run_is_there(make_run: MakeRun) -> None:
     text = shown(make_run(sessions=(), right=dict.fromkeys(("null_query", "inference_query"), 1.0), types=SMALL))
-    for expected in ("naive", "100.0 [43.9, 100.0]", "inference", "null", "halluc.", "2,208", "42.5", "0.000335"):
+    for expected in (
+        "naive",
+        "1.000 [0.439, 1.000]",
+        "inference",
+        "null",
+        "hallucination",
+        "2,208",
+        "42.5",
+        "0.000335",
+    ):
         assert expected in text
 
 
@@ -45,18 +57,38 @@ def test_different_data_is_said_not_to_be_comparable(make_run: MakeRun) -> None:
     assert "do not compare across these tables" in shown(*runs)
 
 
-def test_more_types_than_fit_are_counted(make_run: MakeRun) -> None:
-    text = shown(make_run(types={f"type number {n}": 1 for n in range(9)}, sessions=()))
-    assert "4 more query types in the report's files" in text
+def test_types_that_do_not_fit_beside_the_rest_go_below(make_run: MakeRun) -> None:
+    text = shown(make_run(types={f"type number {n}": 1 for n in range(9)}, sessions=()), width=80)
+    table = text.split("Accuracy by type")[1].split("Unanswerable")[0]
+    # Headings wrap between words.
+    assert sum(table.split().count(str(n)) for n in range(9)) >= 9
+    assert table.count("naive") > 1
 
 
-def test_types_that_do_not_fit_beside_the_rest_get_their_own_table(make_run: MakeRun) -> None:
-    run = make_run(sessions=())
-    assert "by type, %" not in shown(run, width=100)
-    narrow = shown(run, width=80)
-    assert "by type, %" in narrow
-    for heading in ("comparison", "inference", "temporal", "halluc.", "abst.", "overall [95 % CI]"):
-        assert heading in narrow
+def test_the_terminal_shows_the_tables_of_the_files(make_run: MakeRun) -> None:
+    runs = [make_run(types=SMALL, sessions=()), make_run(system="kg", types=SMALL, sessions=())]
+    (chapter,) = load_chapters(runs)
+    text = shown(*runs, width=100)
+    told = {cell for line in text.splitlines() for cell in re.split(r"\s{2,}", line.strip())}
+    for table in chapter.tables():
+        if table.name in {"leaderboard", "accuracy", "refusals", "query_cost", "index"}:
+            assert table.title in text
+            assert {cell for row in table.rows for cell in row} <= told
+    for sentence in (chapter.findings.headline, *chapter.findings.sentences):
+        assert sentence in " ".join(text.split())
+
+
+def test_matplotlib_is_not_loaded_for_a_terminal() -> None:
+    probe = "import sys, harness.report\nprint('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_means_keep_their_populations_where_those_differ(make_run: MakeRun) -> None:
+    runs = [make_run(sessions=(), system=f"system {n}") for n in range(5)]
+    assert "(n = " not in shown(*runs).split(": measures")[1].split("Cost and time")[0]
+    runs[0] = make_run(sessions=(), system="system 0", missing=2)
+    assert "(n = 18 of 20)" in shown(*runs).split(": measures")[1].split("Cost and time")[0]
 
 
 def test_nothing_to_show_is_said(make_run: MakeRun) -> None:

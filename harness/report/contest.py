@@ -1,0 +1,168 @@
+"""Which runs of a group compete, by which measure, and how they compare: what the answer in words is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.paired import MeasureComparison, PairedMeasure, compare_measure
+from harness.analysis.paired_values import COSTS
+from harness.protocols import Measure
+from harness.report.comparison.compare import Choice, Comparison, compare_loaded
+from harness.report.comparison.measures import FIRST, known_measures
+from harness.report.comparison.runs import ComparedRun
+from harness.report.comparison.text import ranking
+from harness.report.notes import scored_by
+from harness.report.view import Group, RunView
+
+REFUSALS = ("hallucination_rate", "false_abstention_rate")
+SHOWN_COSTS = ("latency_s", "tokens", "usd")
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The runs of a group that one measure can rank."""
+
+    group: Group
+    measure: str
+    entrants: tuple[int, ...]
+    """Their positions in the group."""
+    comparison: Comparison | None
+    """Of the entrants, in their order, by the main measures; None for a single one."""
+
+    def view(self, place: int) -> RunView:
+        """The entrant at that place of the comparison."""
+        return self.group.views[self.entrants[place]]
+
+    def by(self, measure: str) -> MeasureComparison | None:
+        """The entrants by that measure, if it was compared."""
+        measures = self.comparison.measures if self.comparison else ()
+        return next((one for one in measures if one.measure.name == measure and one.pairs), None)
+
+    @property
+    def ranked(self) -> MeasureComparison | None:
+        """The entrants by the measure that ranks."""
+        return self.by(self.measure)
+
+    @property
+    def order(self) -> list[int]:
+        """Places in the comparison, the best mean first."""
+        return ranking(self.ranked) if self.ranked else list(range(len(self.entrants)))
+
+    @property
+    def leaders(self) -> list[int]:
+        """The best mean and those that are not told apart from it, in order."""
+        best, *others = self.order
+        compared = self.ranked
+        if compared is None:
+            return [best]
+        below = {
+            pair.a if pair.b == best else pair.b
+            for pair in compared.pairs
+            if best in (pair.a, pair.b) and compared.verdict(pair) != "tie"
+        }
+        return [best, *(place for place in others if place not in below)]
+
+
+def hold(group: Group) -> Contest | None:
+    """The contest of a group; None where no run that competes has a score."""
+    places = [place for place, view in enumerate(group.views) if not view.is_bracket]
+    known = known_measures(one for view in group.views for one in view.evaluations)
+    found = _ranking_measure(group, places or range(len(group.views)), known)
+    if found is None:
+        return None
+    measure, entrants = found
+    if len(entrants) < 2:
+        return Contest(group, measure, tuple(entrants), None)
+    views = [group.views[place] for place in entrants]
+    choice = Choice((measure, *_main_measures(views, measure, known)))
+    return Contest(group, measure, tuple(entrants), compare_loaded(_compared(views), choice))
+
+
+def against(contest: Contest, position: int, place: int) -> MeasureComparison | None:
+    """The view at `position` of the group (0) against an entrant (1) by the measure that ranks; None where the two
+    were not scored in one way, or not on the same queries.
+    """
+    one, other = contest.group.views[position], contest.view(place)
+    compared = contest.ranked
+    if contest.measure not in one.values or _way(one, contest.measure) != _way(other, contest.measure):
+        return None
+    higher = compared.measure.higher_is_better if compared else True
+    values = (one.values[contest.measure], other.values[contest.measure])
+    shared = {(0, 1): frozenset(other.frame.query_types)}
+    found = compare_measure(PairedMeasure(contest.measure, higher, values), shared)
+    return found if found.pairs else None
+
+
+def has_values(view: RunView, measure: str) -> bool:
+    """Whether any query has a value of that measure."""
+    return measure in view.values and bool(view.values[measure].values)
+
+
+def is_scored(view: RunView) -> bool:
+    """Whether any measure of an evaluator has a value."""
+    return any(has_values(view, measure) for measure in view.values if measure not in COSTS)
+
+
+def _ranking_measure(
+    group: Group, places: Iterable[int], known: dict[str, Measure]
+) -> tuple[str, list[int]] | None:
+    """Accuracy where two runs have it, else the first measure that all scored runs have, else what there is."""
+    scored = [place for place in places if is_scored(group.views[place])]
+    held = {
+        name: found
+        for name in dict.fromkeys((FIRST, *known))
+        if name in known and (found := _alike(group, scored, name))
+    }
+    fitting = [
+        name for name, found in held.items() if len(found) == len(scored) or (name == FIRST and len(found) > 1)
+    ]
+    measure = next(iter(fitting or held), None)
+    return (measure, held[measure]) if measure else None
+
+
+def _alike(group: Group, places: Sequence[int], measure: str) -> list[int]:
+    """The largest part of these runs that was scored by a measure in one way."""
+    ways: dict[str, list[int]] = {}
+    for place in places:
+        if has_values(group.views[place], measure):
+            ways.setdefault(_way(group.views[place], measure), []).append(place)
+    return max(ways.values(), key=len, default=[])
+
+
+def _way(view: RunView, measure: str) -> str:
+    return " ".join(scored_by(one) for one in view.evaluations if measure in one.measures)
+
+
+def _main_measures(views: Sequence[RunView], ranks_by: str, known: dict[str, Measure]) -> list[str]:
+    """Beside the one that ranks: refusals, the first measure of each other evaluator, costs; of those, what every
+    run has, and has in the same way as another run.
+    """
+
+    def fits(measure: str) -> bool:
+        ways = [_way(view, measure) for view in views]
+        return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
+
+    chosen = [name for name in REFUSALS if name in known and fits(name)]
+    owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
+    done = {owners.get(ranks_by), owners.get(FIRST)}
+    for name in known:
+        if owners.get(name) not in done and name in owners and fits(name):
+            chosen.append(name)
+            done.add(owners[name])
+    spent = [
+        name for name in SHOWN_COSTS if fits(name) and any(any(v.values[name].values.values()) for v in views)
+    ]
+    return [name for name in (*chosen, *spent) if name != ranks_by]
+
+
+def _compared(views: Sequence[RunView]) -> list[ComparedRun]:
+    rows = {row.query.query_id: row for row in views[0].run.sample()}
+    compared = []
+    for view in views:
+        own = {row.query.query_id: row for row in view.run.sample()}
+        kept = rows if own == rows else own  # Nearly always the same: once in memory, then.
+        compared.append(
+            ComparedRun(view.run, view.label, view.manifest, kept, view.values, view.evaluations, view.notes)
+        )
+    return compared

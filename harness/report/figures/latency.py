@@ -1,0 +1,145 @@
+"""How long a query takes: the whole distribution of each system, and what rate limits took of it, apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis import Prices
+from harness.analysis.cost import query_scores
+from harness.report.figures.marks import Look, alt_of, dot, look_of, n_of
+from harness.report.figures.rows import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
+from harness.report.plotting import GREY, Drawing
+from harness.report.text import NOTHING, number, population
+from harness.report.view import Group, RunView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from harness.report.plotting import NewFigure
+
+_SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
+_MOST_DOTS = 600
+"""In one figure: beyond that they are a smear, and a page's worth of bytes."""
+_SHORTEST_S = 1e-3
+_WORTH_SHOWING_S = 0.01
+
+
+def latencies(view: RunView) -> list[float]:
+    """Seconds of every query that was answered, and answered live, without what throttling took; in order."""
+    found: dict[tuple[str, int], tuple[int, float | None]] = {}
+    for record in view.run.iter_records():
+        # One at a time, and only the number is kept: records hold whole contexts.
+        scores = query_scores([record], {}, Prices(()))
+        value = next((score.value for score in scores if score.measure == "latency_s"), None)
+        key = (record.query_id, record.repeat)
+        if key not in found or record.attempt > found[key][0]:
+            found[key] = (record.attempt, value)
+    frame = view.frame
+    return sorted(
+        value
+        for (query_id, repeat), (_, value) in found.items()
+        if value is not None and query_id in frame.query_types and repeat < frame.repeats
+    )
+
+
+def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
+    """A row for each run: 5th to 95th percentile, quartiles, median and single queries, on a log scale."""
+    timed = {number: latencies(view) for number, view in enumerate(group.views)}
+    if not any(timed.values()):
+        return []
+    waited = [
+        row for view in group.views if (row := view.row("throttled_s")) and (row.mean or 0) > _WORTH_SHOWING_S
+    ]
+    figure, panels = row_panels(new_figure, group.views, (2.2, 1.0) if waited else (1.0,), row_in=0.3)
+    _distributions(panels[0], group.views, timed)
+    if waited:
+        _throttling(panels[1], group.views)
+    n = n_of(view.row("latency_s") for view in group.views)
+    apart = "right: mean seconds a query waited for rate limits and retries, with 95 % CI"
+    caption = (
+        f"Seconds a query takes, without what rate limits took (n = {n}, answered live; log scale). Thin line: "
+        "5th to 95th percentile; thick line: the middle half; mark: median, printed with its 95 % CI and the "
+        f"number of answers. {'Light dots: single answers. ' if _n_dots(timed) else ''}"
+        f"{apart.capitalize() if waited else 'No system waited for rate limits for more than 0.01 s a query'}."
+    )
+    alt = alt_of(["Median latency of a query:", *spoken(group.views, "latency_s_p50", "s")])
+    return [Drawing("latency", "Latency", caption, alt, figure)]
+
+
+def _n_dots(timed: Mapping[int, Sequence[float]]) -> int:
+    n = sum(map(len, timed.values()))
+    return n if n <= _MOST_DOTS else 0
+
+
+def _distributions(axes: Axes, views: Sequence[RunView], timed: Mapping[int, Sequence[float]]) -> None:
+    axes.set_xscale("log")
+    for place, view in enumerate(views):
+        values = [max(value, _SHORTEST_S) for value in timed[place]]
+        if not values:
+            print_nothing(axes, place)
+            continue
+        if _n_dots(timed):
+            _dots(axes, values, place, look_of(place))
+        _quantiles(axes, values, place, look_of(place))
+        _print_median(axes, view, place)
+    _limits(axes, [max(value, _SHORTEST_S) for values in timed.values() for value in values])
+    axes.set_xlabel("seconds a query, throttling apart", fontsize=8)
+    axes.annotate(
+        "median [95 % CI], n", (1.01, 1), xycoords="axes fraction", va="bottom", fontsize=LETTERS_PT, color=GREY
+    )
+
+
+def _dots(axes: Axes, values: Sequence[float], place: int, look: Look) -> None:
+    # Beneath the line, on three heights in turn, so that neighbours stay apart.
+    heights = [place + 0.2 + 0.07 * (number % 3) for number in range(len(values))]
+    axes.plot(
+        values, heights, linestyle="", marker=".", markersize=3, color=look.color, alpha=0.5, markeredgewidth=0
+    )
+
+
+def _quantiles(axes: Axes, values: Sequence[float], place: int, look: Look) -> None:
+    p5, p25, p50, p75, p95 = (float(value) for value in np.quantile(values, _SHOWN))
+    axes.plot([p5, p95], [place, place], color=look.color, linewidth=1.0)
+    axes.plot([p25, p75], [place, place], color=look.color, linewidth=4.5, alpha=0.55, solid_capstyle="butt")
+    axes.plot(p50, place, marker=look.marker, markersize=5, color=look.color, markeredgecolor="white", zorder=3)
+
+
+def _print_median(axes: Axes, view: RunView, place: int) -> None:
+    row = view.row("latency_s_p50")
+    text = number(row.mean if row else None)
+    if row and (row.ci_low is not None or row.ci_high is not None):
+        text += f" [{number(row.ci_low)}, {number(row.ci_high)}]"
+    axes.annotate(
+        f"{text}, {population(row) if row else NOTHING}",
+        (1.01, place),
+        xycoords=("axes fraction", "data"),
+        va="center",
+        fontsize=LETTERS_PT,
+    )
+
+
+def _limits(axes: Axes, values: Sequence[float]) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    low, high = min(values), max(values)
+    axes.set_xlim(low / 1.3, high * 1.3)
+    few_decades = high / low < 300
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few_decades else (1,)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    name_ticks(axes)
+
+
+def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
+    highest = 0.0
+    for place, view in enumerate(views):
+        row = view.row("throttled_s")
+        if row is None or row.mean is None:
+            print_nothing(axes, place)
+            continue
+        dot(axes, row, place, look_of(place))
+        highest = max(highest, row.mean, row.ci_high or 0.0)
+    leave_room(axes, highest, 0.29, letters=1)
+    axes.set_xlabel("throttled, s a query\n(mean, 95 % CI)", fontsize=8)

@@ -1,0 +1,196 @@
+"""Small multiples: a panel for each measure, a row for each run, a dot with its interval in each."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.analysis import Aggregate
+from harness.report.figures.marks import Runs, cells, dot, extremes, interval_of, look_of, n_of, name_of, wrapped
+from harness.report.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN
+from harness.report.text import NOTHING, population
+from harness.report.view import RunView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from harness.report.plotting import NewFigure
+
+Limits = tuple[float, float]
+UNIT: Limits = (0.0, 1.0)
+_NAME_LETTER_IN, _TITLE_LETTER_IN = 0.056, 0.067
+_COUNT_IN = 0.65
+"""What "145 of 150" takes beside a panel."""
+_NARROWEST_IN = 1.0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What one panel shows."""
+
+    title: str
+    measure: str
+    ceiling: str = ""
+    """A measure whose mean is the most that this one's can be: a grey tick."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the panels share."""
+
+    xlabel: str
+    limits: Limits = UNIT
+    columns: int = 0
+    """Panels beside each other; 0: as many as suit their number."""
+
+
+def panels_with_values(runs: Runs, panels: Sequence[Panel]) -> list[Panel]:
+    """Those that are not empty."""
+    return [panel for panel in panels if any(view.value(panel.measure) is not None for _, view in runs)]
+
+
+def draw_panels(new_figure: NewFigure, runs: Runs, panels: Sequence[Panel], layout: Layout) -> Figure:
+    """Of one run, one panel with a row for each measure; of several, a panel for each measure."""
+    if len(runs) == 1:
+        return _one_run(new_figure, runs[0], panels, layout)
+    names = [wrapped(name_of(view), 28) for _, view in runs]
+    columns, letters = _fitting(runs, panels, layout, max(map(cells, names)))
+    lines = -(-len(panels) // columns)
+    height = 0.3 + lines * (0.62 + row_height(names) * len(runs))
+    figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for place, axes in enumerate(grid.flat):
+        if place >= len(panels):
+            axes.remove()
+            continue
+        _panel(axes, runs, panels[place], layout.limits)
+        axes.set_title(_title(runs, panels[place], letters), fontsize=8)
+        axes.set_yticks(range(len(runs)), names if place % columns == 0 else [""] * len(runs), fontsize=7)
+    figure.supxlabel(layout.xlabel, fontsize=8)
+    return figure
+
+
+def row_height(names: Sequence[str]) -> float:
+    """What a row takes in inches so that no name touches the next."""
+    return 0.08 + 0.12 * max(name.count("\n") + 1 for name in names)
+
+
+def tight(runs: Runs, panels: Sequence[Panel]) -> Limits:
+    """From just below the lowest to just above the highest limit of any interval."""
+    rows = [row for _, view in runs for panel in panels if (row := view.row(panel.measure))]
+    ends = [end for row in rows if row.mean is not None for end in (interval_of(row) or (row.mean,))]
+    room = 0.05 * max(max(ends) - min(ends), 0.05)
+    return min(ends) - room, max(ends) + room
+
+
+def sentences(runs: Runs, panels: Sequence[Panel]) -> list[str]:
+    """For an alt text: the lowest and the highest value of each panel."""
+    return [extremes(panel.title.replace("\n", ": "), runs, panel.measure) for panel in panels]
+
+
+def _panel(axes: Axes, runs: Runs, panel: Panel, limits: Limits) -> None:
+    rows = [view.row(panel.measure) for _, view in runs]
+    same = _same_n(rows)
+    for height, ((number, view), row) in enumerate(zip(runs, rows, strict=True)):
+        if row is None or row.mean is None:
+            _nothing(axes, height)
+            continue
+        _ceiling(axes, view, panel, height)
+        dot(axes, row, height, look_of(number))
+        if not same:
+            _beside(axes, row, height)
+    if not same:
+        _n_above(axes)
+    _dress(axes, len(runs), limits)
+
+
+def _title(runs: Runs, panel: Panel, width: int) -> str:
+    """With n, unless it stands beside each row."""
+    rows = [view.row(panel.measure) for _, view in runs]
+    title = "\n".join(textwrap.fill(line, width) for line in panel.title.splitlines())
+    return f"{title}\nn = {population(rows[0])}" if _same_n(rows) else title
+
+
+def _same_n(rows: Sequence[Aggregate | None]) -> bool:
+    return all(rows) and len({population(row) for row in rows}) == 1
+
+
+def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[Panel], layout: Layout) -> Figure:
+    number, view = run
+    names = [textwrap.fill(panel.title.replace("\n", ": "), 40) for panel in panels]
+    height = 0.85 + row_height(names) * len(panels)
+    figure = new_figure(figsize=(HALF_IN, height), layout="constrained")
+    axes = figure.subplots()
+    for place, panel in enumerate(panels):
+        row = view.row(panel.measure)
+        if row is not None:
+            _ceiling(axes, view, panel, place)
+            dot(axes, row, place, look_of(number))
+            _beside(axes, row, place)
+    _n_above(axes)
+    axes.set_title(wrapped(name_of(view), 48), fontsize=8)
+    axes.set_yticks(range(len(panels)), names, fontsize=7)
+    axes.set_xlabel(layout.xlabel)
+    _dress(axes, len(panels), layout.limits)
+    return figure
+
+
+def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
+    low, high = limits
+    if limits == UNIT:
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
+    else:
+        axes.set_xlim(low, high)
+        axes.locator_params(axis="x", nbins=4)
+    axes.set_ylim(n_rows - 0.5, -0.5)
+    axes.grid(axis="both", color=LIGHT, linewidth=0.6)
+    axes.tick_params(axis="y", length=0)
+
+
+def _ceiling(axes: Axes, view: RunView, panel: Panel, height: float) -> None:
+    most = view.value(panel.ceiling) if panel.ceiling else None
+    if most is not None:
+        axes.plot(most, height, marker="|", markersize=8, markeredgewidth=1.4, color=GREY, clip_on=False)
+
+
+def _beside(axes: Axes, row: Aggregate, height: float) -> None:
+    place = axes.get_yaxis_transform()
+    axes.text(1.03, height, population(row), transform=place, va="center", fontsize=7, color=GREY)
+
+
+def _n_above(axes: Axes) -> None:
+    axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=7, color=GREY)
+
+
+def _nothing(axes: Axes, height: float) -> None:
+    place = axes.get_yaxis_transform()
+    axes.text(0.5, height, NOTHING, transform=place, ha="center", va="center", fontsize=7, color=GREY)
+
+
+def _fitting(runs: Runs, panels: Sequence[Panel], layout: Layout, longest: int) -> tuple[int, int]:
+    """Into how many columns panels go beside names of `longest` letters, and how many letters a title has."""
+    counted = any(not _same_n([view.row(panel.measure) for _, view in runs]) for panel in panels)
+    columns = layout.columns or _columns(len(panels))
+    while True:
+        width = (WIDTH_IN - longest * _NAME_LETTER_IN) / columns - 0.1 - counted * _COUNT_IN / 2
+        if width >= _NARROWEST_IN or columns <= 2:
+            return columns, max(10, int(width / _TITLE_LETTER_IN))
+        columns = columns // 2 if layout.columns else columns - 1
+
+
+def _columns(count: int) -> int:
+    if count in {2, 4}:
+        return 2
+    return 4 if count > 6 else min(count, 3)
+
+
+def how_to_read(runs: Runs, panels: Sequence[Panel]) -> str:
+    """The end of a caption: what a dot is, over how many queries."""
+    rows = [view.row(panel.measure) for _, view in runs for panel in panels]
+    failed = any(row is not None and row.n_failed for row in rows)
+    covered = " “a of b”: only a of b scores have a value." if failed else ""
+    return f"Dot: mean; line: 95 % interval; n = {n_of(rows)} queries.{covered}"

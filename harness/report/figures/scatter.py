@@ -1,0 +1,196 @@
+"""Runs as points with an interval in both directions, and names beside them that do not run into each other."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harness.report.figures.marks import Runs, cells, columns_of, key_of, look_of, name_of, wrapped
+from harness.report.plotting import GREY, LIGHT
+from harness.report.view import RunView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_NAMES = 9
+_LONGEST_NAME = 26
+_LETTERS_WIDE = 90
+"""Letters of a key beside each other in a figure of HALF_IN."""
+_DIRECTIONS = tuple(
+    (dx, dy)
+    for dx, dy in itertools.product((1, -1, 0.5, -0.5, 0), (0, 1, -1, 0.5, -0.5))
+    if max(abs(dx), abs(dy)) == 1
+)
+_GAPS_PT = (5, 9, 14, 20, 28, 38, 50, 66)
+_LEADER_FROM_PT = 9
+_MARKER_PT = 3.5
+
+
+class Span(NamedTuple):
+    """A value and its 95 % interval; both limits are the value where there is no interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run at its place."""
+
+    number: int
+    view: RunView
+    x: Span
+    y: Span
+
+
+Segment = tuple[tuple[float, float], tuple[float, float]]
+"""From where to where, both in units of the axes."""
+
+
+class _Box(NamedTuple):
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def meets(self, other: _Box) -> bool:
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.bottom < other.top
+            and other.bottom < self.top
+        )
+
+    def inside(self, other: _Box) -> bool:
+        return (
+            self.left >= other.left
+            and self.right <= other.right
+            and self.bottom >= other.bottom
+            and self.top <= other.top
+        )
+
+
+def key_height(points: Sequence[Point]) -> float:
+    """Inches of a key below the points; 0 where their names stand beside them."""
+    if not _needs_key(points):
+        return 0.0
+    names = _key_names(points)
+    lines = -(-len(names) // columns_of(names, _LETTERS_WIDE))
+    return 0.1 + 0.14 * lines * (1 + max(name.count("\n") for name in names))
+
+
+def draw_points(axes: Axes, points: Sequence[Point]) -> None:
+    """A marker at each point, its intervals as a cross; of several at one place, the first is the largest."""
+    for place, point in enumerate(points):
+        look = look_of(point.number)
+        above = min(3, sum(_place_of(other) == _place_of(point) for other in points[place + 1 :]))
+        axes.plot(point.x[1:], (point.y.value,) * 2, color=look.color, linewidth=0.9, alpha=0.75)
+        axes.plot((point.x.value,) * 2, point.y[1:], color=look.color, linewidth=0.9, alpha=0.75)
+        style: dict[str, Any] = {"color": look.color, "markeredgecolor": "white", "markeredgewidth": 0.6}
+        size = 6.5 + 3 * above
+        axes.plot(*_place_of(point), marker=look.marker, markersize=size, zorder=3, clip_on=False, **style)
+    axes.grid(axis="both", color=LIGHT, linewidth=0.6)
+
+
+def name_points(figure: Figure, axes: Axes, points: Sequence[Point], lines: Sequence[Segment] = ()) -> None:
+    """Each point's name beside it; of many or long ones a number, with a key below. The last thing to be drawn:
+    the layout is settled by it. `lines`: what else no name should stand on.
+    """
+    texts = [name_of(point.view) for point in points]
+    if _needs_key(points):
+        runs: Runs = [(point.number, point.view) for point in points]
+        handles, names = key_of(runs, _key_names(points))
+        columns = columns_of(names, _LETTERS_WIDE)
+        place = {
+            "loc": "outside lower left",
+            "ncols": columns,
+            "fontsize": 7,
+            "handlelength": 1.0,
+            "columnspacing": 1.2,
+        }
+        figure.legend(handles, names, **place)
+        texts = [str(number) for number in range(1, len(points) + 1)]
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    together: dict[tuple[float, float], list[str]] = {}
+    for text, point in zip(texts, points, strict=True):
+        together.setdefault(_place_of(point), []).append(text)
+    crosses = [line for point in points for line in _cross(point)]
+    _write_names(axes, {place: _joined(names) for place, names in together.items()}, [*crosses, *lines])
+
+
+def _place_of(point: Point) -> tuple[float, float]:
+    return point.x.value, point.y.value
+
+
+def _joined(names: Sequence[str]) -> str:
+    """The names of runs at one place."""
+    return textwrap.fill(", ".join(names), _LONGEST_NAME)
+
+
+def _write_names(axes: Axes, names: Mapping[tuple[float, float], str], lines: Sequence[Segment]) -> None:
+    to_pt = 72 / axes.figure.dpi
+    room = _Box(*(to_pt * end for end in axes.get_window_extent().extents))
+    centers = {place: [to_pt * end for end in axes.transData.transform(place)] for place in names}
+    taken = [_around(center, (2 * _MARKER_PT, 2 * _MARKER_PT)) for center in centers.values()]
+    thin = [_thin(*(to_pt * axes.transData.transform(line))) for line in lines]
+    for place, text in names.items():
+        center, size = centers[place], _size(axes, text, to_pt)
+        shift = _shift(center, size, (room, taken, thin))
+        taken.append(_around((center[0] + shift[0], center[1] + shift[1]), size))
+        far = max(abs(shift[0]) - size[0] / 2, abs(shift[1]) - size[1] / 2) > _LEADER_FROM_PT
+        line: dict[str, Any] = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
+        style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "fontsize": 7}
+        axes.annotate(text, place, shift, arrowprops=line if far else None, zorder=4, **style)
+
+
+def _needs_key(points: Sequence[Point]) -> bool:
+    return len(points) > _MOST_NAMES or any(cells(name_of(point.view)) > _LONGEST_NAME for point in points)
+
+
+def _key_names(points: Sequence[Point]) -> list[str]:
+    return [f"{number}  {wrapped(name_of(point.view), 56)}" for number, point in enumerate(points, start=1)]
+
+
+def _shift(
+    center: Sequence[float], size: tuple[float, float], around: tuple[_Box, Sequence[_Box], Sequence[_Box]]
+) -> tuple[float, float]:
+    """Where the middle of a name stands, seen from its point: as near as there is room."""
+    room, taken, crosses = around
+    best, least = (0.0, 0.0), float("inf")
+    for gap, (dx, dy) in itertools.product(_GAPS_PT, _DIRECTIONS):
+        shift = (dx * (size[0] / 2 + gap), dy * (size[1] / 2 + gap))
+        box = _around((center[0] + shift[0], center[1] + shift[1]), size)
+        price = gap + 1000 * sum(box.meets(other) for other in taken) + 12 * sum(box.meets(one) for one in crosses)
+        price += 0 if box.inside(room) else 5000
+        if price < least:
+            best, least = shift, price
+    return best
+
+
+def _around(center: Sequence[float], size: tuple[float, float]) -> _Box:
+    (x, y), (width, height) = center, size
+    return _Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+def _cross(point: Point) -> list[Segment]:
+    x, y = point.x, point.y
+    return [((x.low, y.value), (x.high, y.value)), ((x.value, y.low), (x.value, y.high))]
+
+
+def _thin(start: Sequence[float], end: Sequence[float]) -> _Box:
+    left, right = sorted((start[0], end[0]))
+    bottom, top = sorted((start[1], end[1]))
+    return _Box(left - 0.5, bottom - 0.5, right + 0.5, top + 0.5)
+
+
+def _size(axes: Axes, text: str, to_pt: float) -> tuple[float, float]:
+    probe = axes.text(0, 0, text, fontsize=7)
+    extent = probe.get_window_extent()
+    probe.remove()
+    return to_pt * extent.width + 1, to_pt * extent.height + 1

@@ -1,0 +1,121 @@
+// The page reads without any of this: a theme, copy buttons, and tables that take focus only if they scroll.
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  const all = (selector) => [...document.querySelectorAll(selector)];
+
+  function theme() {
+    const button = document.getElementById("theme");
+    const system = matchMedia("(prefers-color-scheme: dark)");
+    const isDark = () => (root.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+    const show = () => { button.textContent = isDark() ? "Light theme" : "Dark theme"; };
+    button.addEventListener("click", () => {
+      root.dataset.theme = isDark() ? "light" : "dark";
+      try {
+        localStorage.setItem("rag-report-theme", root.dataset.theme);
+      } catch {
+        // Remembered for as long as the page is open.
+      }
+      show();
+    });
+    system.addEventListener("change", show);
+    button.hidden = false;
+    show();
+  }
+
+  async function copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      const area = document.createElement("textarea");
+      area.value = text;
+      area.style.cssText = "position:fixed;opacity:0";
+      document.body.append(area);
+      area.select();
+      const done = document.execCommand("copy");
+      area.remove();
+      return done;
+    }
+  }
+
+  function copyButtons() {
+    const status = document.getElementById("status");
+    for (const block of all(".command")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "copy";
+      button.textContent = "Copy";
+      button.setAttribute("aria-label", `Copy ${block.dataset.what}`);
+      button.addEventListener("click", async () => {
+        const source = block.querySelector("code");
+        const done = await copy(source.textContent);
+        button.focus();
+        if (!done) getSelection().selectAllChildren(source);
+        button.textContent = done ? "Copied" : "Press Ctrl+C";
+        status.textContent = done ? "Copied to the clipboard" : "Selected: press Ctrl+C to copy";
+        setTimeout(() => { button.textContent = "Copy"; }, 2000);
+      });
+      block.append(button);
+    }
+  }
+
+  function scrollers() {
+    const fit = (box) => {
+      const scrolls = box.scrollWidth > box.clientWidth + 1;
+      box.classList.toggle("scrolls", scrolls);
+      if (scrolls) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    };
+    const seen = new ResizeObserver((entries) => entries.forEach((entry) => fit(entry.target)));
+    all(".scroll").forEach((box) => seen.observe(box));
+  }
+
+  function whereAmI() {
+    const links = new Map(all(".sidebar li a").map((link) => [link.hash.slice(1), link]));
+    const inView = new Set();
+    const mark = () => {
+      let first = true;
+      for (const [id, link] of links) {
+        const is = first && inView.has(id);
+        if (is) first = false;
+        link.toggleAttribute("aria-current", is);
+        if (is) link.setAttribute("aria-current", "true");
+      }
+    };
+    const watch = new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        if (entry.isIntersecting) inView.add(entry.target.id);
+        else inView.delete(entry.target.id);
+      }
+      mark();
+    }, { rootMargin: "-10% 0px -60% 0px" });
+    for (const id of links.keys()) {
+      const section = document.getElementById(id);
+      if (section) watch.observe(section);
+    }
+  }
+
+  function printing() {
+    let closed = [];
+    addEventListener("beforeprint", () => {
+      closed = all("main details:not([open])");
+      closed.forEach((one) => { one.open = true; });
+    });
+    addEventListener("afterprint", () => closed.forEach((one) => { one.open = false; }));
+  }
+
+  function contents() {
+    const small = document.querySelector(".contents-small");
+    small?.addEventListener("click", (event) => {
+      if (event.target instanceof HTMLAnchorElement) small.open = false;
+    });
+  }
+
+  theme();
+  copyButtons();
+  scrollers();
+  whereAmI();
+  printing();
+  contents();
+})();

@@ -1,0 +1,99 @@
+"""From a group of runs to what the page's explorer shows of them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.report.page.explorer.details import Details
+from harness.report.page.explorer.packing import Block, pack_json
+from harness.report.page.explorer.reading import TEXT_CHARS, UNIT, RunCells, RunReader, Spill
+from harness.report.page.explorer.values import MeasureFacts, ValueTable, measure_facts
+from harness.report.text import printable
+from harness.report.view import Group
+from harness.store import SampleRow
+
+BUDGET_BYTES = 12_000_000
+_QUERY_CHARS = 2_000
+_GOLD_CHARS = 400
+_GOLD_ANSWERS = 20
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """What the page needs for one group."""
+
+    name: str
+    """The beginning of every id: letters and digits."""
+    context: Mapping[str, Any]
+    """For templates/explorer.html: name, n_queries, n_runs, n_detailed."""
+    blocks: Sequence[Block]
+    """(element id, base64 of zlib data): a <script type="application/octet-stream"> for each."""
+
+
+def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) -> Explorer:
+    """Every query of a group with what each of its runs made of it.
+
+    `budget_bytes` of base64: where the blocks would be larger, contexts, traces, times and explanations of the
+    last queries are left out, and the explorer says so. Queries, answers and values always stay. One run at a time
+    is in memory. The same runs, and the same zlib, give the same blocks.
+    """
+    rows = group.views[0].run.sample() if group.views else []
+    tables: dict[str, ValueTable] = {}
+    cells: list[RunCells] = []
+    with tempfile.TemporaryFile() as file:
+        spill = Spill(file)
+        for number, view in enumerate(group.views):
+            reader = RunReader(view)
+            cells.append(reader.cells(rows))
+            reader.spill(rows, spill, number)
+            for query, measure, cell in reader.values(rows):
+                table = tables.setdefault(measure, ValueTable(len(group.views) * len(rows)))
+                table.set(number * len(rows) + query, cell)
+            del reader
+        facts = measure_facts(group, tables, name)
+        values = [(fact.block, tables[fact.name].packed()) for fact in facts if fact.block]
+        core = _core(rows, cells, facts)
+        room = budget_bytes - len(pack_json(core)) - sum(len(text) for _, text in values)
+        details, detailed = _details((name, room), rows, [fact.name for fact in facts], (spill, len(cells)))
+    core |= {"detailed": detailed, "texts": details.first_texts}
+    blocks = [(f"{name}-core", pack_json(core)), *values, *details.blocks]
+    blocks.append((f"{name}-docs", pack_json(details.documents)))
+    context = {"name": name, "n_queries": len(rows), "n_runs": len(cells), "n_detailed": detailed}
+    return Explorer(name, context, blocks)
+
+
+def _details(
+    where: tuple[str, int], rows: Sequence[SampleRow], measures: Sequence[str], spilled: tuple[Spill, int]
+) -> tuple[Details, int]:
+    """The details of as many queries as there is room for, and how many those are."""
+    (name, room), (spill, n_runs) = where, spilled
+    details = Details(name, measures)
+    for unit, start in enumerate(range(0, len(rows), UNIT)):
+        gold = [row.reference.evidence for row in rows[start : start + UNIT]]
+        if not details.add(gold, [spill.get(run, unit) for run in range(n_runs)], room):
+            return details, start
+    return details, len(rows)
+
+
+def _core(rows: Sequence[SampleRow], runs: Sequence[RunCells], measures: Sequence[MeasureFacts]) -> dict[str, Any]:
+    """What the list and its filters need."""
+    types = sorted({row.reference.query_type for row in rows})
+    numbers = {query_type: number for number, query_type in enumerate(types)}
+    return {
+        "unit": UNIT,
+        "cut": TEXT_CHARS,
+        "types": [printable(query_type) for query_type in types],
+        "queries": {
+            "id": [row.query.query_id for row in rows],
+            "type": [numbers[row.reference.query_type] for row in rows],
+            "text": [row.query.text[:_QUERY_CHARS] for row in rows],
+            "gold": [[one[:_GOLD_CHARS] for one in row.reference.answers[:_GOLD_ANSWERS]] for row in rows],
+        },
+        "runs": [
+            {"label": run.label, "id": run.run_id, "status": run.status, "answers": run.answers} for run in runs
+        ],
+        "measures": [fact.as_json() for fact in measures],
+    }

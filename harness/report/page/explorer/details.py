@@ -1,0 +1,132 @@
+"""Details of queries to blocks, a unit of queries of all runs at a time, until the page would be too large.
+
+A unit is a block of details and the blocks of the texts that it is the first to use: systems that share an index
+retrieve the same texts, and each is stored once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from harness.records import Evidence
+from harness.report.page.explorer.packing import Block, as_json, cut, pack, pack_json
+from harness.report.page.explorer.reading import NO_CELL, TEXT_CHARS, Detail
+
+_TEXTS_BYTES = 96_000
+"""Of one block of texts before it is packed: deflate looks back 32 kB, so that larger blocks gain little and cost
+the browser more when it wants one text of them."""
+_DOC_CHARS = 300
+
+
+class Details:
+    """The blocks so far."""
+
+    def __init__(self, name: str, measures: Sequence[str]) -> None:
+        self.blocks: list[Block] = []
+        self.first_texts: list[int] = []
+        """The number of the first text of each block of texts."""
+        self.documents: list[str] = []
+        self._name = name
+        self._measures = measures
+        self._texts: dict[bytes, int] = {}
+        self._documents: dict[str, int] = {}
+        self._units = 0
+        self._size = 0
+
+    def add(
+        self, gold: Sequence[Sequence[Evidence]], runs: Sequence[Sequence[Sequence[Detail]]], room: int
+    ) -> bool:
+        """The next unit: the gold facts of its queries, and of each run the repeats of each query.
+
+        False, and nothing more can be added, where all details together would then take more than `room` bytes.
+        """
+        unit = _Unit(self._measures, self._texts, self._documents)
+        body = pack_json(unit.encode(gold, runs))
+        packed = [(first, pack(data)) for first, data in _in_blocks(unit.new_texts, unit.first_text)]
+        documents = list(self._documents)[len(self.documents) :]
+        size = len(body) + sum(len(text) for _, text in packed) + len(pack_json(documents))
+        if self._size + size > room:
+            return False
+        self._size += size
+        self.blocks.append((f"{self._name}-d{self._units}", body))
+        for first, text in packed:
+            self.blocks.append((f"{self._name}-t{len(self.first_texts)}", text))
+            self.first_texts.append(first)
+        self.documents += documents
+        self._units += 1
+        return True
+
+
+class _Unit:
+    """One unit under way."""
+
+    def __init__(self, measures: Sequence[str], texts: dict[bytes, int], documents: dict[str, int]) -> None:
+        self.new_texts: list[Any] = []
+        self.first_text = len(texts)
+        self._measures = measures
+        self._texts = texts
+        self._documents = documents
+
+    def encode(self, gold: Sequence[Sequence[Evidence]], runs: Sequence[Sequence[Sequence[Detail]]]) -> Detail:
+        """The unit as JSON. Scores stand by measure, for each record of the unit in turn: neighbours are alike
+        then, which is what deflate is good at.
+        """
+        facts = [[self._fact(item) for item in dict.fromkeys(evidence)] for evidence in gold]
+        records = [[[self._record(one) for one in repeats] for repeats in queries] for queries in runs]
+        flat = [one["scores"] for queries in runs for repeats in queries for one in repeats]
+        scores = [_column([scores.get(measure) for scores in flat]) for measure in self._measures]
+        return {"gold": facts, "runs": records, "scores": scores}
+
+    def _fact(self, item: Evidence) -> int:
+        return self._text([cut(item.fact, TEXT_CHARS), "fact", [self._document(item.doc_id)]])
+
+    def _record(self, detail: Detail) -> Detail:
+        told = {name: part for name, part in detail.items() if name != "scores"}
+        for part in ("contexts", "evidence"):
+            if part in detail:
+                told[part] = [[self._context(context), context[3]] for context in detail[part]]
+        return told
+
+    def _context(self, context: Sequence[Any]) -> int:
+        text, kind, doc_ids, _ = context
+        return self._text([text, kind, [self._document(doc_id) for doc_id in doc_ids]])
+
+    def _text(self, text: list[Any]) -> int:
+        """The number of a text with what kind it is and where it comes from."""
+        key = hashlib.blake2b(as_json(text), digest_size=16).digest()
+        number = self._texts.setdefault(key, len(self._texts))
+        if number == self.first_text + len(self.new_texts):
+            self.new_texts.append(text)
+        return number
+
+    def _document(self, doc_id: str) -> int:
+        return self._documents.setdefault(doc_id[:_DOC_CHARS], len(self._documents))
+
+
+def _column(scores: Sequence[Sequence[Any] | None]) -> Detail:
+    """One measure: a letter, a value and the number of an explanation for each record, and the explanations."""
+    reasons: dict[str, int] = {}
+    found = [score or (NO_CELL[0], None, "") for score in scores]
+    return {
+        "status": "".join(status for status, _, _ in found),
+        "value": [None if value is None else float(f"{value:.4g}") for _, value, _ in found],
+        "why": [reasons.setdefault(why, len(reasons)) for _, _, why in found],
+        "reasons": list(reasons),
+    }
+
+
+def _in_blocks(texts: Iterable[Any], first: int) -> Iterable[tuple[int, bytes]]:
+    """(number of the first text, JSON list of texts) for each block."""
+    block: list[bytes] = []
+    size = 0
+    for text in texts:
+        data = as_json(text)
+        if block and size + len(data) > _TEXTS_BYTES:
+            yield first, b"[" + b",".join(block) + b"]"
+            first, block, size = first + len(block), [], 0
+        block.append(data)
+        size += len(data)
+    if block:
+        yield first, b"[" + b",".join(block) + b"]"

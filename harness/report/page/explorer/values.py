@@ -1,0 +1,104 @@
+"""The values of every measure, a block each: the distinct cells, and of each (run, query) which of them it has."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.protocols import Measure
+from harness.report.comparison.measures import FIRST, known_measures
+from harness.report.page.explorer.packing import as_json, pack
+from harness.report.page.explorer.reading import NO_CELL, Cell
+from harness.report.text import printable
+from harness.report.view import Group
+
+
+class ValueTable:
+    """One measure."""
+
+    def __init__(self, n_cells: int) -> None:
+        self._numbers: dict[Cell, int] = {NO_CELL: 0}
+        self._codes = array("I", [0]) * n_cells
+
+    def set(self, place: int, cell: Cell) -> None:
+        """The cell at run * queries + query."""
+        self._codes[place] = self._numbers.setdefault(cell, len(self._numbers))
+
+    @property
+    def has_values(self) -> bool:
+        """Whether any cell has a value."""
+        return any(value is not None for _, value in self._numbers)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every value, a mean over repeats, is 0 or 1."""
+        return self.has_values and all(value in {None, 0, 1} for _, value in self._numbers)
+
+    def packed(self) -> str:
+        """A line of JSON, the distinct cells in order; then a number for each place, in as few bytes as it takes:
+        first the low byte of all, then the next.
+        """
+        ordered = sorted(self._numbers, key=lambda cell: (cell[0], cell[1] or 0.0))
+        new = {self._numbers[cell]: number for number, cell in enumerate(ordered)}
+        codes = array("I", (new[code] for code in self._codes))
+        if sys.byteorder == "big":
+            codes.byteswap()
+        raw, size = codes.tobytes(), codes.itemsize
+        width = max(1, ((len(ordered) - 1).bit_length() + 7) // 8)
+        planes = b"".join(raw[byte::size] for byte in range(width))
+        return pack(as_json(ordered) + b"\n" + planes)
+
+
+@dataclass(frozen=True)
+class MeasureFacts:
+    """What the explorer says of a measure."""
+
+    name: str
+    evaluator: str
+    summary: str
+    higher_is_better: bool | None
+    """None: nobody here knows the measure."""
+    binary: bool
+    block: str
+    """Its block; empty: it has no value in any run."""
+
+    def as_json(self) -> dict[str, object]:
+        """For the page."""
+        return {
+            "name": printable(self.name),
+            "evaluator": printable(self.evaluator),
+            "summary": self.summary,
+            "up": self.higher_is_better,
+            "binary": self.binary,
+            "block": self.block,
+        }
+
+
+def ordered_measures(group: Group, names: Sequence[str]) -> list[tuple[str, Measure | None]]:
+    """Accuracy, then the measures of installed evaluators in their order, then the others by name."""
+    known = known_measures([one for view in group.views for one in view.evaluations])
+    rank = {name: place for place, name in enumerate([FIRST, *(name for name in known if name != FIRST)])}
+    return [(name, known.get(name)) for name in sorted(names, key=lambda name: (rank.get(name, len(rank)), name))]
+
+
+def measure_facts(group: Group, tables: Mapping[str, ValueTable], name: str) -> list[MeasureFacts]:
+    """Every measure that was scored, the first of the ranking first."""
+    owners = {
+        measure: one.evaluator for view in group.views for one in view.evaluations for measure in one.measures
+    }
+    binary = {measure for view in group.views for one in view.evaluations for measure in one.binary}
+    return [
+        MeasureFacts(
+            name=measure,
+            evaluator=owners.get(measure, "other"),
+            summary=known.summary if known else "",
+            higher_is_better=known.higher_is_better if known else None,
+            binary=(known.binary if known else measure in binary)
+            or measure in binary
+            or tables[measure].is_binary,
+            block=f"{name}-m{number}" if tables[measure].has_values else "",
+        )
+        for number, (measure, known) in enumerate(ordered_measures(group, list(tables)))
+    ]

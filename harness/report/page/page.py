@@ -1,0 +1,207 @@
+"""The page as text: templates filled in, styles and scripts inside, nothing else let in.
+
+Every string is escaped where it is put in; only pictures, which are drawn here, stand as they are. Should an
+escape ever be missing, the page's own policy still runs no script but those whose hashes it names, and loads
+nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import MissingDependency
+from harness.report.nouns import Picture, Section, Table
+from harness.report.page.facts import facts, size
+from harness.report.page.leaderboard import Leaderboard, leaderboard
+from harness.report.text import NOTHING, printable
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from harness.report.chapter import Chapter
+    from harness.report.page.explorer import Explorer
+
+_HERE = Path(__file__).parent
+_FIRST, _SECOND = "answer", "notes"
+_AFTER_EXPLORER = {"runs", "reproduce"}
+_NARROW_PT = 400
+_READABLE_PX = 9.0
+"""No letter of a picture gets smaller: it scrolls sideways instead."""
+_LARGEST_PX = 1.5
+"""Of a point of a picture: beyond it letters would outgrow the text."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A chapter, laid out."""
+
+    chapter: Chapter
+    prefix: str
+    """Of every anchor in it; empty where there is one chapter."""
+    board: Leaderboard
+    facts: list[tuple[str, str]]
+    size: str
+    hero: Picture | None
+    """What stands beside the leaderboard."""
+    sentences: tuple[str, ...]
+    answer: Section
+    """What it says beyond headline, sentences and hero."""
+    notes: Section | None
+    before: list[Section]
+    explorer: Explorer | None
+    after: list[Section]
+
+    @property
+    def contents(self) -> list[tuple[str, str]]:
+        """Anchor and title of everything in it, in order."""
+        explorer = [("explorer", "Every query")] if self.explorer else []
+        notes = [(self.notes.key, self.notes.title)] if self.notes else []
+        before, after = ([(one.key, one.title) for one in some] for some in (self.before, self.after))
+        listed = [("answer", "The answer"), *notes, *before, *explorer, *after]
+        return [(self.prefix + key, title) for key, title in listed]
+
+
+def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) -> str:
+    """The whole page; `explorers` are by the digest of the chapter's group, and may be left out.
+
+    The same chapters give the same text. Needs the extra `report` (jinja2).
+    """
+    parts = [
+        _part(chapter, f"g{number}-" if len(chapters) > 1 else "", explorers.get(chapter.group.digest))
+        for number, chapter in enumerate(chapters)
+    ]
+    used = [part.explorer for part in parts if part.explorer]
+    styles = [_asset("page.css"), *([_asset("explorer.css")] if used else [])]
+    explorer_js = _asset("explorer.js") if used else ""
+    scripts = [script for script in (_asset("early.js"), _asset("page.js"), explorer_js) if script]
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            parts=parts,
+            explorers=used,
+            style=_inline("\n".join(styles), "style"),
+            early_js=_inline(_asset("early.js"), "script"),
+            page_js=_inline(_asset("page.js"), "script"),
+            explorer_js=_inline(explorer_js, "script"),
+            policy=_policy(scripts),
+        )
+    )
+
+
+def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
+    by_key = {section.key: section for section in chapter.sections}
+    answer = by_key.get(_FIRST, Section(_FIRST, "The answer"))
+    findings = chapter.findings
+    said = (findings.headline, *findings.sentences)
+    beyond = tuple(text for text in answer.paragraphs if text not in said)
+    rest = [section for section in chapter.sections if section.key not in {_FIRST, _SECOND}]
+    return _Part(
+        chapter=chapter,
+        prefix=prefix,
+        board=leaderboard(chapter.group, findings),
+        facts=facts(chapter.group),
+        size=size(chapter.group),
+        hero=answer.pictures[0] if answer.pictures else None,
+        sentences=findings.sentences,
+        answer=replace(answer, paragraphs=beyond, pictures=answer.pictures[1:]),
+        notes=by_key.get(_SECOND),
+        before=[section for section in rest if section.key not in _AFTER_EXPLORER],
+        explorer=explorer,
+        after=[section for section in rest if section.key in _AFTER_EXPLORER],
+    )
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
+    # Pictures and bars place their parts by style attributes, which no hash can name.
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _asset(name: str) -> str:
+    return (_HERE / "assets" / name).read_text(encoding="utf-8")
+
+
+def _inline(text: str, element: str) -> Any:
+    """Our own file as the inside of an element; it must not end it."""
+    from markupsafe import Markup
+
+    if f"</{element}" in text.lower() or "<!--" in text:
+        raise ValueError(f"an asset ends its own <{element}>")
+    return Markup(text)  # noqa: S704 - a file of this package
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise MissingDependency(
+            "the page needs jinja2", "install it: pip install 'rag-harness[report]'"
+        ) from error
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        line=_line, drawing=_drawing, is_narrow=_is_narrow, widths=_widths, word_columns=_word_columns
+    )
+    return environment
+
+
+def _line(text: object, longest: int = 2000) -> str:
+    """Any text on one line of bounded length, without marks that turn the direction of what follows."""
+    return printable(str(text)[: 4 * longest], longest)
+
+
+def _word_columns(table: Table) -> set[int]:
+    """The columns of a table of numbers that hold words all the same, such as a phase."""
+    if table.words:
+        return set()
+    columns = enumerate(zip(*table.rows, strict=True))
+    return {
+        number
+        for number, cells in columns
+        if any(cell[:1].isalpha() for cell in cells)
+        and all(not cell or cell == NOTHING or cell[0].isalpha() for cell in cells)
+    } - {0}
+
+
+def _drawing(picture: Picture) -> Any:
+    """The picture's own markup: drawn by this package, its texts escaped by what wrote it."""
+    from markupsafe import Markup
+
+    return Markup(picture.svg)  # noqa: S704 - see above
+
+
+def _is_narrow(picture: Picture) -> bool:
+    return _width_pt(picture) < _NARROW_PT
+
+
+def _widths(picture: Picture) -> str:
+    """The least and the largest width of a picture, as CSS."""
+    letters = [float(found) for found in re.findall(r"font(?:-size)?: ?([\d.]+)px", picture.svg)]
+    width = _width_pt(picture)
+    least = width * _READABLE_PX / min(letters, default=8.0)
+    largest = max(width * _LARGEST_PX, least)
+    return f"min-width:{least:.0f}px;max-width:{largest:.0f}px"
+
+
+def _width_pt(picture: Picture) -> float:
+    found = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+)', picture.svg)
+    return float(found[1]) if found else float(_NARROW_PT)

@@ -1,0 +1,1 @@
+"""One renderer for each way of showing a `Table`; each escapes what its format would read as more than letters."""

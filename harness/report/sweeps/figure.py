@@ -1,0 +1,104 @@
+"""The curves of a sweep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.report.figures.marks import alt_of, interval_of, look_of, n_of
+from harness.report.findings import Findings
+from harness.report.plotting import GREY, LIGHT, WIDTH_IN, Drawing
+from harness.report.sweeps.axes import Line, Sweep, find_sweeps
+from harness.report.text import file_name, number
+from harness.report.view import Group
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from harness.report.plotting import NewFigure
+
+_LOG_FROM = 8.0
+"""Largest over smallest value from which on a parameter is drawn by its logarithm."""
+
+
+class _Panel(NamedTuple):
+    measure: str
+    title: str
+
+
+def draw_sweeps(group: Group, findings: Findings, new_figure: NewFigure) -> list[Drawing]:
+    """For each swept parameter: quality, tokens and latency over its values, a line for each system."""
+    return [
+        drawing
+        for sweep in find_sweeps(group)
+        if (drawing := _draw(group, sweep, _panels(group, findings), new_figure))
+    ]
+
+
+def _panels(group: Group, findings: Findings) -> list[_Panel]:
+    quality = [_Panel(findings.measure, findings.measure)] if findings.measure else []
+    wanted = [
+        *quality,
+        _Panel("Recall", "Recall of gold documents"),
+        _Panel("tokens", "tokens a query"),
+        _Panel("latency_s_p50", "latency p50, s"),
+    ]
+    return [panel for panel in wanted if any(view.value(panel.measure) is not None for view in group.views)]
+
+
+def _draw(group: Group, sweep: Sweep, panels: list[_Panel], new_figure: NewFigure) -> Drawing:
+    figure = new_figure(figsize=(WIDTH_IN, 2.7), layout="constrained")
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for number_of, line in enumerate(sweep.lines):
+            _curve(axes, group, (line, number_of), panel.measure)
+        axes.set_title(panel.title, fontsize=8)
+        axes.set_xlabel(sweep.parameter, color=GREY)
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y", color=LIGHT, linewidth=0.6)
+        _scale(axes, sweep)
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper left", ncols=max(1, min(4, len(names))))
+    rows = [group.views[point.position].row(panels[0].measure) for line in sweep.lines for point in line.points]
+    return Drawing(
+        stem=f"sweep_{file_name(sweep.parameter)}",
+        title=f"What {sweep.parameter} changes",
+        caption=f"Means over {sweep.parameter} (n = {n_of(rows)}); the bands are 95 % intervals of each point "
+        "by itself. Whether two points differ takes the paired tests below.",
+        alt=alt_of(_in_words(group, line, panels[0].measure) for line in sweep.lines),
+        figure=figure,
+    )
+
+
+def _curve(axes: Axes, group: Group, named: tuple[Line, int], measure: str) -> None:
+    line, place = named
+    look = look_of(place)
+    rows = [(point.value, group.views[point.position].row(measure)) for point in line.points]
+    known = [(value, row.mean) for value, row in rows if row is not None and row.mean is not None]
+    banded = [(value, limits) for value, row in rows if row is not None and (limits := interval_of(row))]
+    if banded:
+        lows, highs = zip(*(limits for _, limits in banded), strict=True)
+        axes.fill_between([value for value, _ in banded], lows, highs, color=look.color, alpha=0.15, linewidth=0)
+    axes.plot(
+        [value for value, _ in known],
+        [mean for _, mean in known],
+        color=look.color,
+        marker=look.marker,
+        markersize=4,
+        linestyle=look.linestyle,
+        linewidth=1.2,
+        label=line.name,
+    )
+
+
+def _scale(axes: Axes, sweep: Sweep) -> None:
+    values = sweep.values
+    if values[0] > 0 and values[-1] / values[0] >= _LOG_FROM:
+        axes.set_xscale("log")
+    axes.set_xticks(values, [number(value) for value in values])
+    axes.minorticks_off()
+
+
+def _in_words(group: Group, line: Line, measure: str) -> str:
+    shown = [
+        f"{number(point.value)}: {number(group.views[point.position].value(measure))}" for point in line.points
+    ]
+    return f"{line.name} {measure} at {', '.join(shown)}"

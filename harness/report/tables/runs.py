@@ -1,0 +1,42 @@
+"""What was run, and in what the runs differ."""
+
+from __future__ import annotations
+
+from harness.report.labels import differences
+from harness.report.nouns import Table
+from harness.report.text import NOTHING, printable
+from harness.report.view import Group
+
+_LONGEST_ID = 200
+
+
+def runs_table(group: Group) -> Table:
+    """What was run."""
+    header = ("system", "version", "generator", "embedder", "repeats", "started", "answered", "run")
+    rows = []
+    for view in group.views:
+        identity = view.manifest.identity
+        answered = f"{view.n_answered:,} of {view.n_expected:,}"
+        rows.append(
+            (
+                printable(view.label),
+                printable(str(identity.get("system", {}).get("version", NOTHING))),
+                view.model("generator"),
+                view.model("embedder"),
+                str(view.frame.repeats),
+                printable(view.manifest.created_at[:16].replace("T", " ")),
+                answered if view.run.done() else f"{answered}, unfinished",
+                printable(view.run.run_id, _LONGEST_ID),
+            )
+        )
+    return Table("runs", "What was run", header, tuple(rows), words=True)
+
+
+def differences_table(group: Group) -> Table | None:
+    """Every parameter in which the runs differ; None for a single run."""
+    differing = differences([view.manifest.identity for view in group.views])
+    if not differing:
+        return None
+    header = ("differs in", *[printable(view.label) for view in group.views])
+    rows = tuple((printable(key), *map(printable, values)) for key, values in differing.items())
+    return Table("differences", "In what the runs differ", header, rows, words=True)

@@ -1,0 +1,300 @@
+"""The explorer in a real browser: what a reader clicks and types, and what a hostile corpus must not do."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from explorer_page import write_page
+from explorer_runs import Answers, Asked, Said, explorer_of, record, records, score
+
+from harness.records import Context, Evidence, Failure, Step
+from harness.report.text import NOTHING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.slow
+
+OpenExplorer = Callable[..., "Page"]
+FACT = "The bridge  was closed\nin 2031."
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '<a href="javascript:alert(1)">x</a>',
+    "javascript:alert(1)",
+    "\u202eevil\u202c \u2066\u2067",
+    "nul\x00in it",
+    "</script><script>alert(2)</script>",
+    "<!-- <script> ",
+    "${alert(1)} {{7*7}} `",
+    "]]>&lt;b&gt;&amp;",
+)
+
+
+@pytest.fixture
+def open_explorer(tmp_path: Path, open_file: "Callable[..., Page]") -> OpenExplorer:
+    """open_explorer(queries, runs, **options of build_explorer) -> the page, ready."""
+
+    def opening(asked: list[Asked], runs: list[Answers], **options: Any) -> "Page":
+        explorer = explorer_of(tmp_path / "results", asked, runs, **options)
+        page = open_file(write_page(tmp_path / "report.html", [explorer]))
+        page.wait_for_selector("[data-ready]")
+        return page
+
+    return opening
+
+
+def choose(page: "Page", field: str, label: str) -> None:
+    page.locator(f".ex-field-{field} select").select_option(label=label)
+
+
+def shown(page: "Page") -> list[str]:
+    """The ids of the listed queries."""
+    return page.locator("tbody tr .ex-id").all_text_contents()
+
+
+def open_query(page: "Page", at: int = 0) -> None:
+    page.locator("tr[data-at] button").nth(at).click()
+    page.wait_for_selector("dialog[open] .ex-column")
+
+
+def verdicts(page: "Page") -> list[list[str]]:
+    return [row.locator(".ex-chip").all_text_contents() for row in page.locator("tr[data-at]").all()]
+
+
+def context(text: str, *docs: str, kind: Any = "passage") -> Context:
+    return Context(text=text, doc_ids=docs, kind=kind)
+
+
+def two_runs(values: dict[str, tuple[Any, Any]], measure: str = "accuracy") -> tuple[list[Asked], list[Answers]]:
+    """Query id -> values of the runs `kg` and `naive`."""
+    said = records({name: Said() for name in values})
+    runs = [
+        Answers(system, said, [score(name, both[side], measure) for name, both in values.items()])
+        for side, system in enumerate(("kg", "naive"))
+    ]
+    return [Asked(name) for name in values], runs
+
+
+BINARY = {
+    "both": (1.0, 1.0),
+    "kg only": (1.0, 0.0),
+    "naive only": (0.0, 1.0),
+    "none": (0.0, 0.0),
+    "naive failed": (1.0, "failed"),
+    "kg n/a": ("not_applicable", 0.0),
+    "imputed": ("imputed", 1.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("relation", "expected"),
+    [
+        ("every query", list(BINARY)),
+        ("A right and B wrong", ["kg only"]),
+        ("A wrong and B right", ["naive only", "imputed"]),
+        ("both right", ["both"]),
+        ("both wrong", ["none"]),
+        ("A better than B", ["kg only"]),
+        ("B better than A", ["naive only", "imputed"]),
+        ("they differ", ["kg only", "naive only", "imputed"]),
+    ],
+)
+def test_a_filter_shows_exactly_the_queries_that_the_scores_say(
+    open_explorer: OpenExplorer, relation: str, expected: list[str]
+) -> None:
+    page = open_explorer(*two_runs(BINARY))
+    choose(page, "relation", relation)
+    assert shown(page) == expected
+    count = f"{len(expected)} of 7 queries" if len(expected) < 7 else "7 queries"
+    assert page.locator(".ex-count").text_content() == count
+
+
+def test_where_lower_is_better_a_zero_is_right(open_explorer: OpenExplorer) -> None:
+    page = open_explorer(*two_runs({"made up": (1.0, 0.0), "fine": (0.0, 0.0)}, "hallucination_rate"))
+    assert verdicts(page) == [["W", "R"], ["R", "R"]]
+    choose(page, "relation", "B better than A")
+    assert shown(page) == ["made up"]
+
+
+def test_a_graded_measure_is_compared_and_never_right_or_wrong(open_explorer: OpenExplorer) -> None:
+    page = open_explorer(
+        *two_runs({"a": (0.2, 0.7), "b": (0.7, 0.2), "c": (0.75, 0.2), "d": (0.5, 0.5)}, "token_f1")
+    )
+    assert page.locator(".ex-field-relation option:disabled").count() == 4
+    choose(page, "relation", "A better than B")
+    choose(page, "order", "A ahead of B first")
+    assert shown(page) == ["c", "b"]
+    assert verdicts(page)[0] == ["0.75", "0.2"]
+
+
+def test_type_status_and_words_narrow_the_list_together(open_explorer: OpenExplorer) -> None:
+    asked = [Asked(f"q{number}", f"Question {number}", "odd" if number % 2 else "even") for number in range(6)]
+    said: dict[str, Said | Failure] = {one.query_id: Said(f"Answer of {one.query_id}") for one in asked}
+    said |= {"q1": Failure(kind="timeout", message="late"), "q2": Failure(kind="ValueError", message="no JSON")}
+    said |= {"q3": Said("Insufficient information.")}
+    del said["q5"]
+    page = open_explorer(asked, [Answers("kg", records(said))])
+    assert verdicts(page) == [[NOTHING], ["T"], ["F"], ["N"], [NOTHING], [NOTHING]]
+    for status, expected in (
+        ("a system timed out", ["q1"]),
+        ("a system failed", ["q2"]),
+        ("a system gave no answer", ["q3"]),
+        ("a system has no record", ["q5"]),
+        ("every system answered", ["q0", "q3", "q4"]),
+    ):
+        choose(page, "status", status)
+        assert shown(page) == expected
+    choose(page, "type", "even")
+    assert shown(page) == ["q0", "q4"]
+    page.get_by_label("Search").fill("of Q4 QUESTION")
+    assert shown(page) == ["q4"]
+    page.get_by_role("button", name="Reset").click()
+    assert len(shown(page)) == 6
+
+
+def test_gold_facts_are_marked_whatever_the_white_space_and_gold_documents_named(
+    open_explorer: OpenExplorer,
+) -> None:
+    text = "Before. The bridge was clo sed in\u00a02031. After."
+    asked = [
+        Asked("q1", evidence=(Evidence(doc_id="gold doc", fact=FACT), Evidence(doc_id="other", fact="Gone.")))
+    ]
+    said = Said(contexts=(context("nothing here", "x"), context(text, "gold doc")))
+    page = open_explorer(asked, [Answers("kg", records({"q1": said}))])
+    open_query(page)
+    assert page.locator("mark").all_text_contents() == ["The bridge was clo sed in\u00a02031."]
+    assert page.locator(".ex-contexts .ex-pre").nth(1).text_content() == text
+    assert page.locator(".ex-doc-gold").all_text_contents() == ["gold gold doc"]
+    facts = page.locator(".ex-facts li").all_text_contents()
+    assert "kg: context 2" in facts[0]
+    assert "not in kg" in facts[1]
+
+
+def test_a_query_shows_triplets_trace_times_tokens_and_scores_with_reasons(open_explorer: OpenExplorer) -> None:
+    contexts = (context("(Acme)-[OWNS]->(Lagos (port))", "doc", kind="triplet"),)
+    said = Said("Yes", contexts, (Step(name="round 1", content="what is Acme?"),), (context("proof", "doc"),))
+    scores = [score("q1", 1.0, why="'yes' against 'yes'"), score("q1", "failed", "kg_coverage", why="judge down")]
+    page = open_explorer([Asked("q1")], [Answers("kg", records({"q1": said}), scores)])
+    open_query(page)
+    assert page.locator(".ex-triplet").text_content() == "Acme -[OWNS]-> Lagos (port)"
+    column = page.locator(".ex-column").text_content() or ""
+    for part in (
+        "Trace (1 step)",
+        "what is Acme?",
+        "Evidence the system offers (1)",
+        "Time: 1.5 s",
+        "0.5 s more waiting for rate limits",
+        "1 call answered from the journal",
+        "generate",
+        "1,200",
+        "'yes' against 'yes'",
+        "failedjudge down",
+    ):
+        assert part in column
+    assert page.locator(".ex-field-measure option").all_text_contents() == ["accuracy"]
+
+
+def test_nothing_of_a_hostile_corpus_becomes_more_than_text(open_explorer: OpenExplorer) -> None:
+    long = "<b>" * 350_000
+    asked = [
+        Asked(f"q{at} {one}", one, query_type=one, gold=(one,), evidence=(Evidence(doc_id=one, fact=one),))
+        for at, one in enumerate(HOSTILE)
+    ]
+    said = {
+        one.query_id: Said(
+            one.text, (context(one.text, one.text), context(long, "d")), (Step(name=one.text, content=one.text),)
+        )
+        for one in asked
+    }
+    scores = [score(one.query_id, 1.0, why=one.text) for one in asked]
+    page = open_explorer(asked, [Answers("<i>kg", records(said), scores), Answers("naive", records(said), scores)])
+    assert page.locator(".ex-query").all_text_contents() == list(HOSTILE)
+    for at, one in enumerate(HOSTILE):
+        open_query(page, at)
+        page.wait_for_function(
+            "(id) => document.querySelector('dialog').dataset.query === id", arg=asked[at].query_id
+        )
+        assert page.locator("h3").text_content() == one
+        assert page.locator(".ex-gold li").text_content() == one
+        assert page.locator(".ex-answer").all_text_contents() == [one] * 2
+        assert page.locator(".ex-contexts .ex-pre").first.text_content() == one
+        cut = page.locator(".ex-contexts .ex-pre").nth(1).text_content() or ""
+        assert cut.startswith(long[:20_000] + " … 1,030,000 more characters: rag-harness show")
+        assert page.locator(".explorer :is(script, img, a, iframe, b:not(.ex-ab):not(.ex-doc b))").count() == 0
+        page.keyboard.press("Escape")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_list_and_a_query_need_no_mouse(open_explorer: OpenExplorer) -> None:
+    page = open_explorer(*two_runs(BINARY))
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.type") == "search"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open] .ex-column")
+    assert page.locator(".ex-place").text_content() == "2 of 7 matches"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.querySelector('dialog').dataset.query === 'naive only'")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog:not([open])", state="attached")
+    assert page.evaluate("document.activeElement.closest('tr').dataset.at") == "2"
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.type") == "search"
+
+
+def test_every_repeat_is_shown_with_its_own_scores(open_explorer: OpenExplorer) -> None:
+    said = {("q1", at): record("q1", Said(answer), at) for at, answer in enumerate(("Yes", "No"))}
+    scores = [score("q1", 1.0, why="first"), score("q1", 0.0, repeat=1, why="second")]
+    page = open_explorer([Asked("q1")], [Answers("kg", said, scores, repeats=2)])
+    assert verdicts(page) == [["0.5"]]
+    open_query(page)
+    folds = page.locator(".ex-column > details").all_text_contents()
+    assert ["Yes" in folds[0], "first" in folds[0], "No" in folds[1], "second" in folds[1]] == [True] * 4
+
+
+def test_what_was_left_out_is_said_where_a_reader_looks_for_it(open_explorer: OpenExplorer) -> None:
+    asked = [Asked(f"q{number}") for number in range(120)]
+    said = records({one.query_id: Said(f"answer {one.query_id}", (context("text"),)) for one in asked})
+    page = open_explorer(asked, [Answers("kg", said, [score(one.query_id, 1.0) for one in asked])], budget_bytes=0)
+    assert "for the first 0 of 120 queries" in (page.locator(".ex-left-out").text_content() or "")
+    page.get_by_role("button", name="Show 20 more").click()
+    open_query(page, 119)
+    column = page.locator(".ex-column").text_content() or ""
+    assert "answer q119" in column
+    assert "rag-harness show demo--kg q119" in column
+
+
+def test_a_failed_and_a_half_finished_run_stand_beside_each_other(open_explorer: OpenExplorer) -> None:
+    failed = records({name: Failure(kind="ValueError", message="<b>no JSON</b>") for name in ("q1", "q2")})
+    runs = [
+        Answers("kg", failed, [score("q1", "imputed"), score("q2", "imputed")]),
+        Answers("naive", records({"q1": Said("No")}), [score("q1", 0.0), score("q2", "failed", why="no record")]),
+    ]
+    page = open_explorer([Asked("q1"), Asked("q2")], runs)
+    assert verdicts(page) == [["F", "W"], ["F", NOTHING]]
+    open_query(page, 1)
+    left, right = page.locator(".ex-column").all_text_contents()
+    assert "ValueError: <b>no JSON</b>" in left
+    assert "No record: the run is unfinished" in right
+
+
+def test_on_paper_there_is_one_line_instead_of_the_explorer(open_explorer: OpenExplorer) -> None:
+    page = open_explorer(*two_runs(BINARY))
+    page.emulate_media(media="print")
+    assert not page.locator(".explorer").is_visible()
+    assert "open this file in a browser" in " ".join((page.locator(".ex-print").text_content() or "").split())
+
+
+def test_a_browser_that_cannot_unpack_says_so(tmp_path: Path, open_file: "Callable[..., Page]") -> None:
+    explorer = explorer_of(tmp_path / "results", [Asked("q1")], [Answers("kg", {})])
+    path = write_page(tmp_path / "report.html", [explorer])
+    text = path.read_text(encoding="utf-8")
+    page = open_file(path)
+    page.context.add_init_script("delete globalThis.DecompressionStream")
+    page.reload()
+    page.wait_for_function("document.querySelector('.ex-loading').textContent.includes('cannot unpack')")
+    assert "data-ready" not in text.split("<body>")[1].split("<script")[0]

@@ -1,0 +1,149 @@
+"""report.html in a real browser, opened from disk; support/chromium.py says what no page may do."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from page_chapters import HEADLINE, chapter, explorer
+
+from harness.report.page import page_html
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+Open = Callable[..., "Page"]
+PHONE = {"viewport": {"width": 390, "height": 844}}
+HOSTILE = "<img src=x onerror='window.ran=1'><script>window.ran=2</script>"
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    return written(tmp_path, page_html([chapter(tmp_path)], {}))
+
+
+def written(folder: Path, html: str) -> Path:
+    path = folder / "report.html"
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_the_first_screen_holds_the_answer_the_leaderboard_and_the_picture(
+    open_file: Open, report: Path, size: tuple[int, int]
+) -> None:
+    page = open_file(report, viewport={"width": size[0], "height": size[1]})
+    for part in (".headline", ".facts", ".board tbody tr:last-child", "article figure .drawing"):
+        box = page.locator(part).first.bounding_box()
+        assert box, part
+        assert box["y"] < size[1], part
+    sizes = page.evaluate(
+        "[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && e.innerText)"
+        ".map(e => parseFloat(getComputedStyle(e).fontSize))"
+    )
+    headline = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.headline')).fontSize)")
+    assert page.locator(".headline").inner_text() == HEADLINE
+    assert headline == max(sizes) > 20
+
+
+def test_a_phone_scrolls_down_only_and_no_letter_of_a_picture_is_tiny(open_file: Open, report: Path) -> None:
+    page = open_file(report, **PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    letters = page.evaluate(
+        "[...document.querySelectorAll('figure svg text')].map(e => parseFloat(getComputedStyle(e).fontSize)"
+        " * e.ownerSVGElement.getBoundingClientRect().width / e.ownerSVGElement.viewBox.baseVal.width)"
+    )
+    assert letters
+    assert min(letters) >= 8.99
+    scroller = page.locator("figure .scroll").first
+    assert scroller.evaluate("e => e.scrollWidth > e.clientWidth")
+    assert scroller.get_attribute("tabindex") == "0"
+
+
+def test_the_theme_is_the_systems_until_the_button_is_pressed(open_file: Open, report: Path) -> None:
+    page = open_file(report, color_scheme="dark")
+    shown = (
+        "[getComputedStyle(document.body).backgroundColor,"
+        " getComputedStyle(document.querySelector('svg text')).fill]"
+    )
+    dark = page.evaluate(shown)
+    assert dark == ["rgb(20, 23, 27)", "rgb(230, 233, 237)"]
+    page.get_by_role("button", name="Light theme").press("Enter")
+    light = page.evaluate(shown)
+    assert light == ["rgb(251, 251, 249)", "rgb(27, 32, 38)"]
+    page.reload()
+    assert page.evaluate(shown) == light
+
+
+def test_the_keyboard_reaches_every_control_in_order(open_file: Open, report: Path) -> None:
+    page = open_file(report)
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate("(e => e.getAttribute('aria-label') || e.innerText.trim())(document.activeElement)")
+        )
+    order = ["Skip to the results", "Dark theme", "The answer", "1 to know", "Pairs: 40 rows", "Copy"]
+    places = [next(at for at, text in enumerate(reached) if text.startswith(name)) for name in order]
+    assert places == sorted(places)
+
+
+def test_a_command_is_copied(open_file: Open, report: Path) -> None:
+    page = open_file(report)
+    page.evaluate("document.addEventListener('copy', () => { window.copied = getSelection().toString(); })")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.get_by_role("button", name="Copy").press("Enter")
+    page.get_by_text("Copied", exact=True).wait_for()
+    assert page.evaluate("window.copied") == "rag-harness run --set 'systems=[\"kg\"]'\nrag-harness report a\n"
+
+
+def test_paper_shows_everything_without_what_only_a_screen_can_do(open_file: Open, report: Path) -> None:
+    page = open_file(report, color_scheme="dark", viewport={"width": 703, "height": 1000})
+    assert not page.get_by_text("pair 39").is_visible()
+    page.emulate_media(media="print")
+    assert page.get_by_text("pair 39").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 703
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    for hidden in (".sidebar", "#theme", ".copy"):
+        assert not page.locator(hidden).first.is_visible()
+
+
+def test_without_scripts_only_the_buttons_are_missing(open_file: Open, report: Path) -> None:
+    page = open_file(report, java_script_enabled=False)
+    assert page.locator("#reproduce code").is_visible()
+    assert not page.locator("#theme").is_visible()
+    page.locator("details.long summary").click()
+    assert page.get_by_text("pair 39").is_visible()
+
+
+def test_hostile_names_run_nothing(open_file: Open, tmp_path: Path) -> None:
+    one = chapter(tmp_path, {HOSTILE: (1, 0)})
+    html = page_html([replace(one, findings=replace(one.findings, headline=HOSTILE))], {})
+    page = open_file(written(tmp_path, html))
+    assert page.locator(".headline").inner_text() == HOSTILE
+    assert page.evaluate("window.ran") is None
+
+
+def test_even_an_unescaped_string_could_run_nothing(chromium_browser: "Browser", report: Path) -> None:
+    html = report.read_text(encoding="utf-8").replace(HEADLINE, HOSTILE)
+    report.write_text(html, encoding="utf-8")
+    page = chromium_browser.new_page()
+    requests: list[str] = []
+    page.on("requestfinished", lambda request: requests.append(request.url))
+    page.goto(report.as_uri())
+    assert page.evaluate("window.ran") is None
+    assert requests in ([], [report.as_uri()])
+    page.close()
+
+
+def test_twelve_megabytes_of_data_do_not_hold_up_the_first_paint(open_file: Open, tmp_path: Path) -> None:
+    one = chapter(tmp_path)
+    blocks = [("g0-x", "QUJD" * 3_000_000)]
+    html = page_html([one], {one.group.digest: explorer(blocks)}).replace('data-explorer="g0"', "")
+    path = written(tmp_path, html)
+    first = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity"
+    # The best of three: other work on the machine may hold up one of them.
+    assert min(open_file(path).evaluate(first) for _ in range(3)) < 1000

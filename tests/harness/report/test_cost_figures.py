@@ -1,0 +1,275 @@
+"""What the figures and tables about cost show, read back from the drawings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from paired_runs import ScoredRun, write_run
+
+from harness.records import Cost, Usage
+from harness.report.break_even import break_even_tables
+from harness.report.comparison.compare import Choice, compare_runs
+from harness.report.figures.break_even import draw_break_even
+from harness.report.figures.index_cost import draw_index_cost
+from harness.report.figures.latency import draw_latency, latencies
+from harness.report.figures.resources import draw_resources
+from harness.report.figures.resources_summary import draw_resources_summary
+from harness.report.figures.significance import draw_significance
+from harness.report.figures.tokens import draw_tokens
+from harness.report.findings import Findings
+from harness.report.plotting import PALETTE, Drawing, page_svg, plotting, publish
+from harness.report.view import Group, load_groups
+from harness.store import RunDir
+
+if TYPE_CHECKING:
+    from harness.report.plotting import NewFigure
+
+MakeRun = Callable[..., RunDir]
+SMALL = {"inference_query": 2, "null_query": 1}
+HOSTILE = "<b>$x_{2}$ \u202e" + "W" * 90
+DRAW = (draw_latency, draw_tokens, draw_index_cost, draw_break_even, draw_resources, draw_resources_summary)
+
+
+@pytest.fixture
+def new_figure() -> Iterator[NewFigure]:
+    with plotting() as made:
+        yield made
+
+
+def group_of(*runs: RunDir) -> Group:
+    return load_groups(runs)[0]
+
+
+def findings(group: Group, order: tuple[int, ...] | None = None) -> Findings:
+    comparison = compare_runs([view.run for view in group.views], Choice(("accuracy",)))
+    return Findings("", (), "accuracy", order or tuple(range(len(group.views))), (), comparison)
+
+
+def texts_in(figure: Figure) -> list[str]:
+    return [found.get_text() for found in figure.findobj(Text) if isinstance(found, Text)]
+
+
+def lines_of(figure: Figure, color: str) -> list[int]:
+    """How many points each line of that colour has."""
+    return [np.size(line.get_xdata()) for axes in figure.axes for line in axes.lines if line.get_color() == color]
+
+
+def index_of(tokens: int, **cost: object) -> Cost:
+    usage = {"generator": Usage(calls=1, input_tokens=tokens)}
+    return Cost.model_validate({"wall_s": 42.5, "usage": usage, **cost})
+
+
+def test_every_figure_says_over_how_many_queries_and_fits_in_words(
+    make_run: MakeRun, new_figure: NewFigure
+) -> None:
+    group = group_of(make_run(types=SMALL), make_run(system="kg", types=SMALL, index_cost=index_of(5_000)))
+    drawn = [one for draw in DRAW for one in draw(group, new_figure)]
+    drawn += draw_significance(group, findings(group), new_figure)
+    stems = [one.stem for one in drawn]
+    assert {"latency", "tokens", "usd", "index_cost", "break_even_tokens", "break_even_usd"} <= set(stems)
+    assert len(stems) == len(set(stems))
+    assert all(one.caption.endswith(".") and 0 < len(one.alt) <= 300 for one in drawn)
+    told = {one.stem: one.caption for one in drawn}
+    for stem in ("latency", "tokens", "usd", "break_even_tokens", "significance"):
+        assert "n = 3" in told[stem]
+
+
+def test_runs_without_anything_measured_draw_nothing(make_run: MakeRun, new_figure: NewFigure) -> None:
+    none = {"provider": "none"}
+    group = group_of(make_run(types=SMALL, missing=3, sessions=(), indexed=False, generator=none, evaluated=False))
+    assert [draw(group, new_figure) for draw in DRAW] == [[]] * len(DRAW)
+    assert draw_significance(group, Findings("", (), None, (0,), ("",), None), new_figure) == []
+    assert break_even_tables(group) == []
+
+
+@pytest.mark.parametrize("count", [1, 10])
+def test_long_and_hostile_names_and_many_runs_are_drawn(
+    count: int, make_run: MakeRun, new_figure: NewFigure
+) -> None:
+    runs = [make_run(system=f"{HOSTILE}{k}", types=SMALL, sessions=(2,)) for k in range(count)]
+    group = group_of(*runs)
+    for draw in (draw_latency, draw_break_even):
+        for one in draw(group, new_figure):
+            assert "<b>" not in page_svg(one.figure, one.stem)
+            assert one.figure.get_size_inches()[1] < 3.5 + 0.45 * count
+
+
+def test_a_latency_is_of_the_attempt_that_counts_and_of_live_answers(make_run: MakeRun) -> None:
+    run = make_run(types=SMALL, failing=1)
+    (view,) = group_of(run).views
+    first = next(record for record in run.iter_records() if record.status == "error")
+    assert len(latencies(view)) == 2
+    done = next(record for record in run.iter_records() if record.status == "ok")
+    answered = done.model_copy(
+        update={"query_id": first.query_id, "attempt": 2, "cost": done.cost.model_copy(update={"wall_s": 99.0})}
+    )
+    run.append_record(answered)
+    assert latencies(view)[-1] == 99.0
+    replayed = answered.model_copy(
+        update={"attempt": 3, "cost": answered.cost.model_copy(update={"replayed_calls": 1})}
+    )
+    run.append_record(replayed)
+    assert len(latencies(view)) == 2
+
+
+def test_throttling_stands_apart_only_where_there_was_some(tmp_path: Path, new_figure: NewFigure) -> None:
+    run = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0, 1.0]}))
+    (calm,) = draw_latency(group_of(run), new_figure)
+    assert len(calm.figure.axes) == 1
+    assert "No system waited" in calm.caption
+    record = next(run.iter_records())
+    throttled = record.cost.model_copy(update={"wall_s": 5.0, "throttled_s": 3.0})
+    run.append_record(record.model_copy(update={"attempt": 2, "cost": throttled}))
+    (busy,) = draw_latency(group_of(run), new_figure)
+    assert len(busy.figure.axes) == 2
+    assert latencies(group_of(run).views[0]) == [2.0, 2.0, 2.0]
+
+
+def test_tokens_that_nobody_counted_are_a_dash_and_no_bar(tmp_path: Path, new_figure: NewFigure) -> None:
+    counted = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}))
+    unknown = write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": [1.0, 0.0]}, input_tokens=None))
+    group = group_of(counted, unknown)
+    tokens, usd = draw_tokens(group, new_figure)
+    # Input and output of one run; neither has an index.
+    assert [len(axes.patches) for axes in tokens.figure.axes] == [2, 0]
+    assert texts_in(tokens.figure).count("–") == 3  # noqa: RUF001 - an en dash
+    assert "kg not measured." in tokens.alt
+    assert "naive" in usd.alt
+    assert break_even_tables(group) == []
+    assert draw_break_even(group, new_figure) == []
+
+
+def test_seconds_of_an_index_with_help_are_a_lower_bound(make_run: MakeRun, new_figure: NewFigure) -> None:
+    whole, helped = (
+        make_run(types=SMALL),
+        make_run(system="kg", types=SMALL, index_cost=index_of(7, cached_texts=3)),
+    )
+    (drawing,) = draw_index_cost(group_of(whole, helped), new_figure)
+    assert {"42.5", "≥ 42.5"} <= set(texts_in(drawing.figure))
+    assert "lower bound" in drawing.caption
+    (alone,) = draw_index_cost(group_of(whole), new_figure)
+    assert "lower bound" not in alone.caption
+
+
+def test_a_query_is_shown_with_its_share_of_the_index(make_run: MakeRun) -> None:
+    naive = make_run(types=SMALL, usage=Usage(calls=1, input_tokens=3_000), index_cost=index_of(0))
+    kg = make_run(system="kg", types=SMALL, usage=Usage(calls=1, input_tokens=1_000), index_cost=index_of(100_000))
+    bare = make_run(system="gold", types=SMALL, usage=Usage(calls=1, input_tokens=9), indexed=False)
+    amortised, cheaper, *usd = break_even_tables(group_of(naive, kg, bare))
+    assert amortised.header[2:] == tuple(f"over {n} queries" for n in ("3", "100", "1,000", "10,000"))
+    assert [row[3] for row in amortised.rows] == ["3,000 [3,000, 3,000]", "2,000 [2,000, 2,000]", "–"]  # noqa: RUF001
+    assert cheaper.header == ("system", "than naive", "than kg")
+    assert [row[1:] for row in cheaper.rows] == [("–", "up to 49"), ("from 51 on", "–")]  # noqa: RUF001
+    assert [table.name for table in usd] == ["break_even_usd", "cheaper_than_usd"]
+
+
+def test_the_crossing_carries_the_limits_of_both_means(tmp_path: Path, make_run: MakeRun) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": [1.0] * 20}, input_tokens=tokens))
+        for name, tokens in (("naive", 300), ("kg", 100))
+    ]
+    index = make_run(types=SMALL, index_cost=index_of(40_000)).index()
+    free = make_run(system="x", types=SMALL, index_cost=index_of(0)).index()
+    assert index is not None
+    assert free is not None
+    for run, record in zip(runs, (free, index), strict=True):
+        run.write_index(record)
+    cell = break_even_tables(group_of(*runs))[1].rows[1][1]
+    low, high = (int(limit) for limit in cell.removesuffix("]").split("[")[1].split(","))
+    assert cell.startswith("from 201 on")
+    assert low < 200 < high
+
+
+def test_the_number_from_which_another_is_cheapest_stands_in_the_figure(
+    make_run: MakeRun, new_figure: NewFigure
+) -> None:
+    naive = make_run(types=SMALL, usage=Usage(calls=1, input_tokens=3_000), index_cost=index_of(0))
+    kg = make_run(system="kg", types=SMALL, usage=Usage(calls=1, input_tokens=1_000), index_cost=index_of(400_000))
+    tokens, _ = draw_break_even(group_of(naive, kg), new_figure)
+    assert "200" in texts_in(tokens.figure)
+    assert "Cheapest: naive at first, then kg from about 200 queries on." in tokens.alt
+
+
+def test_costs_that_are_alike_still_have_numbers_on_the_axis(make_run: MakeRun, new_figure: NewFigure) -> None:
+    alone = group_of(make_run(types=SMALL, usage=Usage(calls=1, input_tokens=410), index_cost=index_of(0)))
+    (axes,) = draw_break_even(alone, new_figure)[0].figure.axes
+    low, high = axes.get_ylim()
+    shown = [tick for tick in axes.get_yticks() if low <= tick <= high]
+    assert {200, 500} <= set(shown)
+    assert "500" in [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_what_is_free_has_no_dollars_to_break_even(make_run: MakeRun, new_figure: NewFigure) -> None:
+    local = {"provider": "local", "model": "llama"}
+    group = group_of(make_run(types=SMALL, generator=local), make_run(system="kg", types=SMALL, generator=local))
+    assert [one.stem for one in draw_break_even(group, new_figure)] == ["break_even_tokens"]
+    assert [table.name for table in break_even_tables(group)] == ["break_even_tokens", "cheaper_than_tokens"]
+    assert [one.stem for one in draw_tokens(group, new_figure)] == ["tokens"]
+
+
+def resources_of(new_figure: NewFigure, run: RunDir) -> Drawing:
+    (drawing,) = draw_resources(group_of(run), new_figure)
+    return drawing
+
+
+def test_an_interruption_and_a_new_phase_break_the_lines(make_run: MakeRun, new_figure: NewFigure) -> None:
+    sessions = ((3,), (12,), (12, 6))
+    drawn = [
+        resources_of(new_figure, make_run(system=f"s{number}", types=SMALL, sessions=own))
+        for number, own in enumerate(sessions)
+    ]
+    # CPU and RAM; then a line more in each panel for the index, and one for the second session.
+    assert [len(lines_of(one.figure, PALETTE[0])) for one in drawn] == [2, 4, 6]
+
+
+def test_a_run_without_a_model_server_draws_none(make_run: MakeRun, new_figure: NewFigure) -> None:
+    without = resources_of(new_figure, make_run(types=SMALL, sessions=(3,)))
+    having = resources_of(new_figure, make_run(system="kg", types=SMALL, sessions=(3,), server=True))
+    assert lines_of(without.figure, PALETTE[5]) == []
+    assert lines_of(having.figure, PALETTE[5]) == [3, 3]
+
+
+def test_one_lonely_sample_is_drawn(make_run: MakeRun, new_figure: NewFigure, tmp_path: Path) -> None:
+    picture = publish(resources_of(new_figure, make_run(types=SMALL, sessions=(1,))), tmp_path)
+    assert [path.suffix for path in picture.paths] == [".svg", ".png"]
+
+
+def test_thousands_of_samples_become_means_over_stretches_of_time(
+    make_run: MakeRun, new_figure: NewFigure, tmp_path: Path
+) -> None:
+    run = make_run(types=SMALL, sessions=(3_000, 1_000), server=True)
+    drawing = resources_of(new_figure, run)
+    assert "4,000 samples, drawn as means over 13.3 s each" in drawing.caption
+    assert 590 <= sum(lines_of(drawing.figure, PALETTE[0])) / 2 <= 603
+    assert publish(drawing, tmp_path).paths[0].suffix == ".svg"
+    assert (tmp_path / "figures" / f"{drawing.stem}.svg").stat().st_size < 150_000
+
+
+def test_the_summary_shows_a_phase_only_where_it_was_sampled(make_run: MakeRun, new_figure: NewFigure) -> None:
+    (both,) = draw_resources_summary(group_of(make_run(types=SMALL, sessions=(12,))), new_figure)
+    (answering,) = draw_resources_summary(group_of(make_run(system="kg", types=SMALL, sessions=(3,))), new_figure)
+    assert [len(one.figure.axes) for one in (both, answering)] == [4, 2]
+
+
+def test_of_too_many_pairs_those_with_the_best_are_drawn(tmp_path: Path, new_figure: NewFigure) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=f"s{k}", scores={"accuracy": [1.0] * k + [0.0] * (30 - k)}))
+        for k in range(0, 27, 3)
+    ]
+    group = group_of(*runs)
+    (drawing,) = draw_significance(group, findings(group, tuple(reversed(range(9)))), new_figure)
+    (axes,) = drawing.figure.axes
+    # The best, s24, is A in every row: nobody's difference is below zero.
+    assert "those with s24" in drawing.caption
+    assert [label.get_text() for label in axes.get_yticklabels()] == [f"− s{k}" for k in range(0, 24, 3)]  # noqa: RUF001
+    marks = [float(np.asarray(line.get_xdata())[0]) for line in axes.lines if line.get_marker() == "o"]
+    assert len(marks) == 8
+    assert min(marks) > 0
+    few = group_of(*runs[:3])
+    assert "table has all" not in draw_significance(few, findings(few), new_figure)[0].caption

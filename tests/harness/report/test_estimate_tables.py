@@ -1,0 +1,72 @@
+"""What runs were expected to take, against what they took."""
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.records import Estimate, PhaseEstimate
+from harness.report.estimates import estimate_tables
+from harness.report.nouns import Table
+from harness.report.view import load_groups
+from harness.store import RunDir
+
+MakeRun = Callable[..., RunDir]
+
+
+def estimated(run: RunDir, **answer: float | None) -> RunDir:
+    values: dict[str, float | None] = {
+        "calls": 20,
+        "input_tokens": 22_000,
+        "output_tokens": 320,
+        "usd": 0.01,
+        "seconds": 80.0,
+        **answer,
+    }
+    phase = PhaseEstimate(**values, basis="formula")  # type: ignore[arg-type]
+    index = PhaseEstimate(calls=0, input_tokens=0, output_tokens=0, embedder_tokens=1_324_800, usd=0, seconds=85)
+    run.write_estimate(Estimate(run_id=run.run_id, index=index, answer=phase, n_answers=20, n_left=20))
+    return run
+
+
+def tables(*runs: RunDir) -> list[Table]:
+    (group,) = load_groups(list(runs))
+    return estimate_tables(group)
+
+
+def rows(table: Table, phase: str) -> list[tuple[str, ...]]:
+    return [row for row in table.rows if row[1] == phase]
+
+
+def test_runs_that_nobody_estimated_have_no_table(make_run: MakeRun) -> None:
+    assert tables(make_run()) == []
+
+
+def test_the_error_is_that_of_the_estimate_in_per_cent_of_the_actual(make_run: MakeRun) -> None:
+    errors, figures = tables(estimated(make_run()))
+    ((_, _, calls, read, written, *_),) = rows(errors, "answers")
+    # 20 answers of 2,200 tokens in and 8 out.
+    assert (calls, read, written) == ("+0.0", "-50.0", "+100.0")
+    ((_, _, _, embedded, _, _, minutes, _),) = rows(errors, "index")
+    assert (embedded, minutes) == ("+0.0", "+100.0")
+    assert ("tokens in", "22,000", "44,000") in [row[2:] for row in rows(figures, "answers")]
+    assert all(len(row) == len(table.header) for table in (errors, figures) for row in table.rows)
+
+
+def test_what_was_not_known_or_not_measured_is_no_number(make_run: MakeRun) -> None:
+    run = estimated(make_run(), seconds=None, usd=None)
+    errors, _ = tables(run)
+    assert rows(errors, "answers")[0][5:7] == ("–", "–")  # noqa: RUF001 - the sign for nothing
+
+
+def test_a_run_that_is_not_finished_is_compared_in_nothing(make_run: MakeRun) -> None:
+    errors, figures = tables(estimated(make_run(missing=3)))
+    assert set(rows(errors, "answers")[0][2:7]) == {"–"}  # noqa: RUF001
+    assert [row[4] for row in rows(figures, "answers")] == ["–"] * 5  # noqa: RUF001
+
+
+@pytest.mark.parametrize("basis", ["<b>", "a\u202eb"])
+def test_a_basis_is_printable(make_run: MakeRun, basis: str) -> None:
+    run = make_run()
+    phase = PhaseEstimate(calls=1, basis=basis)
+    run.write_estimate(Estimate(run_id="r", index=phase, answer=phase, n_answers=20, n_left=20))
+    assert "\u202e" not in str(tables(run)[0].rows)

@@ -1,0 +1,167 @@
+"""What the explorer's blocks hold, as a browser would unpack them."""
+
+import base64
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from explorer_runs import Answers, Asked, Said, explorer_of, record, records, score
+
+from harness.records import Context, Evidence, Failure
+from harness.report.page.explorer import Explorer
+from harness.report.page.explorer.values import ValueTable
+
+TEXT = "The bridge was closed in 2031."
+
+
+def unpack(explorer: Explorer, block: str) -> bytes:
+    return zlib.decompress(base64.b64decode(dict(explorer.blocks)[block], validate=True))
+
+
+def loaded(explorer: Explorer, part: str) -> Any:
+    return json.loads(unpack(explorer, f"g0-{part}"))
+
+
+def cells(explorer: Explorer, measure: str) -> list[Any]:
+    core = loaded(explorer, "core")
+    block = next(one["block"] for one in core["measures"] if one["name"] == measure)
+    head, _, codes = unpack(explorer, block).partition(b"\n")
+    table = json.loads(head)
+    return [table[code] for code in codes]
+
+
+def context(text: str = TEXT, *docs: str, **more: Any) -> Context:
+    return Context(text=text, doc_ids=docs or ("doc",), **more)
+
+
+def test_a_text_that_two_systems_retrieved_is_stored_once(tmp_path: Path) -> None:
+    runs = [Answers(name, records({"q1": Said(contexts=(context(),))})) for name in ("kg", "naive")]
+    explorer = explorer_of(tmp_path, [Asked("q1")], runs)
+    assert loaded(explorer, "t0") == [[TEXT, "passage", [0]]]
+    assert [run[0][0]["contexts"] for run in loaded(explorer, "d0")["runs"]] == [[[0, None]]] * 2
+
+
+def test_a_text_is_shown_up_to_20_000_characters_and_says_how_many_more_there_are(tmp_path: Path) -> None:
+    runs = [Answers("kg", records({"q1": Said(answer="a" * 20_003, contexts=(context("x" * 1_000_000),))}))]
+    explorer = explorer_of(tmp_path, [Asked("q1")], runs)
+    assert loaded(explorer, "t0") == [[["x" * 20_000, 980_000], "passage", [0]]]
+    assert loaded(explorer, "d0")["runs"][0][0][0]["answer"] == ["a" * 20_000, 3]
+    assert len(loaded(explorer, "core")["runs"][0]["answers"][0]) == 400
+
+
+def test_two_long_texts_that_begin_alike_and_are_as_long_are_told_apart_by_nothing_a_reader_sees(
+    tmp_path: Path,
+) -> None:
+    texts = [context("x" * 30_000 + end) for end in ("a", "b", "cc")]
+    explorer = explorer_of(tmp_path, [Asked("q1")], [Answers("kg", records({"q1": Said(contexts=tuple(texts))}))])
+    assert [text[1] for text, _, _ in loaded(explorer, "t0")] == [10_001, 10_002]
+
+
+def test_the_values_of_a_measure_are_means_over_repeats_in_the_order_of_runs_and_queries(tmp_path: Path) -> None:
+    answered = {("q1", repeat): record("q1", Said(), repeat) for repeat in (0, 1)}
+    scores = [score("q1", 1.0), score("q1", 0.0, repeat=1), score("q2", "failed"), score("q2", 1.0, repeat=1)]
+    scores += [score("q3", "not_applicable", repeat=repeat) for repeat in (0, 1)]
+    runs = [
+        Answers("kg", answered, scores, repeats=2),
+        Answers("naive", answered, [score("q1", "imputed")], repeats=2),
+    ]
+    explorer = explorer_of(tmp_path, [Asked("q1"), Asked("q2"), Asked("q3")], runs)
+    none = ["-", None]
+    assert cells(explorer, "accuracy") == [["s", 0.5], ["s", 1.0], ["n", None], ["i", 0.0], none, none]
+    assert loaded(explorer, "core")["runs"][0]["status"] == [1, 16, 16]
+
+
+def test_a_status_holds_what_became_of_every_repeat(tmp_path: Path) -> None:
+    said = {
+        ("q1", 0): record("q1", Failure(kind="timeout", message="late"), 0),
+        ("q1", 1): record("q1", Said("Insufficient information."), 1),
+        ("q2", 0): record("q2", Failure(kind="ValueError", message="no"), 0),
+        ("q2", 1): record("q2", Said(None), 1),
+    }
+    explorer = explorer_of(tmp_path, [Asked("q1"), Asked("q2")], [Answers("kg", said, repeats=2)])
+    run = loaded(explorer, "core")["runs"][0]
+    assert run["status"] == [8 | 2, 4 | 1]
+    assert run["answers"] == ["Insufficient information.", None]
+
+
+def test_a_measure_without_a_value_is_named_and_has_no_block(tmp_path: Path) -> None:
+    scores = [score("q1", "failed", "kg_coverage", why="judge down"), score("q1", 1.0)]
+    explorer = explorer_of(tmp_path, [Asked("q1")], [Answers("kg", records({"q1": Said()}), scores)])
+    measures = loaded(explorer, "core")["measures"]
+    assert [(one["name"], bool(one["block"])) for one in measures] == [("accuracy", True), ("kg_coverage", False)]
+    assert loaded(explorer, "d0")["scores"][1] == {
+        "status": "f",
+        "value": [None],
+        "why": [0],
+        "reasons": ["judge down"],
+    }
+
+
+def test_accuracy_comes_first_and_a_measure_that_nobody_knows_last(tmp_path: Path) -> None:
+    scores = [score("q1", 0.5, name) for name in ("a stranger's", "token_f1", "hallucination_rate")]
+    scores.append(score("q1", 1.0))
+    explorer = explorer_of(tmp_path, [Asked("q1")], [Answers("kg", records({"q1": Said()}), scores)])
+    measures = loaded(explorer, "core")["measures"]
+    assert [(one["name"], one["up"]) for one in measures] == [
+        ("accuracy", True),
+        ("hallucination_rate", False),
+        ("token_f1", True),
+        ("a stranger's", None),
+    ]
+
+
+def test_where_the_room_ends_the_last_queries_lose_contexts_and_keep_answers_and_values(tmp_path: Path) -> None:
+    ids = [f"q{number:03d}" for number in range(72)]
+    said = {name: Said(f"answer {name}", (context(f"{name} {TEXT}" * 40),)) for name in ids}
+    run = Answers("kg", records(said), [score(name, 1.0) for name in ids])
+    asked = [Asked(name) for name in ids]
+    whole = explorer_of(tmp_path, asked, [run])
+    size = sum(len(text) for _, text in whole.blocks)
+    small = explorer_of(tmp_path, asked, [run], budget_bytes=size * 2 // 3)
+    assert whole.context["n_detailed"] == 72
+    assert 0 < small.context["n_detailed"] < 72
+    assert small.context["n_detailed"] == loaded(small, "core")["detailed"]
+    assert sum(len(text) for _, text in small.blocks) <= size * 2 // 3 + 100
+    assert loaded(small, "core")["runs"][0]["answers"][-1] == "answer q071"
+    assert cells(small, "accuracy") == [["s", 1.0]] * 72
+    assert explorer_of(tmp_path, asked, [run], budget_bytes=0).context["n_detailed"] == 0
+
+
+def test_the_same_runs_give_the_same_blocks(tmp_path: Path) -> None:
+    evidence = (Evidence(doc_id="doc", fact=TEXT),)
+    asked = [Asked(f"q{number}", evidence=evidence) for number in range(60)]
+    run = Answers("kg", records({one.query_id: Said(contexts=(context(one.query_id),)) for one in asked}))
+    first, second = (explorer_of(tmp_path / name, asked, [run]) for name in ("one", "two"))
+    assert first == second
+
+
+def test_a_run_without_records_and_scores_has_queries_to_show(tmp_path: Path) -> None:
+    explorer = explorer_of(tmp_path, [Asked("q1", "Why?")], [Answers("kg", {})])
+    core = loaded(explorer, "core")
+    assert core["queries"]["text"] == ["Why?"]
+    assert core["measures"] == []
+    assert loaded(explorer, "d0")["runs"] == [[[{}]]]
+
+
+@pytest.mark.parametrize("distinct", [3, 300, 70_000])
+def test_cells_take_as_many_bytes_as_there_are_distinct_ones(distinct: int) -> None:
+    table = ValueTable(distinct)
+    for place in range(distinct):
+        table.set(place, ("s", float(place)))
+    head, _, codes = zlib.decompress(base64.b64decode(table.packed())).partition(b"\n")
+    found = json.loads(head)
+    width = len(codes) // distinct
+    numbers = [sum(codes[plane * distinct + at] << 8 * plane for plane in range(width)) for at in range(distinct)]
+    assert [found[number][1] for number in numbers] == list(range(distinct))
+    assert width == (1 if distinct < 256 else 2 if distinct < 65_536 else 3)
+
+
+def test_a_block_is_base64_and_nothing_that_could_end_its_element(tmp_path: Path) -> None:
+    hostile = "</script><!--<script>\x00\u202e\ud800".encode("utf-8", "replace").decode()
+    run = Answers("kg", records({"q1": Said(hostile, (context(hostile),))}))
+    explorer = explorer_of(tmp_path, [Asked("q1", hostile)], [run])
+    for _, text in explorer.blocks:
+        base64.b64decode(text, validate=True)
+    assert loaded(explorer, "t0")[0][0] == hostile

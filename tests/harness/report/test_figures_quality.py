@@ -1,0 +1,236 @@
+"""What the figures about quality draw: values are read back from matplotlib's artists."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
+
+from harness.evaluators.bertscore.evaluator import MEASURES as BERTSCORE
+from harness.registry import load_evaluator
+from harness.report.figures.accuracy import draw_accuracy
+from harness.report.figures.bertscore import draw_bertscore
+from harness.report.figures.graph_scores import draw_graph_scores, graph_measures
+from harness.report.figures.judged import draw_judged, judged_measures
+from harness.report.figures.marks import alt_of, look_of
+from harness.report.figures.pareto import draw_pareto, frontier
+from harness.report.figures.refusals import draw_refusals
+from harness.report.figures.retrieval import draw_retrieval
+from harness.report.figures.scatter import Point, Span
+from harness.report.nouns import Picture
+from harness.report.plotting import Drawing, plotting, publish
+from harness.report.view import Group, load_groups
+
+Draw = Callable[..., list[Drawing]]
+EVERY_KIND: tuple[Draw, ...] = (
+    draw_accuracy,
+    draw_refusals,
+    draw_retrieval,
+    draw_bertscore,
+    draw_judged,
+    draw_graph_scores,
+    draw_pareto,
+)
+TYPES = ("inference_query", "null_query")
+HALF: Sequence[Value] = (1.0, 0.0, 1.0, 0.0)
+
+
+@pytest.fixture
+def group_of(tmp_path: Path) -> Callable[..., Group]:
+    def build(**scores: Mapping[str, Sequence[Value]]) -> Group:
+        """A group with a run for each system."""
+        plans = [
+            ScoredRun(system=system, scores=own, types=TYPES, input_tokens=100 * 10**place)
+            for place, (system, own) in enumerate(scores.items())
+        ]
+        (group,) = load_groups([write_run(tmp_path / "results", plan) for plan in plans])
+        return group
+
+    return build
+
+
+def drawn(draw: Draw, group: Group) -> dict[str, Drawing]:
+    with plotting() as new_figure:
+        return {drawing.stem: drawing for drawing in draw(group, new_figure)}
+
+
+def published(group: Group, out: Path) -> list[Picture]:
+    with plotting() as new_figure:
+        return [publish(drawing, out) for drawing in draw_accuracy(group, new_figure)]
+
+
+def texts(drawing: Drawing) -> list[str]:
+    from matplotlib.text import Text
+
+    found: list[Any] = drawing.figure.findobj(Text)
+    return [text.get_text() for text in found if text.get_text()]
+
+
+def dots(axes: Any, marker: str) -> list[tuple[float, float]]:
+    """Where the markers of one shape stand."""
+    return [
+        (float(x), float(y))
+        for line in axes.get_lines()
+        if line.get_marker() == marker
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+    ]
+
+
+def test_accuracy_is_sorted_and_each_run_keeps_its_look(group_of: Callable[..., Group]) -> None:
+    group = group_of(low={"accuracy": (0.0, 0.0, 0.0, 1.0)}, high={"accuracy": (1.0, 1.0, 1.0, 0.0)})
+    overall = drawn(draw_accuracy, group)["accuracy_overall"]
+    (axes,) = overall.figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["high", "low"]
+    assert dots(axes, look_of(0).marker) == [(0.25, 1.0)]
+    assert dots(axes, look_of(1).marker) == [(0.75, 0.0)]
+    assert "75.0 [30.1, 95.4]" in texts(overall)
+    assert "n = 4" in overall.caption
+    assert overall.alt.index("high 75.0") < overall.alt.index("low 25.0")
+
+
+def test_accuracy_by_type_is_bars_of_few_runs_and_rows_of_many(group_of: Callable[..., Group]) -> None:
+    few = drawn(draw_accuracy, group_of(a={"accuracy": HALF}, b={"accuracy": HALF}))["accuracy_by_type"]
+    bars: list[Any] = list(few.figure.axes[0].patches)
+    assert [round(bar.get_height(), 2) for bar in bars] == [1.0, 0.0, 0.5] * 2
+    many = drawn(draw_accuracy, group_of(**{f"s{n}": {"accuracy": HALF} for n in range(7)}))["accuracy_by_type"]
+    assert [axes.get_title() for axes in many.figure.axes] == ["inference\nn = 2", "null\nn = 2", "overall\nn = 4"]
+    assert not many.figure.axes[0].patches
+
+
+def test_refusals_stand_where_both_rates_put_them(group_of: Callable[..., Group]) -> None:
+    rates = {
+        "hallucination_rate": (NOT_APPLICABLE, 1.0, NOT_APPLICABLE, 0.0),
+        "false_abstention_rate": (0.0, NOT_APPLICABLE, 0.0, NOT_APPLICABLE),
+    }
+    (drawing,) = drawn(draw_refusals, group_of(naive=rates, other={"accuracy": HALF})).values()
+    (axes,) = drawing.figure.axes
+    assert dots(axes, look_of(0).marker) == [(0.0, 0.5)]
+    assert dots(axes, look_of(1).marker) == []
+    assert "naive" in texts(drawing)
+    assert "(n = 2)" in drawing.caption
+
+
+def test_runs_at_one_place_share_one_label_and_none_hides_the_other(group_of: Callable[..., Group]) -> None:
+    rates = {"hallucination_rate": HALF, "false_abstention_rate": HALF}
+    (drawing,) = drawn(draw_refusals, group_of(kg=rates, naive=rates)).values()
+    assert "kg, naive" in texts(drawing)
+    sizes = [line.get_markersize() for line in drawing.figure.axes[0].get_lines() if line.get_marker() in "os"]
+    assert sizes[0] > sizes[1]
+
+
+def test_many_points_have_numbers_and_a_key_and_no_two_texts_touch(group_of: Callable[..., Group]) -> None:
+    shares = [tuple(float(query < right) for query in range(12)) for right in range(1, 12)]
+    group = group_of(**{f"system-{n:02d}": {"accuracy": share} for n, share in enumerate(shares)})
+    drawing = drawn(draw_pareto, group)["pareto_tokens"]
+    assert "1  system-00" in texts(drawing)
+    boxes = [text.get_window_extent() for text in drawing.figure.axes[0].texts]
+    assert len(boxes) == 11
+    assert not any(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[place + 1 :])
+
+
+def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(group_of: Callable[..., Group]) -> None:
+    group = group_of(
+        cheap={"accuracy": (0.0, 1.0)}, beaten={"accuracy": (0.0, 1.0)}, dear={"accuracy": (1.0, 1.0)}
+    )
+    pictures = drawn(draw_pareto, group)
+    assert list(pictures) == ["pareto_tokens", "pareto_usd", "pareto_latency"]
+    (axes,) = pictures["pareto_tokens"].figure.axes
+    # 100 and 101 input tokens, 5 output tokens each.
+    assert dots(axes, look_of(0).marker) == [(105.5, 0.5)]
+    assert axes.get_xscale() == "log"
+    steps: Any
+    (steps,) = (line for line in axes.get_lines() if line.get_linestyle() == "--")
+    assert [float(x) for x in steps.get_xdata()][:-1] == [105.5, 105.5, 10005.5, 10005.5]
+
+
+def test_the_frontier_keeps_equals_and_drops_what_is_dearer_or_worse() -> None:
+    places = [(1, 0.5), (1, 0.5), (1, 0.4), (2, 0.5), (3, 0.6), (4, 0.55)]
+    view: Any = None
+    points = [Point(n, view, Span(x, x, x), Span(y, y, y)) for n, (x, y) in enumerate(places)]
+    assert [point.number for point in frontier(points)] == [0, 1, 4]
+
+
+def test_retrieval_runs_over_k_and_becomes_rows_for_many_runs(group_of: Callable[..., Group]) -> None:
+    scores = {"Hit@1": (0.0, 0.0), "Hit@10": (1.0, 1.0), "Hit@4": (0.0, 1.0), "MRR@10": (0.5, 0.5)}
+    few = drawn(draw_retrieval, group_of(a=scores, b=scores))
+    assert list(few) == ["retrieval_at_k", "retrieval_ranking"]
+    (axes,) = few["retrieval_at_k"].figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "4", "10"]
+    assert [y for _, y in dots(axes, look_of(0).marker)] == [0.0, 0.5, 1.0]
+    many = drawn(draw_retrieval, group_of(**{f"s{n}": scores for n in range(7)}))["retrieval_at_k"]
+    assert [axes.get_title() for axes in many.figure.axes] == ["Hit@10 of documents\nn = 2"]
+
+
+def test_bertscore_shows_contexts_without_triplets_only_where_they_differ(group_of: Callable[..., Group]) -> None:
+    same = {f"bertscore_{side}_f1": (0.6, 0.7) for side in ("context", "text")}
+    (alike,) = drawn(draw_bertscore, group_of(a=same, b=same)).values()
+    assert [axes.get_title() for axes in alike.figure.axes] == ["contexts\nF1\nn = 2"]
+    (unlike,) = drawn(draw_bertscore, group_of(a=same, kg={**same, "bertscore_text_f1": (0.5, 0.5)})).values()
+    assert len(unlike.figure.axes) == 2
+
+
+def test_a_failed_judgement_shows_in_the_coverage_and_no_panel_is_empty(group_of: Callable[..., Group]) -> None:
+    whole = {"ragas_faithfulness": (1.0, 1.0), "ragas_context_recall": (FAILED, FAILED)}
+    group = group_of(a={**whole, "ragas_faithfulness": (1.0, FAILED)}, b=whole)
+    (drawing,) = drawn(draw_judged, group).values()
+    assert [axes.get_title() for axes in drawing.figure.axes] == ["faithfulness"]
+    assert {"1 of 2", "2"} <= set(texts(drawing))
+
+
+def test_one_run_has_a_row_for_each_measure_and_graph_scores_their_ceiling(
+    group_of: Callable[..., Group],
+) -> None:
+    scores = {"kg_multi_hop_faithfulness": (0.0, 0.5), "kg_measurable_faithfulness": (0.0, 1.0)}
+    (drawing,) = drawn(draw_graph_scores, group_of(naive=scores)).values()
+    (axes,) = drawing.figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["multi-hop: answer in contexts"]
+    assert dots(axes, look_of(0).marker) == [(0.25, 0.0)]
+    assert dots(axes, "|") == [(0.5, 0.0)]
+
+
+@pytest.mark.parametrize("draw", EVERY_KIND)
+def test_nothing_is_drawn_where_no_run_has_a_value(draw: Draw, group_of: Callable[..., Group]) -> None:
+    measures = ("accuracy", "Hit@4", "ragas_faithfulness", "kg_direct_faithfulness", "bertscore_answer_f1")
+    assert drawn(draw, group_of(a=dict.fromkeys(measures, (FAILED, FAILED)), b={"other": HALF})) == {}
+
+
+def test_hostile_names_stay_text_and_the_bytes_are_the_same_each_time(
+    group_of: Callable[..., Group], tmp_path: Path
+) -> None:
+    names = ("$x$ <b>b</b>", "_hidden", "系统" * 24, "long " * 10)
+    rates = {"accuracy": HALF, "hallucination_rate": HALF, "false_abstention_rate": HALF}
+    group = group_of(**dict.fromkeys(names, rates))
+    first, second = published(group, tmp_path / "a"), published(group, tmp_path / "b")
+    assert first == second
+    overall, by_type = first
+    assert "&lt;b&gt;" in overall.svg
+    assert "<b>" not in overall.svg
+    assert "_hidden" in by_type.svg
+    for picture in first:
+        assert all(
+            (tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes() for path in picture.paths
+        )
+
+
+def test_sixty_runs_look_different_without_a_word() -> None:
+    looks = [(look.color, look.marker) for look in map(look_of, range(60))]
+    assert len(set(looks)) == 60
+
+
+def test_an_alt_text_is_short_and_says_what_it_leaves_out() -> None:
+    said = alt_of(f"system-{number:02d}: {number} % of everything that was asked." for number in range(30))
+    assert len(said) <= 300
+    assert re.search(r"system-00.* 2\d more in the table\.$", said)
+
+
+def test_what_is_drawn_are_measures_of_the_evaluators() -> None:
+    drawn_of = {**judged_measures(), "kg": graph_measures("kg"), "kg_nlp": graph_measures("kg_nlp")}
+    for evaluator, names in drawn_of.items():
+        spec = load_evaluator(evaluator)
+        known = {measure.name for measure in spec.measures(spec.params())}
+        assert set(names) <= known, evaluator
+    assert {
+        f"bertscore_{side}_{part}" for side in ("context", "text", "answer") for part in ("precision", "f1")
+    } <= {measure.name for measure in BERTSCORE}

@@ -1,0 +1,251 @@
+"""The answer in words: what is said of clear winners, ties, brackets, costs, and of runs that say little."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
+
+from harness.records import Cost, EvaluationRecord
+from harness.report.comparison.compare import compare_runs
+from harness.report.findings import Findings, find
+from harness.report.headlines import LONGEST
+from harness.report.view import Group, load_groups
+from harness.store import RunDir
+
+BRACKET = "It is given the reference evidence: a ceiling for the systems, not one of them."
+MakeRun = Callable[..., RunDir]
+
+
+def right(count: int, n: int = 200) -> Sequence[Value]:
+    return [1.0] * count + [0.0] * (n - count)
+
+
+def written(results: Path, *plans: ScoredRun) -> Group:
+    (group,) = load_groups([write_run(results, plan) for plan in plans])
+    return group
+
+
+def scored(results: Path, counts: Mapping[str, int]) -> Findings:
+    return find(
+        written(
+            results, *(ScoredRun(system=name, scores={"accuracy": right(count)}) for name, count in counts.items())
+        )
+    )
+
+
+def said(findings: Findings) -> str:
+    return "\n".join((findings.headline, *findings.sentences))
+
+
+def by_judge(judge: str, scores: Mapping[str, Sequence[Value]], system: str) -> ScoredRun:
+    evaluation = EvaluationRecord(
+        evaluator="ragas",
+        version="1",
+        models={"judge": {"model": judge}},
+        measures=tuple(scores),
+        cost=Cost(wall_s=1.0),
+    )
+    return ScoredRun(system=system, scores=scores, evaluator=evaluation)
+
+
+def test_one_clear_winner_is_named_with_its_lead_and_interval(tmp_path: Path) -> None:
+    findings = scored(tmp_path, {"naive": 90, "kg": 150, "community": 60})
+    assert re.fullmatch(
+        r"kg is best in accuracy \(75\.0 % of 200 queries\), ahead of naive by 30\.0 points "
+        r"\(95 % interval 2\d\.\d to 3\d\.\d\)\.",
+        findings.headline,
+    )
+    assert findings.order == (1, 0, 2)
+    assert findings.ranks == ("2", "1", "3")
+    assert findings.measure == "accuracy"
+
+
+def test_two_that_share_the_lead_are_not_told_apart_and_never_equal(tmp_path: Path) -> None:
+    findings = scored(tmp_path, {"kg": 124, "recursive": 122, "community": 60})
+    assert findings.headline.startswith("kg and recursive share the lead in accuracy and are not told apart")
+    assert "62.0 % and 61.0 % of 200 queries" in findings.headline
+    assert "equal" not in said(findings)
+    assert findings.ranks == ("1-2", "1-2", "3")
+
+
+def test_two_systems_that_tie_are_not_told_apart_and_it_is_said_what_would_show(tmp_path: Path) -> None:
+    findings = scored(tmp_path, {"naive": 100, "kg": 103})
+    assert findings.headline.startswith(
+        "kg and naive are not told apart in accuracy (51.5 % and 50.0 % of 200 queries)"
+    )
+    assert "it would take a difference of about" in findings.headline
+    assert "200 queries would show a true difference of" in said(findings)
+
+
+def test_three_systems_that_tie_have_one_headline(tmp_path: Path) -> None:
+    findings = scored(tmp_path, {"naive": 100, "kg": 102, "recursive": 101})
+    assert findings.headline.startswith(
+        "None of 3 systems is told apart in accuracy (from 51.0 % to 50.0 % of 200"
+    )
+
+
+def test_of_two_leaders_that_differ_from_each_other_only_the_first_is_best(tmp_path: Path) -> None:
+    # a and c share no error pattern; b agrees with c wherever it is better.
+    a = [1.0] * 110 + [0.0] * 90
+    b = [0.0] * 95 + [1.0] * 105
+    c = [0.0] * 105 + [1.0] * 95
+    findings = find(
+        written(
+            tmp_path, *(ScoredRun(system=n, scores={"accuracy": v}) for n, v in (("a", a), ("b", b), ("c", c)))
+        )
+    )
+    assert findings.headline.startswith("a has the best mean in accuracy, not told apart from b and c")
+
+
+def test_a_bracket_is_a_mark_and_neither_ranked_nor_in_the_headline(tmp_path: Path) -> None:
+    findings = find(
+        written(
+            tmp_path,
+            ScoredRun(system="gold", scores={"accuracy": right(160)}, bracket=BRACKET),
+            ScoredRun(system="naive", scores={"accuracy": right(120)}),
+            ScoredRun(system="kg", scores={"accuracy": right(124)}),
+        )
+    )
+    assert "gold" not in findings.headline
+    assert findings.order == (2, 1, 0)
+    assert findings.ranks[0] == "–"  # noqa: RUF001
+    assert "gold, a bracket that does not compete, reaches 80.0 %, above kg by 18.0 points (95 % interval" in said(
+        findings
+    )
+    assert findings.comparison is not None
+    assert [one.label for one in findings.comparison.runs] == ["naive", "kg"]
+
+
+def test_what_costs_many_times_more_stands_in_the_headline_and_with_its_interval_below(tmp_path: Path) -> None:
+    findings = find(
+        written(
+            tmp_path,
+            ScoredRun(system="naive", scores={"accuracy": right(120)}),
+            ScoredRun(system="community", scores={"accuracy": right(121)}, input_tokens=30_000),
+        )
+    )
+    assert re.search(r"; community takes 1\d\d times the tokens of naive a query\.$", findings.headline)
+    assert re.search(r"1\d\d times as many, a difference of 29,900 \(the same on every query\)", said(findings))
+
+
+def test_a_difference_in_refusals_is_said_where_it_is_more_than_chance(tmp_path: Path) -> None:
+    findings = find(
+        written(
+            tmp_path,
+            *(
+                ScoredRun(system=name, scores={"accuracy": right(100), "hallucination_rate": right(made_up)})
+                for name, made_up in (("naive", 120), ("kg", 20))
+            ),
+        )
+    )
+    assert (
+        "kg has a lower hallucination rate than naive (10.0 % against 60.0 % of 200 queries): 50.0 points"
+        in said(findings)
+    )
+
+
+def test_without_accuracy_the_first_retrieval_measure_of_all_ranks(tmp_path: Path) -> None:
+    hits = {"naive": 60, "kg": 150}
+    findings = find(
+        written(tmp_path, *(ScoredRun(system=name, scores={"Recall@10": right(n)}) for name, n in hits.items()))
+    )
+    assert findings.measure == "Recall@10"
+    assert findings.headline.startswith("kg is best in Recall@10 (75.0 %")
+
+
+def test_a_run_that_another_judge_scored_is_not_ranked_with_the_others(tmp_path: Path) -> None:
+    plans = [
+        by_judge(judge, {"ragas_faithfulness": right(n)}, system)
+        for system, judge, n in (("naive", "4o", 80), ("kg", "4o", 150), ("community", "mini", 190))
+    ]
+    findings = find(written(tmp_path, *plans))
+    assert "community" not in findings.headline
+    assert findings.ranks == ("2", "1", "–")  # noqa: RUF001
+    assert "community is not ranked: ragas_faithfulness was scored in another way" in said(findings)
+
+
+def test_a_comparison_pairs_only_runs_that_were_scored_in_one_way(tmp_path: Path) -> None:
+    plans = [
+        by_judge(judge, {"ragas_faithfulness": right(n)}, system)
+        for system, judge, n in (("naive", "4o", 80), ("kg", "4o", 150), ("community", "mini", 190))
+    ]
+    measures = compare_runs([write_run(tmp_path, plan) for plan in plans]).measures
+    (judged,) = [one for one in measures if one.measure.name == "ragas_faithfulness"]
+    assert [(pair.a, pair.b) for pair in judged.pairs] == [(0, 1)]
+    assert judged.ranks is None
+
+
+def test_one_run_is_described(tmp_path: Path) -> None:
+    findings = scored(tmp_path, {"naive": 100})
+    assert findings.headline == "naive: accuracy 50.0 % of 200 answers (95 % interval 43.1 to 56.9)."
+    assert findings.comparison is None
+    assert findings.why_not
+
+
+def test_a_run_without_scores_says_what_to_run(make_run: MakeRun) -> None:
+    (group,) = load_groups([make_run(evaluated=False), make_run(system="kg", evaluated=False)])
+    findings = find(group)
+    assert findings.headline == "Nothing was scored yet, so no system ranks: run rag-harness evaluate."
+    assert findings.measure is None
+    assert findings.ranks == ("–", "–")  # noqa: RUF001
+
+
+def test_a_run_without_scores_among_others_is_named_and_not_ranked(make_run: MakeRun) -> None:
+    (group,) = load_groups([make_run(), make_run(system="kg"), make_run(system="community", evaluated=False)])
+    findings = find(group)
+    assert "community has no scores and is not ranked: run rag-harness evaluate." in findings.sentences
+    assert findings.order[-1] == 2
+
+
+def test_a_half_finished_run_is_compared_over_what_it_answered(make_run: MakeRun) -> None:
+    (group,) = load_groups([make_run(), make_run(system="kg", missing=8)])
+    findings = find(group)
+    assert "of 12 queries" in findings.headline
+    assert "kg is unfinished: 8 of 20 answers missing. It is compared over what it answered." in findings.sentences
+
+
+def test_a_system_that_failed_on_some_queries_says_so(make_run: MakeRun) -> None:
+    (group,) = load_groups([make_run(), make_run(system="kg", failing=3)])
+    assert "kg failed on 3 of 20 queries; each counts with the worst value." in find(group).sentences
+
+
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_systems_that_failed_everywhere_have_no_winner(make_run: MakeRun, evaluated: bool) -> None:
+    (group,) = load_groups([make_run(system=name, failing=20, evaluated=evaluated) for name in ("naive", "kg")])
+    assert find(group).headline.startswith("No system answered a query: all ")
+
+
+def test_a_measure_without_any_value_ranks_nothing(tmp_path: Path) -> None:
+    plans = [ScoredRun(system=name, scores={"accuracy": [NOT_APPLICABLE] * 9}) for name in ("naive", "kg")]
+    findings = find(written(tmp_path, *plans))
+    assert findings.measure is None
+    assert findings.comparison is None
+
+
+def test_names_are_only_text_and_the_headline_is_short(tmp_path: Path) -> None:
+    evil = "\x1b[2J\u202e<b>" + "x" * 300
+    findings = scored(tmp_path, {f"{evil}{number}": count for number, count in enumerate((90, 100, 110, 40))})
+    assert len(findings.headline) <= LONGEST
+    assert "\x1b" not in said(findings)
+    assert "\u202e" not in said(findings)
+
+
+def test_the_order_of_the_runs_changes_no_word_of_a_headline(tmp_path: Path) -> None:
+    plans = [ScoredRun(system=n, scores={"accuracy": right(k)}) for n, k in (("a", 90), ("b", 120), ("c", 60))]
+    runs = [write_run(tmp_path, plan) for plan in plans]
+    headlines = {find(load_groups(order)[0]).headline for order in (runs, runs[::-1])}
+    assert len(headlines) == 1
+
+
+def test_other_samples_of_a_data_set_stand_apart_and_the_note_says_what_compares_them(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(5, n)}, digest=digest * 64))
+        for name, n, digest in (("naive", 20, "d"), ("kg", 30, "e"))
+    ]
+    first, second = load_groups(runs)
+    (note,) = [note for note in first.notes if "stand apart" in note]
+    assert "other queries (20 here, 30 there, 20 of both)" in note
+    assert note.endswith(f"rag-harness compare {runs[0].run_id} {runs[1].run_id}")
+    assert any("30 here, 20 there" in note for note in second.notes)

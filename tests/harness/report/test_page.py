@@ -1,0 +1,250 @@
+"""report.html as text: what it holds, what it must never hold, and that it can be read by everybody."""
+
+import base64
+import hashlib
+import itertools
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from page_chapters import HEADLINE, SENTENCE, chapter, explorer, numbers, picture
+
+from harness.errors import MissingDependency
+from harness.report.nouns import Section, Table
+from harness.report.page import page, page_html
+from harness.report.text import NOTHING
+
+Tag = tuple[str, dict[str, str]]
+CSS = (Path(page.__file__).parent / "assets" / "page.css").read_text(encoding="utf-8")
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\u202egnp.exe\u2066"
+VOID = {"meta", "img", "br", "link", "input"}
+
+
+class Read(HTMLParser):
+    """Tags in order, the text of scripts, and the visible text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[Tag] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(html)
+        assert self._open == [], "every element is closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        if tag == "script":
+            self.scripts.append("")
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] == "script":
+            self.scripts[-1] += data
+        elif not self._open or self._open[-1] != "style":
+            self.text += data
+
+    def of(self, *names: str) -> list[Tag]:
+        return [tag for tag in self.tags if tag[0] in names]
+
+    def values(self, attribute: str) -> list[str]:
+        return [attributes[attribute] for _, attributes in self.tags if attribute in attributes]
+
+
+@pytest.fixture
+def html(tmp_path: Path) -> str:
+    one = chapter(tmp_path)
+    return page_html([one], {one.group.digest: explorer()})
+
+
+def test_the_answer_comes_first_and_is_said_once(html: str) -> None:
+    text = Read(html[html.index("<article") : html.index("</article>") + len("</article>")]).text
+    assert text.count(HEADLINE) == 1
+    assert text.count(SENTENCE) == 1
+    parts = (HEADLINE, "openai/gpt-4o-mini", "Leaderboard", SENTENCE, "More.", "naive: unfinished.", "By type")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_the_leaderboard_shows_score_interval_n_and_shared_ranks(html: str) -> None:
+    board = html[html.index("Leaderboard") : html.index("</table>")]
+    rows = board.split("<tr")[2:]
+    assert "75.0" in rows[0]
+    assert "[30.1, 95.4]" in rows[0]
+    assert "n = 4" in rows[0]
+    assert "left:30.06%;right:4.56%" in rows[0]
+    assert [row.count('class="may"') for row in rows] == [2, 2, 1]
+    assert ["tied" in row for row in rows] == [True, True, False]
+
+
+def test_nothing_is_asked_of_the_network(html: str) -> None:
+    read = Read(html)
+    assert not {name for name, _ in read.tags} & {"link", "iframe", "object", "embed", "base", "form"}
+    assert not [value for name in ("src", "srcset", "data", "poster", "action") for value in read.values(name)]
+    assert all(link.startswith("#") for link in read.values("href"))
+    assert not re.search(r"@import|url\((?!#)|https?://(?!www\.w3\.org/)", html)
+
+
+def test_the_policy_lets_exactly_the_pages_own_scripts_run(html: str) -> None:
+    read = Read(html)
+    (policy,) = [a["content"] for _, a in read.of("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+    kinds = [attributes.get("type") for _, attributes in read.of("script")]
+    running = [text for text, kind in zip(read.scripts, kinds, strict=True) if kind is None]
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in running]
+    assert re.findall(r"'sha256-([^']+)'", policy) == hashes
+    assert len(hashes) == 3
+    for rule in ("default-src 'none'", "base-uri 'none'", "form-action 'none'"):
+        assert rule in policy
+    assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+    assert not [name for _, attributes in read.tags for name in attributes if name.startswith("on")]
+
+
+def test_hostile_words_stay_words_wherever_they_stand(tmp_path: Path) -> None:
+    one = chapter(tmp_path, {HOSTILE: (1, 0)})
+    table = replace(numbers(), title=HOSTILE, header=(HOSTILE, HOSTILE), rows=((HOSTILE, HOSTILE),), note=HOSTILE)
+    hostile = Section(
+        "other",
+        HOSTILE,
+        (HOSTILE,),
+        (HOSTILE,),
+        (replace(picture(), alt=HOSTILE, caption=HOSTILE),),
+        (table,),
+        (HOSTILE,),
+    )
+    findings = replace(one.findings, headline=HOSTILE, sentences=(HOSTILE,), measure=None, why_not=HOSTILE)
+    bad = page_html([replace(one, findings=findings, sections=(*one.sections, hostile))], {})
+    read = Read(bad)
+    assert len(read.of("script")) == 2
+    assert read.of("img") == []
+    assert bad.count("<script>alert") == 0
+    assert "\u202e" not in bad
+    assert "\u2066" not in bad
+    assert read.text.count("<script>alert(1)</script>") >= 9
+
+
+def test_a_line_of_a_megabyte_is_cut(tmp_path: Path) -> None:
+    one = chapter(tmp_path)
+    endless = Section("other", "Other", ("x" * 1_000_000,), ("y" * 1_000_000,))
+    assert len(page_html([replace(one, sections=(endless,))], {})) < 100_000
+
+
+def test_data_of_the_explorer_comes_after_everything_that_is_read_first(html: str) -> None:
+    assert html.index("</main>") < html.index('<script type="application/octet-stream" id="g0-core">QUJD</script>')
+    assert html.index('id="explorer"') < html.index('id="runs"')
+
+
+def test_without_an_explorer_there_is_no_trace_of_one(tmp_path: Path) -> None:
+    without = page_html([chapter(tmp_path)], {})
+    assert "octet-stream" not in without
+    assert 'id="explorer"' not in without
+    assert ".ex-" not in without
+
+
+def test_a_block_cannot_end_its_element(tmp_path: Path) -> None:
+    one = chapter(tmp_path)
+    html = page_html([one], {one.group.digest: explorer([("g0-core", "</script><b>")])})
+    assert Read(html).of("b") == []
+
+
+def test_the_same_chapters_give_the_same_page(tmp_path: Path) -> None:
+    one = chapter(tmp_path)
+    assert page_html([one], {}) == page_html([one], {})
+
+
+def test_no_runs_are_said_to_be_none() -> None:
+    assert "There are no runs to report on." in Read(page_html([], {})).text
+
+
+def test_data_sets_have_anchors_of_their_own_and_are_not_compared(tmp_path: Path) -> None:
+    both = [chapter(tmp_path / "a"), chapter(tmp_path / "b", digest="e" * 64)]
+    read = Read(page_html(both, {}))
+    ids = read.values("id")
+    assert {"g0-accuracy", "g1-accuracy"} <= set(ids)
+    assert max(Counter(ids).values()) == 1
+    assert "Not comparable with each other" in read.text
+
+
+def test_a_run_without_scores_has_no_bar_and_is_said_to_have_none(tmp_path: Path) -> None:
+    html = page_html([chapter(tmp_path, {"kg": (), "naive": ()})], {})
+    assert 'class="track"' not in html
+    text = Read(html).text
+    assert text.count("not scored") == 2
+    assert f"{NOTHING} " in text
+
+
+def test_everything_has_a_name_and_every_reference_a_target(html: str) -> None:
+    read = Read(html)
+    ids = read.values("id")
+    assert max(Counter(ids).values()) == 1
+    named = [name for value in read.values("aria-labelledby") for name in value.split()]
+    assert set(named) | {link[1:] for link in read.values("href")} <= set(ids)
+    for _, attributes in read.tags:
+        if attributes.get("role") in {"img", "region"} or "tabindex" in attributes:
+            assert {"aria-label", "aria-labelledby", "id"} & attributes.keys()
+    labels = [a["aria-label"] for _, a in read.tags if a.get("role") == "img"]
+    assert labels == ["kg 75 %, naive 50 %."] * 2
+    assert len(read.of("figure")) == len(read.of("figcaption")) == 2
+
+
+def test_headings_do_not_skip_a_level(html: str) -> None:
+    levels = [int(name[1]) for name, _ in Read(html).of("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_tables_say_whose_row_and_which_column_a_cell_belongs_to(html: str) -> None:
+    read = Read(html)
+    assert len(read.of("table")) == len(read.of("caption")) == 4
+    assert all(attributes.get("scope") in {"col", "row"} for _, attributes in read.of("th"))
+
+
+def test_words_among_numbers_stand_to_the_left(tmp_path: Path) -> None:
+    rows = (("kg", "index", "1", NOTHING), ("kg", "answer", "2", NOTHING))
+    one = Section("other", "Other", tables=(Table("phases", "Phases", ("system", "phase", "calls", "USD"), rows),))
+    html = page_html([replace(chapter(tmp_path), sections=(one,))], {})
+    assert re.findall(r'<td class="word">(.*?)</td>', html) == ["index", "answer"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("words", ["ink", "muted", "accent", "good", "bad", "warn"])
+def test_words_stand_out_from_what_is_behind_them(words: str, theme: str) -> None:
+    colours = {
+        name: (light, dark)[theme == "dark"]
+        for name, light, dark in re.findall(r"--(\w+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", CSS)
+    }
+    for behind in ("paper", "card", "notice"):
+        assert contrast(colours[words], colours[behind]) >= 4.5, behind
+
+
+def test_every_colour_of_a_picture_is_defined() -> None:
+    for number in range(1, 9):
+        assert f"--c{number}:" in CSS
+
+
+def test_a_missing_jinja2_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    one = chapter(tmp_path)
+    page._environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingDependency, match=r"rag-harness\[report\]"):
+        page_html([one], {})
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2: contrast ratio of two colours."""
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,136 @@
+"""Sweeps: which runs are one, its curves, and what is best under a budget."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from harness.records import Usage
+from harness.report.findings import find
+from harness.report.plotting import plotting
+from harness.report.sweeps import draw_sweeps, find_sweeps, sweep_tables
+from harness.report.view import Group, load_groups
+from harness.store import RunDir
+
+MakeRun = Callable[..., RunDir]
+FEW = {"inference_query": 2}
+MANY = {"inference_query": 40}
+
+
+def group_of(*runs: RunDir) -> Group:
+    (group,) = load_groups(runs)
+    return group
+
+
+def swept(make_run: MakeRun, rights: dict[int, float], **wishes: object) -> list[RunDir]:
+    """A run for each top_k, with its share of right answers and 100 input tokens for each passage."""
+    return [
+        make_run(
+            answer={"top_k": top_k},
+            types=MANY,
+            right={"inference_query": right},
+            usage=Usage(calls=1, input_tokens=100 * top_k, output_tokens=0),
+            sessions=(),
+            **wishes,
+        )
+        for top_k, right in rights.items()
+    ]
+
+
+def test_runs_that_differ_in_one_number_alone_are_a_sweep_with_a_line_for_each_system(make_run: MakeRun) -> None:
+    runs = [
+        make_run(system=system, answer={"top_k": top_k}, types=FEW, sessions=())
+        for top_k in (10, 1, 3)
+        for system in ("naive", "kg")
+    ]
+    (sweep,) = find_sweeps(group_of(*runs))
+    assert sweep.parameter == "top_k"
+    assert [line.name for line in sweep.lines] == ["naive", "kg"]
+    assert [[(point.value, point.position) for point in line.points] for line in sweep.lines] == [
+        [(1.0, 2), (3.0, 4), (10.0, 0)],
+        [(1.0, 3), (3.0, 5), (10.0, 1)],
+    ]
+
+
+def test_two_values_words_and_switches_are_no_sweep(make_run: MakeRun) -> None:
+    two = [make_run(answer={"top_k": top_k}, types=FEW, sessions=()) for top_k in (1, 2)]
+    words = [make_run(answer={"style": style}, types=FEW, sessions=()) for style in ("a", "b", "c")]
+    switch = [make_run(answer={"top_k": 9, "fast": fast}, types=FEW, sessions=()) for fast in (True, False)]
+    assert find_sweeps(group_of(*two, *words, *switch)) == []
+
+
+def test_two_numbers_swept_at_once_are_two_sweeps_whose_lines_name_the_other(make_run: MakeRun) -> None:
+    runs = [
+        make_run(answer={"top_k": top_k, "rounds": rounds}, types=FEW, sessions=())
+        for top_k in (1, 3, 5)
+        for rounds in (1, 2, 3)
+    ]
+    rounds, top_k = find_sweeps(group_of(*runs))
+    assert [line.name for line in rounds.lines] == ["naive top_k=1", "naive top_k=3", "naive top_k=5"]
+    assert [line.name for line in top_k.lines] == ["naive rounds=1", "naive rounds=2", "naive rounds=3"]
+
+
+def test_nothing_swept_gives_no_table_and_no_figure(make_run: MakeRun) -> None:
+    group = group_of(make_run(types=FEW, sessions=()))
+    findings = find(group)
+    with plotting() as new_figure:
+        assert draw_sweeps(group, findings, new_figure) == []
+    assert sweep_tables(group, findings) == []
+
+
+def test_a_row_for_each_point_says_what_it_costs_and_who_built_the_index(make_run: MakeRun) -> None:
+    runs = [make_run(answer={"top_k": 1}, types=FEW, sessions=())]
+    for top_k in (3, 5):
+        runs.append(make_run(answer={"top_k": top_k}, types=FEW, sessions=(), reused_from=runs[0].run_id))
+    group = group_of(*runs)
+    table = sweep_tables(group, find(group))[0]
+    assert (table.name, table.header[1]) == ("sweep_top_k", "top_k")
+    assert [(row[0], row[1], row[-1]) for row in table.rows] == [
+        ("naive", "1", "built"),
+        ("naive", "3", "reused"),
+        ("naive", "5", "reused"),
+    ]
+
+
+def test_more_money_is_recommended_only_where_it_buys_a_better_score(make_run: MakeRun) -> None:
+    group = group_of(*swept(make_run, {1: 0.05, 3: 0.9, 10: 0.5, 20: 0.95}))
+    tables = {table.name: table for table in sweep_tables(group, find(group))}
+    rows = tables["best_under_tokens"].rows
+    # 10 passages cost more than 3 and are worse; 20 are a little better than 3, but not more than chance.
+    assert [(row[0], row[1]) for row in rows][:2] == [("100", "naive top_k=1"), ("300", "naive top_k=3")]
+    assert all("top_k=10" not in row[1] for row in rows)
+    assert rows[1][3:] == ("itself", "300")
+    for row in rows[2:]:
+        assert row[1] == "naive top_k=20"
+        assert row[3:] == ("naive top_k=3", "300")
+
+
+def test_what_costs_nothing_has_no_budget(make_run: MakeRun) -> None:
+    free = {"provider": "local", "model": "qwen2.5-coder-0.5b"}
+    group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}, generator=free))
+    names = {table.name for table in sweep_tables(group, find(group))}
+    assert "best_under_tokens" in names
+    assert "best_under_usd" not in names
+
+
+def test_a_sweep_without_scores_still_shows_its_costs(make_run: MakeRun) -> None:
+    group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}, evaluated=False))
+    findings = find(group)
+    (table,) = sweep_tables(group, findings)
+    assert [row[4] for row in table.rows] == ["100", "300", "500"]
+    with plotting() as new_figure:
+        (drawing,) = draw_sweeps(group, findings, new_figure)
+    assert [axes.get_title() for axes in drawing.figure.axes] == ["tokens a query", "latency p50, s"]
+
+
+def test_the_curve_is_drawn_at_the_swept_values_with_the_scores(make_run: MakeRun, tmp_path: Path) -> None:
+    group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 20: 0.9}))
+    with plotting() as new_figure:
+        (drawing,) = draw_sweeps(group, find(group), new_figure)
+        accuracy = drawing.figure.axes[0]
+        (line,) = accuracy.get_lines()
+    assert np.asarray(line.get_xdata()).tolist() == [1.0, 3.0, 20.0]
+    assert np.asarray(line.get_ydata()).tolist() == [view.value("accuracy") for view in group.views]
+    assert accuracy.get_xscale() == "log"
+    assert [label.get_text() for label in accuracy.get_xticklabels()] == ["1", "3", "20"]
+    assert drawing.stem == "sweep_top_k"

@@ -1,0 +1,124 @@
+"""The Chromium of this machine, driven by Playwright; a page may neither fail nor ask anybody for anything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "chromium"
+UNTESTED = "could not test report.html in a browser"
+_ARGUMENTS = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@dataclass
+class Seen:
+    """What a page did that a file on disk should not do."""
+
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def watch(self, page: Page) -> None:
+        """Note everything from now on."""
+        page.on("console", lambda message: self.errors.append(message.text) if message.type != "log" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("dialog", self._refuse)
+
+    def _refuse(self, dialog: Dialog) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def check(self, opened: set[str]) -> None:
+        """Nothing but the opened files was asked for, and nothing went wrong."""
+        assert self.errors == []
+        assert self.dialogs == []
+        assert [url for url in self.requests if url not in opened and not url.startswith("blob:null/")] == []
+
+
+def executable() -> str:
+    """Where Chromium is; empty where there is none."""
+    told = subprocess.run([SCRIPT, "path"], capture_output=True, text=True, check=False, timeout=30)
+    return told.stdout.strip() if told.returncode == 0 else ""
+
+
+@pytest.fixture(scope="session")
+def chromium_browser() -> Iterator[Browser]:
+    """One browser for the session. Where there is none its tests are skipped, and where CI=true they fail."""
+    found = executable()
+    if not found:
+        why = f"{UNTESTED}: no Chromium (scripts/chromium install)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(why)
+        pytest.skip(why)
+    with launched(found) as browser:
+        yield browser
+
+
+def launched(found: str) -> _Launched:
+    """The browser, for as long as the `with` block lasts; its user data folder is a new one."""
+    return _Launched(found)
+
+
+class _Launched:
+    def __init__(self, found: str) -> None:
+        self._found = found
+
+    def __enter__(self) -> Browser:
+        from playwright.sync_api import sync_playwright
+
+        self._playwright = sync_playwright().start()
+        arguments = [*_ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        try:
+            self._browser = self._playwright.chromium.launch(executable_path=self._found, args=arguments)
+        except BaseException:
+            self._playwright.stop()
+            raise
+        return self._browser
+
+    def __exit__(self, *_: object) -> None:
+        self._browser.close()
+        self._playwright.stop()
+
+
+@pytest.fixture
+def open_file(chromium_browser: Browser) -> Iterator[Callable[..., Page]]:
+    """open_file(path, **context options) -> page; in the end no page may have complained or asked for anything."""
+    seen, opened, contexts = Seen(), set(), []
+
+    def opening(path: Path, **options: object) -> Page:
+        context = chromium_browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        seen.watch(page)
+        opened.add(path.as_uri())
+        page.goto(path.as_uri())
+        return page
+
+    yield opening
+    for context in contexts:
+        context.close()
+    seen.check(opened)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say last that no page was opened, and why."""
+    skipped = {str(report.longrepr[2]) for report in terminalreporter.getreports("skipped")}
+    for reason in sorted(reason.removeprefix("Skipped: ") for reason in skipped if UNTESTED in reason):
+        terminalreporter.write_line(reason, yellow=True)
