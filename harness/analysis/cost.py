@@ -29,7 +29,7 @@ from harness.analysis.aggregate import Aggregate, Frame, aggregate_quantiles, ag
 from harness.analysis.prices import NO_CALL, Prices, role_price, usage_usd
 from harness.analysis.resources import PHASES, QUANTITIES, Resources, load_resources
 from harness.records import Cost, IndexRecord, RunRecord, Score, Usage
-from harness.store import RunDir
+from harness.store import RunDir, counting
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 GENERATOR = "generator"
@@ -40,11 +40,15 @@ Measured = dict[str, float | None]
 """Measure -> value, None where it could not be measured."""
 
 
-def run_costs(run: RunDir, prices: Prices) -> list[Aggregate]:
-    """Everything above for one run directory, finished or not; what is not there yet has no rows."""
+def run_costs(run: RunDir, prices: Prices, attempts: Sequence[RunRecord] | None = None) -> list[Aggregate]:
+    """Everything above for one run directory, finished or not; what is not there yet has no rows.
+
+    `attempts`: what `run.iter_records()` gives, where it was read before.
+    """
     frame, models = Frame.of(run), run.manifest().identity.get("models", {})
-    rows = query_costs(frame, run.records().values(), models, prices)
-    costs = [record.cost for record in run.iter_records()]
+    attempts = list(run.iter_records()) if attempts is None else attempts
+    rows = query_costs(frame, counting(attempts).values(), models, prices)
+    costs = [record.cost for record in attempts]
     rows += [*attempt_costs(frame, costs, models, prices), *peak_memory(frame, costs)]
     index, resources = run.index(), run.resources_path()
     rows += index_costs(frame, index, models, prices) if index else []

@@ -18,6 +18,7 @@ from harness.cli.evaluating import conclude, evaluate_run_dirs, say_stopped
 from harness.cli.reporting import print_report
 from harness.config import BenchConfig, load_config
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, RunInterrupted, explained_io
+from harness.runner.estimate import say_total
 from harness.runner.evaluate import Outcome
 from harness.runner.evaluation_plan import EvaluationPlan, check_judges, plan_evaluation
 from harness.runner.execute import CellResult, check_needs, run_cell
@@ -97,6 +98,8 @@ def run_all(config: BenchConfig, options: RunOptions) -> int:
     _check_all(cells, None if options.records_only else evaluation, options.results, spending)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
+        if len(cells) > 1:
+            say_total(cells, options.results, reporter)
         results = _run_until_stopped(cells, options, reporter, spending)
     except KeyboardInterrupt:
         raise RunInterrupted(f"interrupted; nothing answered is lost. To resume: {same_command()}") from None
@@ -171,7 +174,7 @@ def _progress(cells: Sequence[Cell], results: Sequence[CellResult]) -> str:
 def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: Spending) -> CellResult:
     reporter.say(
         f"[{place}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
-        f"{len(cell.dataset.documents):,} documents, generator {cell.generator.model or 'none'}"
+        f"{len(cell.dataset.documents):,} documents, generator {_generator(cell)}"
     )
     for note in cell.dataset.notes:
         reporter.say(f"  note: {note}")
@@ -183,6 +186,11 @@ def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, sp
         retry_failed=options.retry_failed,
         spending=spending,
     )
+
+
+def _generator(cell: Cell) -> str:
+    provider, model = cell.generator.provider, cell.generator.model
+    return provider if provider == "none" or not model else f"{provider}/{model}"
 
 
 def _is_beyond(result: CellResult, tolerance: float) -> bool:

@@ -29,7 +29,7 @@ from harness.records import EvaluationRecord
 from harness.report.labels import labels
 from harness.report.notes import apart_note, constant_notes, group_notes, judge_notes, resource_notes, run_notes
 from harness.report.text import printable
-from harness.store import Manifest, RunDir
+from harness.store import Manifest, RunDir, counting
 
 
 @dataclass(frozen=True)
@@ -168,14 +168,15 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
-    frame, scores, records = Frame.of(run), run.scores(), run.records()
+    frame, scores, attempts = Frame.of(run), run.scores(), list(run.iter_records())
+    records = counting(attempts)
     path = run.resources_path()
     resources = load_resources(path) if path else None
     aggregates, evaluations = aggregate_scores(frame, scores), run.evaluations()
     rows = (
         *aggregates,
         *derive(aggregates),
-        *run_costs(run, prices),
+        *run_costs(run, prices, attempts),
         *evaluation_costs(frame, evaluations, prices),
     )
     manifest = run.manifest()

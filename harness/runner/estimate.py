@@ -1,6 +1,7 @@
 """What cells will take, before anything is paid: their formulas, held against the runs that are there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -177,21 +178,35 @@ def _asked(work: Work, cell: Cell) -> Work:
     return work.model_copy(update={"calls": ()}) if cell.generator.provider == "none" else work
 
 
+def say_total(cells: Sequence[Cell], results: Path, reporter: Reporter) -> None:
+    """Say in one line what all the cells still take, before the first begins; nothing here can stop them."""
+    with _as_a_courtesy(reporter):
+        estimates = Estimator(results, load_prices()).estimate_all(cells)
+        phases = [phase for estimate in estimates for phase in phases_left(estimate)]
+        if phases:
+            reporter.say(f"estimate of all {len(cells)} cells: {in_one_line(phases)}")
+
+
 def keep_estimate(cell: Cell, run: RunDir, reporter: Reporter) -> None:
     """Estimate a run that begins, keep it in the run and say it in one line; nothing here can stop a run."""
-    try:
+    with _as_a_courtesy(reporter):
         if run.estimate() is None and not run.records():
             estimate = Estimator(run.path.parent, load_prices()).estimate(cell)
             run.write_estimate(estimate)
-            reporter.say(f"  estimate: {in_one_line(estimate)}")
+            reporter.say(f"  estimate: {in_one_line(phases_left(estimate))}")
+
+
+@contextmanager
+def _as_a_courtesy(reporter: Reporter) -> Iterator[None]:
+    """The run is what was asked for: an estimate that fails is one line."""
+    try:
+        yield
     except Exception as error:
-        # An estimate is a courtesy; the run is what was asked for.
         reporter.say(f"  note: no estimate ({type(error).__name__}: {' '.join(str(error).split())[:200]})")
 
 
-def in_one_line(estimate: Estimate) -> str:
-    """`about 12 min, 410,000 tokens, $0.00; from formula, corrected by 4 runs`, of what is left."""
-    phases = phases_left(estimate)
+def in_one_line(phases: Sequence[PhaseEstimate]) -> str:
+    """`about 12 min, 410,000 tokens, $0.00; from formula, corrected by 4 runs`."""
     summed = totals(phases)
     seconds, usd = summed["seconds"], summed["usd"]
     tokens = [summed[name].value for name in ("input_tokens", "output_tokens")]

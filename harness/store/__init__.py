@@ -2,8 +2,8 @@
 
 ```
 results/<dataset>--<system>--<12 hex>/
-  manifest.json   sample.jsonl   index.json   calls.sqlite   records.jsonl   resources.csv   worker.log
-  scores/<evaluator>.jsonl   scores/<evaluator>.json   done.json
+  manifest.json   sample.jsonl   estimate.json   index.json   calls.sqlite   records.jsonl   resources.csv
+  worker.log   scores/<evaluator>.jsonl   scores/<evaluator>.json   done.json
 results/indexes/<12 hex>/     an index, its own calls.sqlite and index.json; shared by every run that needs it
 results/corpora/<12 hex>.jsonl    the documents an index is built from
 results/judge/calls.sqlite    every judgement of every evaluation
@@ -13,7 +13,7 @@ results/judge/calls.sqlite    every judgement of every evaluation
 from harness.store.index_dir import IndexDir
 from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
-from harness.store.run_dir import RunDir, find_runs
+from harness.store.run_dir import RunDir, counting, find_runs
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -25,5 +25,6 @@ __all__ = [
     "RunDir",
     "SampleRow",
     "StoredCall",
+    "counting",
     "find_runs",
 ]

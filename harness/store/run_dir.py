@@ -76,12 +76,7 @@ class RunDir:
 
     def records(self) -> dict[RecordKey, RunRecord]:
         """The record that counts for each (query_id, repeat): the one of the highest attempt."""
-        counts: dict[RecordKey, RunRecord] = {}
-        for record in self.iter_records():
-            key = (record.query_id, record.repeat)
-            if key not in counts or record.attempt > counts[key].attempt:
-                counts[key] = record
-        return counts
+        return counting(self.iter_records())
 
     def write_index(self, index: IndexRecord) -> None:
         """Write index.json."""
@@ -143,6 +138,16 @@ class RunDir:
         """Make a finished run resumable again (to retry its failed queries)."""
         with explained_io("reopen", self.path):
             self._done_path.unlink(missing_ok=True)
+
+
+def counting(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
+    """Of every attempt, in the order written, those that count: see `RunDir.records`."""
+    counts: dict[RecordKey, RunRecord] = {}
+    for record in records:
+        key = (record.query_id, record.repeat)
+        if key not in counts or record.attempt > counts[key].attempt:
+            counts[key] = record
+    return counts
 
 
 def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import jinja2
 
 from harness.report.page.explorer import Explorer
+from harness.report.page.page import explorer_script
 
 PAGE = Path(__file__).resolve().parents[2] / "harness" / "report" / "page"
 THEME = """
@@ -26,7 +27,7 @@ def write_page(path: Path, explorers: Sequence[Explorer]) -> Path:
     """Write the page and return its path."""
     templates = jinja2.Environment(loader=jinja2.FileSystemLoader(PAGE / "templates"), autoescape=True)
     parts = [templates.get_template("explorer.html").render(explorer=one.context) for one in explorers]
-    script = (PAGE / "assets" / "explorer.js").read_text(encoding="utf-8")
+    script = explorer_script()
     style = THEME + (PAGE / "assets" / "explorer.css").read_text(encoding="utf-8")
     policy = f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}"
     blocks = [

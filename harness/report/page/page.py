@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.report.chapter import Chapter
     from harness.report.page.explorer import Explorer
 
+_EXPLORER_JS = ("tools", "blocks", "verdicts", "facts", "query", "list", "start")
 _HERE = Path(__file__).parent
 _FIRST, _SECOND = "answer", "notes"
 _AFTER_EXPLORER = {"runs", "reproduce"}
@@ -79,7 +80,7 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) ->
     ]
     used = [part.explorer for part in parts if part.explorer]
     styles = [_asset("page.css"), *([_asset("explorer.css")] if used else [])]
-    explorer_js = _asset("explorer.js") if used else ""
+    explorer_js = explorer_script() if used else ""
     scripts = [script for script in (_asset("early.js"), _asset("page.js"), explorer_js) if script]
     return (
         _environment()
@@ -94,6 +95,12 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) ->
             policy=_policy(scripts),
         )
     )
+
+
+def explorer_script() -> str:
+    """The parts of the explorer in one closure."""
+    parts = (_asset(f"explorer/{name}.js") for name in _EXPLORER_JS)
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
 
 def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.estimates.left import phases_left
 from harness.analysis.prices import load_prices
 from harness.config import load_config
 from harness.records import Estimate, PhaseEstimate
@@ -145,7 +146,9 @@ def test_the_line_of_a_run_whose_parts_are_known() -> None:
         basis="formula, corrected by 4 runs",
     )
     found = Estimate(run_id="r", index=phase, answer=phase, n_answers=1, n_left=1)
-    assert in_one_line(found) == "about 12 min, 410,000 tokens, $1.00; from formula, corrected by 4 runs"
+    assert (
+        in_one_line(phases_left(found)) == "about 12 min, 410,000 tokens, $1.00; from formula, corrected by 4 runs"
+    )
 
 
 @pytest.mark.slow

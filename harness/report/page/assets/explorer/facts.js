@@ -1,0 +1,35 @@
+// Gold facts in a text.
+
+/** [start, end] of every fact that stands in the text, white space aside, merged and in order. */
+function places(text, facts) {
+  let squeezed = "";
+  const origin = [];
+  for (let at = 0; at < text.length; at += 1) {
+    if (!SPACE.test(text[at])) {
+      squeezed += text[at];
+      origin.push(at);
+    }
+  }
+  const found = facts.map((fact) => {
+    const wanted = [...fact].filter((letter) => !SPACE.test(letter)).join("");
+    const at = wanted ? squeezed.indexOf(wanted) : -1;
+    return at < 0 ? null : [origin[at], origin[at + wanted.length - 1] + 1];
+  });
+  const merged = [];
+  for (const [start, end] of found.filter(Boolean).sort((one, other) => one[0] - other[0])) {
+    const last = merged[merged.length - 1];
+    if (last && start <= last[1]) last[1] = Math.max(last[1], end);
+    else merged.push([start, end]);
+  }
+  return { found, merged };
+}
+
+function highlighted(text, merged) {
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of merged) {
+    parts.push(text.slice(at, start), make("mark", null, text.slice(start, end)));
+    at = end;
+  }
+  return [...parts, text.slice(at)];
+}

@@ -1,0 +1,104 @@
+"""A report as a user gets it: made by the command line, opened in a browser, deleted and made again."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from command_line import SMOKE, CommandLine
+from explorer_runs import Answers, Asked, Said, records, score, write_run
+
+from harness.records import Context, Evidence, Failure, Step
+from harness.report import load_chapters, write_report
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.slow
+
+OpenFile = Callable[..., "Page"]
+EVIL = (
+    "<script data-evil>alert(1)</script>",
+    "<img data-evil src=x onerror=alert(1)>",
+    "[a](javascript:alert(1))",
+    "\u202egnihtyna\u202c",
+    "</script><!--<svg data-evil onload=alert(1)>",
+    "$x^2$ {{7*7}}",
+)
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_a_run_ends_in_a_page_that_opens_from_disk_and_can_be_made_again_to_the_byte(
+    cli: CommandLine, open_file: OpenFile
+) -> None:
+    done = cli.call("run", "--config", str(SMOKE), "--system", "naive", "--system", "closed-book")
+    assert done.returncode == 0, done.stderr
+    folder = Path(next(line for line in done.stdout.splitlines() if line.startswith("report: "))[8:]).parent
+    folder = cli.folder / folder
+    page = open_file(folder / "report.html")
+    page.wait_for_selector("[data-ready]")
+    assert page.locator("h1").inner_text()
+    assert page.locator("tbody tr[data-at]").count() == 8
+    assert page.locator("figure svg").count() >= 4
+    made = bytes_of(folder)
+    shutil.rmtree(folder)
+    again = cli.call("report", "demo--naive", "demo--closed-book")
+    assert again.returncode == 0, again.stderr
+    assert bytes_of(folder) == made
+
+
+def test_the_page_and_the_terminal_show_the_same_numbers(cli: CommandLine, open_file: OpenFile) -> None:
+    assert cli.run("--system", "naive")["rc"] == 0
+    assert cli.call("evaluate", "demo--naive").returncode == 0
+    told = cli.call("report", "demo--naive", "--out", "page", COLUMNS="100")
+    page = open_file(cli.folder / "page" / "report.html")
+    accuracy = page.locator("table", has=page.get_by_text("natural mix", exact=True)).first
+    cells = accuracy.locator("tbody tr").first.locator("th, td").all_inner_texts()
+    assert cells[0] == "naive"
+    said = " ".join(told.stdout.split())
+    assert all(" ".join(cell.split()) in said for cell in cells)
+
+
+def test_a_hostile_corpus_stays_text_on_every_part_of_the_page(tmp_path: Path, open_file: OpenFile) -> None:
+    long = "x" * 1_000_000
+    asked = [
+        Asked(f"q{number}", text=evil, query_type=evil, gold=(evil,), evidence=(Evidence(doc_id=evil, fact=evil),))
+        for number, evil in enumerate(EVIL)
+    ]
+    said = {
+        one.query_id: Said(
+            answer=one.text,
+            contexts=(Context(text=f"{one.text} {long}", doc_ids=(one.text,)),),
+            trace=(Step(name=one.text, content=one.text),),
+        )
+        for one in asked
+    }
+    failed = {one.query_id: Failure(kind=one.text, message=one.text) for one in asked}
+    runs = [
+        Answers(
+            "<b data-evil>naive</b>", records(said), [score(one.query_id, 1.0, why=one.text) for one in asked]
+        ),
+        Answers(
+            "kg\u202e<i data-evil>",
+            records(failed),
+            [score(one.query_id, "imputed", why=one.text) for one in asked],
+        ),
+    ]
+    written = [write_run(tmp_path / "results", asked, run) for run in runs]
+    path = write_report(load_chapters(written), tmp_path / "report")
+    assert path.stat().st_size < 15_000_000
+    page = open_file(path)
+    page.wait_for_selector("[data-ready]")
+    for number, evil in enumerate(EVIL):
+        page.locator("tr[data-at] button").nth(number).click()
+        page.wait_for_selector(f'dialog[data-query="q{number}"] .ex-column')
+        assert page.locator("dialog h3").inner_text().strip() == evil.strip()
+        page.keyboard.press("Escape")
+    strays = page.locator("[data-evil], [onerror], [onload], a[href^=javascript]")
+    assert strays.count() == 0
+    assert "\u202e" not in page.locator("table").first.inner_text()
