@@ -12,7 +12,7 @@ from harness.report.comparison.compare import Comparison
 from harness.report.comparison.figure import draw_differences
 from harness.report.comparison.tables import comparison_csv, differences_csv
 from harness.report.render.markdown import grid
-from harness.report.text import NOTHING, counted, markdown, printable
+from harness.report.text import counted, markdown, printable
 
 Lines = list[str]
 
@@ -99,8 +99,7 @@ def _section(comparison: Comparison, compared: MeasureComparison) -> Lines:
         ]
         for position in text.ranking(compared)
     ]
-    header = ["pair", "n", "A", "B", "A - B [95 % CI]", "A / B", "better/equal/worse", "p", "p (Holm)"]
-    header += ["detectable", "result"]
+    header = ["pair", *text.PAIR_HEADER, "result"]
     return [
         f"## {markdown(compared.measure.name)}",
         "",
@@ -116,16 +115,4 @@ def _section(comparison: Comparison, compared: MeasureComparison) -> Lines:
 def _row(comparison: Comparison, compared: MeasureComparison, pair: Pair) -> Sequence[str]:
     names = [comparison.label(position) for position in (pair.a, pair.b)]
     result = {"a": f"{names[0]} is better", "b": f"{names[1]} is better", "tie": "tie", "differ": "they differ"}
-    return [
-        f"A {names[0]}, B {names[1]}",
-        text.population(pair),
-        text.value(compared, pair.mean_a),
-        text.value(compared, pair.mean_b),
-        text.difference(compared, pair),
-        NOTHING if pair.ratio is None else f"{pair.ratio:.3g}",
-        text.outcomes(compared.outcomes(pair)),
-        text.chance(pair.p),
-        text.chance(pair.p_holm),
-        text.value(compared, pair.detectable),
-        result[compared.verdict(pair)],
-    ]
+    return [f"A {names[0]}, B {names[1]}", *text.pair_cells(compared, pair), result[compared.verdict(pair)]]

@@ -67,6 +67,27 @@ def population(pair: Pair) -> str:
     return f"{pair.n:,}" if pair.n == pair.n_expected else f"{pair.n:,} of {pair.n_expected:,}"
 
 
+PAIR_HEADER = (
+    *("n", "A", "B", "A - B [95 % CI]", "A / B", "better/equal/worse", "p", "p (Holm)"),
+    "detectable",
+)
+
+
+def pair_cells(compared: MeasureComparison, pair: Pair) -> tuple[str, ...]:
+    """What stands below `PAIR_HEADER`, whoever the two are called."""
+    return (
+        population(pair),
+        value(compared, pair.mean_a),
+        value(compared, pair.mean_b),
+        difference(compared, pair),
+        NOTHING if pair.ratio is None else f"{pair.ratio:.3g}",
+        outcomes(compared.outcomes(pair)),
+        chance(pair.p),
+        chance(pair.p_holm),
+        value(compared, pair.detectable),
+    )
+
+
 def outcomes(counts: Sequence[int]) -> str:
     """`30/150/20`."""
     return "/".join(f"{count:,}" for count in counts)

@@ -42,40 +42,17 @@ def pair_tables(group: Group, findings: Findings) -> list[Table]:
 
 
 def _pair_table(names: Sequence[str], compared: MeasureComparison) -> Table:
-    header: tuple[str, ...] = (
-        "A, B",
-        "n",
-        "A",
-        "B",
-        "A - B [95 % CI]",
-        "A / B",
-        "better/equal/worse",
-        "p",
-        "p (Holm)",
-    )
-    header += ("detectable", "result")
+    result = {"a": "A is better", "b": "B is better", "tie": "tie", "differ": "they differ"}
     rows = tuple(
-        (
-            f"{names[pair.a]}, {names[pair.b]}",
-            text.population(pair),
-            text.value(compared, pair.mean_a),
-            text.value(compared, pair.mean_b),
-            text.difference(compared, pair),
-            NOTHING if pair.ratio is None else f"{pair.ratio:.3g}",
-            text.outcomes(compared.outcomes(pair)),
-            text.chance(pair.p),
-            text.chance(pair.p_holm),
-            text.value(compared, pair.detectable),
-            {"a": "A is better", "b": "B is better", "tie": "tie", "differ": "they differ"}[
-                compared.verdict(pair)
-            ],
-        )
+        (f"{names[pair.a]}, {names[pair.b]}", *text.pair_cells(compared, pair), result[compared.verdict(pair)])
         for pair in compared.pairs
     )
     measure = printable(compared.measure.name)
     detectable = "Detectable: the true difference that so many queries would show four times out of five."
     note = f"{_described(compared)}. {detectable}"
-    return Table(f"pairs-{file_name(measure)}", f"Pairs: {measure}", header, rows, note=note)
+    return Table(
+        f"pairs-{file_name(measure)}", f"Pairs: {measure}", ("A, B", *text.PAIR_HEADER, "result"), rows, note=note
+    )
 
 
 def _described(compared: MeasureComparison) -> str:
