@@ -76,6 +76,13 @@ def query_scores(records: Sequence[RunRecord], models: Models, prices: Prices) -
     return [*used, *_timing_scores(records)]
 
 
+def latencies(frame: Frame, records: Iterable[RunRecord]) -> list[float]:
+    """`latency_s` of every answer of the frame that has one, ascending."""
+    asked = (r for r in records if r.query_id in frame.query_types and r.repeat < frame.repeats)
+    values = (r.cost.latency_s for r in asked if r.status == "ok" and _is_live(r.cost))
+    return sorted(value for value in values if value is not None)
+
+
 def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: Prices) -> list[Aggregate]:
     """`answer_usd_total` over every attempt (`RunDir.iter_records`); no row without a price or an attempt."""
     costs = list(costs)

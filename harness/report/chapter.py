@@ -158,7 +158,7 @@ def _tables(group: Group, findings: Findings) -> dict[str, list[Table]]:
         "judges": [judges.judge_table(group)],
         "sweep": sweep_tables(group, findings),
         "estimates": estimate_tables(group),
-        "runs": [runs.runs_table(group), runs.differences_table(group)],
+        "runs": [runs.runs_table(group), runs.differences_table(group), runs.places_table(group)],
     }
     found = {key: [table for table in tables if table] for key, tables in fixed.items()}
     by_evaluator = measures.measures_by_evaluator(group)

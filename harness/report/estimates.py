@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.analysis.estimates import Spent, answers_spent, index_spent
+from harness.analysis.estimates import Spent, index_spent
 from harness.analysis.estimates.left import totals
 from harness.records import PhaseEstimate
 from harness.report.nouns import Table
@@ -53,7 +53,7 @@ def _compared(view: RunView) -> list[Compared]:
     index, finished = run.index(), view.n_answered >= view.n_expected
     built = _actual(index_spent(index), view.value("index_usd")) if index else _unknown()
     answers = view.value("answer_usd_total")
-    answered = _actual(answers_spent(list(run.iter_records())), answers) if finished else _unknown()
+    answered = _actual(view.spent, answers) if finished else _unknown()
     phases = (("index", estimate.index, built), ("answers", estimate.answer, answered))
     return [
         Compared(view.label, phase, printable(predicted.basis), _predicted(predicted), actual)

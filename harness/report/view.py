@@ -22,6 +22,8 @@ from harness.analysis import (
     run_costs,
 )
 from harness.analysis.correlation import TwinCorrelation, twin_correlations
+from harness.analysis.cost import latencies
+from harness.analysis.estimates import Spent, answers_spent
 from harness.analysis.judging import evaluation_costs
 from harness.analysis.paired_values import QueryValues, values_of
 from harness.analysis.spreads import Spreads, judged_spreads
@@ -49,6 +51,10 @@ class RunView:
     """Measures and what stands in for them."""
     judged: Spreads
     """Between what the values lie that a judge led to."""
+    latencies: tuple[float, ...]
+    """Seconds of each query that was answered live, ascending."""
+    spent: Spent
+    """What all attempts took together."""
     n_answered: int
     """(query, repeat) pairs that have a record."""
     n_errors: int
@@ -199,4 +205,6 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         n_answered=len(own),
         n_errors=sum(1 for record in own if record.status != "ok"),
         values=values_of(manifest, frame, scores, records, prices),
+        latencies=tuple(latencies(frame, records.values())),
+        spent=answers_spent(attempts),
     )

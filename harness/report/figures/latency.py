@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis import Prices
-from harness.analysis.cost import query_scores
 from harness.report.figures.marks import Look, alt_of, dot, look_of, n_of
 from harness.report.figures.rows import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
 from harness.report.plotting import GREY, Drawing
@@ -27,27 +25,9 @@ _SHORTEST_S = 1e-3
 _WORTH_SHOWING_S = 0.01
 
 
-def latencies(view: RunView) -> list[float]:
-    """Seconds of every query that was answered, and answered live, without what throttling took; in order."""
-    found: dict[tuple[str, int], tuple[int, float | None]] = {}
-    for record in view.run.iter_records():
-        # One at a time, and only the number is kept: records hold whole contexts.
-        scores = query_scores([record], {}, Prices(()))
-        value = next((score.value for score in scores if score.measure == "latency_s"), None)
-        key = (record.query_id, record.repeat)
-        if key not in found or record.attempt > found[key][0]:
-            found[key] = (record.attempt, value)
-    frame = view.frame
-    return sorted(
-        value
-        for (query_id, repeat), (_, value) in found.items()
-        if value is not None and query_id in frame.query_types and repeat < frame.repeats
-    )
-
-
 def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
     """A row for each run: 5th to 95th percentile, quartiles, median and single queries, on a log scale."""
-    timed = {number: latencies(view) for number, view in enumerate(group.views)}
+    timed = {number: view.latencies for number, view in enumerate(group.views)}
     if not any(timed.values()):
         return []
     waited = [

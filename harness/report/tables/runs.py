@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.report.labels import differences
 from harness.report.nouns import Table
-from harness.report.text import NOTHING, printable
+from harness.report.text import NOTHING, gigabytes, printable
 from harness.report.view import Group
 
 _LONGEST_ID = 200
@@ -30,6 +30,32 @@ def runs_table(group: Group) -> Table:
             )
         )
     return Table("runs", "What was run", header, tuple(rows), words=True)
+
+
+def places_table(group: Group) -> Table:
+    """On what the runs were made, and by which state of the harness."""
+    header = ("system", "processor", "cores", "RAM, GB", "platform", "Python", "harness commit", "seed")
+    rows = []
+    for view in group.views:
+        machine, identity = view.manifest.machine, view.manifest.identity
+        ram = machine.get("ram_bytes")
+        named = (machine.get("processor"), machine.get("cores"))
+        rows.append(
+            (
+                printable(view.label),
+                *(_told(one) for one in named),
+                gigabytes(ram if isinstance(ram, int) else None),
+                *(_told(one) for one in (machine.get("platform"), machine.get("python"))),
+                _told(view.manifest.git_commit[:12]),
+                _told(identity.get("seed")),
+            )
+        )
+    note = "The version of every package stands in the manifest.json of a run."
+    return Table("places", "On what it was run", header, tuple(rows), words=True, note=note)
+
+
+def _told(value: object) -> str:
+    return NOTHING if value in {None, ""} else printable(str(value))
 
 
 def differences_table(group: Group) -> Table | None:

@@ -10,6 +10,7 @@ from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write
 from harness.records import Cost, EvaluationRecord, Score, Usage
 from harness.report.chapter import TITLES, Chapter, load_chapters
 from harness.report.nouns import Picture, Table
+from harness.report.text import NOTHING
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -190,3 +191,11 @@ def test_a_measure_without_any_value_has_no_number(tmp_path: Path) -> None:
     chapter = chapter_of(run)
     assert table_of(chapter, "measures-ragas").rows == (("ragas_x", "– (n = 0 of 2)"),)  # noqa: RUF001
     assert table_of(chapter, "coverage-ragas").rows[0][-1] == "0 of 2"
+
+
+def test_machine_and_commit_of_every_run_are_told_and_what_is_not_known_is_not_made_up(make_run: MakeRun) -> None:
+    known = make_run(types=SMALL, sessions=(), cores=4, git_commit="0123456789abcdef")
+    unknown = make_run(system="kg", types=SMALL, sessions=(), git_commit="")
+    rows = rows_of(table_of(chapter_of(known, unknown), "places"))
+    assert [rows[0][name] for name in ("cores", "RAM, GB", "harness commit")] == ["4", "8", "0123456789ab"]
+    assert [rows[1][name] for name in ("platform", "Python", "harness commit")] == [NOTHING] * 3
