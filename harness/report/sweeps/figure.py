@@ -35,14 +35,13 @@ def draw_sweeps(group: Group, findings: Findings, new_figure: NewFigure) -> list
 
 
 def _panels(group: Group, findings: Findings) -> list[_Panel]:
+    """Quality that any run has a value of, and costs that any run had."""
     quality = [_Panel(findings.measure, findings.measure)] if findings.measure else []
-    wanted = [
-        *quality,
-        _Panel("Recall", "Recall of gold documents"),
-        _Panel("tokens", "tokens a query"),
-        _Panel("latency_s_p50", "latency p50, s"),
-    ]
-    return [panel for panel in wanted if any(view.value(panel.measure) is not None for view in group.views)]
+    quality.append(_Panel("Recall", "Recall of gold documents"))
+    costs = [_Panel("tokens", "tokens a query"), _Panel("latency_s_p50", "latency p50, s")]
+    views = group.views
+    known = [panel for panel in quality if any(view.value(panel.measure) is not None for view in views)]
+    return known + [panel for panel in costs if any(view.value(panel.measure) for view in views)]
 
 
 def _draw(group: Group, sweep: Sweep, panels: list[_Panel], new_figure: NewFigure) -> Drawing:

@@ -30,6 +30,8 @@ from harness.store import RunDir
 if TYPE_CHECKING:
     from harness.report.plotting import NewFigure
 
+pytestmark = pytest.mark.slow  # Drawing takes about a second a figure.
+
 MakeRun = Callable[..., RunDir]
 SMALL = {"inference_query": 2, "null_query": 1}
 HOSTILE = "<b>$x_{2}$ \u202e" + "W" * 90

@@ -23,6 +23,8 @@ from harness.report.nouns import Picture
 from harness.report.plotting import Drawing, plotting, publish
 from harness.report.view import Group, load_groups
 
+pytestmark = pytest.mark.slow  # Drawing takes about a second a figure.
+
 Draw = Callable[..., list[Drawing]]
 EVERY_KIND: tuple[Draw, ...] = (
     draw_accuracy,

@@ -39,6 +39,7 @@ def text_of(*runs: RunDir) -> str:
     return summary_markdown(load_chapters(runs))
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes_and_stay_untouched(make_run: MakeRun, tmp_path: Path) -> None:
     runs = [make_run(sessions=(8, 4), server=True, types=SMALL), make_run(system="kg", failing=2, sessions=())]
     before = files_of(tmp_path / "results")
@@ -92,6 +93,7 @@ def test_a_run_named_twice_counts_once(make_run: MakeRun) -> None:
     assert text_of(run, RunDir(run.path)).startswith("# RAG benchmark report\n\n1 run over 1 data set")
 
 
+@pytest.mark.slow
 def test_different_data_is_never_compared_in_one_table(make_run: MakeRun, tmp_path: Path) -> None:
     runs = [
         make_run(types=SMALL, sessions=()),
@@ -264,6 +266,7 @@ def test_repeats_count_answers_and_not_queries(make_run: MakeRun) -> None:
     assert "| naive | 6 | 0 |" in text
 
 
+@pytest.mark.slow
 def test_hostile_names_change_nothing_but_how_they_read(make_run: MakeRun, tmp_path: Path) -> None:
     evil = "=cmd()|<script>alert(1)</script>\n\n# Owned $x^$ [a](http://b)\x1b[31m"
     run = make_run(
@@ -400,6 +403,7 @@ def test_runs_that_were_judged_by_different_models_are_not_comparable_and_it_is_
     assert "ways" not in text_of(one, judged(other, "gpt-4o-mini", 0.75))
 
 
+@pytest.mark.slow
 def test_of_an_earlier_report_nothing_is_left(make_run: MakeRun, tmp_path: Path) -> None:
     out = tmp_path / "out"
     several = [make_run(types=SMALL, sessions=()), make_run(types=SMALL, digest="e" * 64, sessions=())]
@@ -416,6 +420,7 @@ def test_a_folder_of_other_files_is_left_alone(make_run: MakeRun, tmp_path: Path
     assert not (tmp_path / "summary.md").exists()
 
 
+@pytest.mark.slow
 def test_a_report_that_was_interrupted_is_written_again(make_run: MakeRun, tmp_path: Path) -> None:
     out, runs = tmp_path / "out", [make_run(types=SMALL, sessions=())]
     write_report(load_chapters(runs), out)

@@ -134,3 +134,10 @@ def test_the_curve_is_drawn_at_the_swept_values_with_the_scores(make_run: MakeRu
     assert accuracy.get_xscale() == "log"
     assert [label.get_text() for label in accuracy.get_xticklabels()] == ["1", "3", "20"]
     assert drawing.stem == "sweep_top_k"
+
+
+def test_what_no_run_took_has_no_curve(make_run: MakeRun) -> None:
+    group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}, generator={"provider": "none"}, evaluated=False))
+    with plotting() as new_figure:
+        (drawing,) = draw_sweeps(group, find(group), new_figure)
+    assert [axes.get_title() for axes in drawing.figure.axes] == ["latency p50, s"]
