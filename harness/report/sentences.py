@@ -97,10 +97,8 @@ def _costs(contest: Contest) -> Iterator[str]:
         names = [name(contest.view(place).label) for place in (cheap, dear)]
         ends = f"{whose}, {names[0]} takes the fewest {_COSTS[cost]} ({number(low)}) and {names[1]} the most"
         more = f"{times(high / low)} as many, " if low and high > low else ""
-        if gap.is_told_apart:
-            yield f"{ends} ({number(high)}): {more}a difference of {gap.size()}."
-        else:
-            yield f"{whose}, none is told apart in {_COSTS[cost]}: the largest difference is {gap.size()}."
+        doubt = "" if gap.is_told_apart else f"; the test does not tell them apart ({_p(gap)})"
+        yield f"{ends} ({number(high)}): {more}a difference of {gap.size()}{doubt}."
 
 
 def _single_cost(contest: Contest, cost: str) -> Iterator[str]:

@@ -130,6 +130,23 @@ def test_what_costs_many_times_more_stands_in_the_headline_and_with_its_interval
     assert re.search(r"1\d\d times as many, a difference of 29,900 \(the same on every query\)", said(findings))
 
 
+def test_costs_that_a_test_cannot_tell_apart_are_said_with_that_doubt(tmp_path: Path) -> None:
+    few = {"accuracy": right(2, n=4)}
+    plans = [ScoredRun(system=name, scores=few, input_tokens=tokens) for name, tokens in (("a", 100), ("b", 900))]
+    (told,) = [one for one in find(written(tmp_path, *plans)).sentences if "tokens a query" in one]
+    assert "a takes the fewest tokens a query (106) and b the most (906)" in told
+    assert told.endswith("; the test does not tell them apart (p = 0.125 after Holm's correction).")
+
+
+def test_of_several_ties_without_a_difference_the_least_certain_is_told(tmp_path: Path) -> None:
+    same = ScoredRun(system="same", scores={"accuracy": right(2, n=8)})
+    twin = ScoredRun(system="twin", scores={"accuracy": right(2, n=8)})
+    other = ScoredRun(system="other", scores={"accuracy": [*right(0, n=6), 1.0, 1.0]})
+    findings = find(written(tmp_path, same, twin, other))
+    assert "(the same on every query)" not in said(findings)
+    assert re.search(r"at most a difference of 0\.0 points \(95 % interval -\d", said(findings))
+
+
 def test_a_difference_in_refusals_is_said_where_it_is_more_than_chance(tmp_path: Path) -> None:
     findings = find(
         written(
