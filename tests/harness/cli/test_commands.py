@@ -51,6 +51,7 @@ def test_every_command_explains_itself(cli: CommandLine, command: str) -> None:
         assert "rag-harness" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "names"), [("systems", system_names), ("datasets", dataset_names), ("evaluators", evaluator_names)]
 )

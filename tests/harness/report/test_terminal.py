@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import pytest
 from rich.console import Console
 
 from harness.records import Failure
@@ -23,6 +24,7 @@ def shown(*runs: RunDir, width: int = 100, terminal: bool = False) -> str:
     return console.file.getvalue()
 
 
+@pytest.mark.slow
 def test_no_line_is_wider_than_the_console_or_100_columns(make_run: MakeRun) -> None:
     long_name = make_run(system="kg" * 30, types=SMALL, sessions=())
     runs = [make_run(sessions=()), make_run(answer={"top_k": 4}, sessions=(), missing=2), long_name]
