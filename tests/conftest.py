@@ -19,8 +19,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests, and what modules keep of real data sets, live to the end: to walk over all of it again and
-    again took the collector a third of the time.
+    """Thousands of tests, and what modules keep of real data sets, live to the end: walking over all of it again
+    and again took the garbage collector a third of the time.
     """
     gc.collect()
     gc.freeze()

@@ -58,9 +58,11 @@ def executable() -> str:
     return told.stdout.strip() if told.returncode == 0 else ""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium_browser() -> Iterator[Browser]:
-    """One browser for the session. Where there is none its tests are skipped, and where CI=true they fail."""
+    """One browser for the tests of a file, no longer: while Playwright runs, nothing else in this process can
+    start an event loop. Where there is no Chromium the tests are skipped, and where CI=true they fail.
+    """
     found = executable()
     if not found:
         why = f"{UNTESTED}: no Chromium (scripts/chromium install)"
