@@ -93,6 +93,22 @@ class Pair:
         return self.mean_a / self.mean_b if self.mean_b else None
 
     @property
+    def turned(self) -> Pair:
+        """Run `b` minus run `a`."""
+        low, high = (None if limit is None else -limit for limit in self.interval)
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            mean_a=self.mean_b,
+            mean_b=self.mean_a,
+            interval=Interval(high, low),
+            higher=self.lower,
+            lower=self.higher,
+            direction=-self.direction,
+        )
+
+    @property
     def significant(self) -> bool:
         """Whether the difference is more than chance after Holm, and has one direction."""
         return self.p_holm <= ALPHA and self.direction != 0

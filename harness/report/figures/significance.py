@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.analysis.intervals import Interval
-from harness.analysis.paired import MeasureComparison, Pair
+from harness.analysis.paired import MeasureComparison
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.figure import MOST_PAIRS, drawn_measures, forest, pairs_of
 from harness.report.figures.marks import alt_of
@@ -51,23 +50,8 @@ def _position(comparison: Comparison, group: Group, findings: Findings) -> int:
 
 def _with(compared: MeasureComparison, place: int) -> MeasureComparison:
     """Its pairs with that run, which stands first in each; the correction stays that for all pairs."""
-    pairs = [pair if pair.a == place else _turned(pair) for pair in compared.pairs if place in (pair.a, pair.b)]
+    pairs = [pair if pair.a == place else pair.turned for pair in compared.pairs if place in (pair.a, pair.b)]
     return replace(compared, pairs=tuple(pairs))
-
-
-def _turned(pair: Pair) -> Pair:
-    low, high = (None if limit is None else -limit for limit in pair.interval)
-    return replace(
-        pair,
-        a=pair.b,
-        b=pair.a,
-        mean_a=pair.mean_b,
-        mean_b=pair.mean_a,
-        interval=Interval(high, low),
-        higher=pair.lower,
-        lower=pair.higher,
-        direction=-pair.direction,
-    )
 
 
 def _n(measures: Sequence[MeasureComparison]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from harness.analysis import NATURAL, OVERALL
+from harness.report.contest import REFUSALS
 from harness.report.findings import Findings
 from harness.report.nouns import Table
 from harness.report.text import NOTHING, number, population, printable, ratio, type_name
 from harness.report.view import Group
 
 ACCURACY = "accuracy"
-REFUSALS = ("hallucination_rate", "false_abstention_rate")
 ANSWER_MEASURES = (ACCURACY, *REFUSALS)
 
 

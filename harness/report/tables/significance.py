@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from harness.analysis.intervals import Interval
 from harness.analysis.paired import MeasureComparison, Pair, Place
 from harness.report.comparison import text
 from harness.report.comparison.compare import Comparison
@@ -22,7 +20,7 @@ def matrix_table(group: Group, findings: Findings) -> Table | None:
         return None
     names = _names(group, findings.comparison)
     order = _order(group, findings)
-    pairs = {place: pair for one in compared.pairs for place, pair in _both_ways(one).items()}
+    pairs = {(pair.a, pair.b): pair for one in compared.pairs for pair in (one, one.turned)}
     rows = tuple((names[a], *[_against(compared, (a, b), pairs) for b in order]) for a in order)
     measure = printable(compared.measure.name)
     note = (
@@ -76,23 +74,6 @@ def _order(group: Group, findings: Findings) -> list[int]:
     ids = [one.run.run_id for one in findings.comparison.runs] if findings.comparison else []
     ordered = [group.views[place].run.run_id for place in findings.order]
     return [ids.index(run_id) for run_id in ordered if run_id in ids]
-
-
-def _both_ways(pair: Pair) -> dict[Place, Pair]:
-    low, high = pair.interval
-    turned = Interval(None if high is None else -high, None if low is None else -low)
-    mirrored = replace(
-        pair,
-        a=pair.b,
-        b=pair.a,
-        mean_a=pair.mean_b,
-        mean_b=pair.mean_a,
-        interval=turned,
-        higher=pair.lower,
-        lower=pair.higher,
-        direction=-pair.direction,
-    )
-    return {(pair.a, pair.b): pair, (pair.b, pair.a): mirrored}
 
 
 def _against(compared: MeasureComparison, place: Place, pairs: dict[Place, Pair]) -> str:
