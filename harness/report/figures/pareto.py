@@ -27,8 +27,7 @@ class _Price:
     """What accuracy is held against."""
 
     stem: str
-    measures: tuple[str, ...]
-    """Summed."""
+    measure: str
     label: str
     says: str
 
@@ -36,12 +35,12 @@ class _Price:
 _PRICES = (
     _Price(
         "pareto_tokens",
-        ("input_tokens", "output_tokens"),
+        "tokens",
         "tokens per query (input + output, all roles)",
         "tokens per query, input and output of every model that was called",
     ),
-    _Price("pareto_usd", ("usd",), "USD per query", "US dollars per query at the price table"),
-    _Price("pareto_latency", ("latency_s_p50",), "latency p50, s", "the median latency of a query in seconds"),
+    _Price("pareto_usd", "usd", "USD per query", "US dollars per query at the price table"),
+    _Price("pareto_latency", "latency_s_p50", "latency p50, s", "the median latency of a query in seconds"),
 )
 
 
@@ -68,7 +67,7 @@ def _draw(group: Group, new_figure: NewFigure, price: _Price) -> Drawing | None:
     points = [
         Point(number, view, x, y)
         for number, view in enumerate(group.views)
-        if (x := _sum(view, price.measures)) and (y := _sum(view, ("accuracy",)))
+        if (x := _span(view, price.measure)) and (y := _span(view, "accuracy"))
     ]
     if not any(point.x.value > 0 for point in points):
         return None
@@ -77,7 +76,7 @@ def _draw(group: Group, new_figure: NewFigure, price: _Price) -> Drawing | None:
     draw_points(axes, points)
     _dress(axes, points, price)
     name_points(figure, axes, points, _draw_frontier(axes, frontier(points)))
-    rows = [point.view.row(name) for point in points for name in ("accuracy", *price.measures)]
+    rows = [point.view.row(name) for point in points for name in ("accuracy", price.measure)]
     caption = (
         f"Accuracy against {price.says}, with 95 % intervals; n = {n_of(rows)} queries. Upper left is best. "
         "Dashed: the frontier; a run below it is beaten by one that is no dearer and more accurate."
@@ -90,15 +89,11 @@ def _draw(group: Group, new_figure: NewFigure, price: _Price) -> Drawing | None:
     return Drawing(price.stem, title, caption, alt_of([f"Accuracy against {price.label}.", *spoken]), figure)
 
 
-def _sum(view: RunView, measures: Sequence[str]) -> Span | None:
-    """The sum of the means; its interval is the sum of theirs, which is never too narrow for the sum's own."""
-    rows = [view.row(measure) for measure in measures]
-    found = [row for row in rows if row is not None and row.mean is not None]
-    if not found or len(found) < len(rows):
+def _span(view: RunView, measure: str) -> Span | None:
+    row = view.row(measure)
+    if row is None or row.mean is None:
         return None
-    means = [row.mean for row in found if row.mean is not None]
-    limits = [interval_of(row) or (mean, mean) for row, mean in zip(found, means, strict=True)]
-    return Span(sum(means), sum(low for low, _ in limits), sum(high for _, high in limits))
+    return Span(row.mean, *(interval_of(row) or (row.mean, row.mean)))
 
 
 def _dress(axes: Axes, points: Sequence[Point], price: _Price) -> None:
