@@ -38,8 +38,8 @@ from harness.evaluators.rag_eval.prompts import METRICS, spoken
 from harness.evaluators.sides import is_null, reference_answer
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.records import Prediction, Query, RunRecord, Usage
-from harness.runner.evaluation_models import EvaluationModels, MeteredEvaluation
-from harness.runner.evaluation_plan import EvaluationPlan
+from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
 from harness.store import RunDir, SampleRow
 

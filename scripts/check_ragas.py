@@ -35,8 +35,8 @@ from harness.models.local_server import serve_local
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import Message
 from harness.records import Prediction, RunRecord, Usage
-from harness.runner.evaluation_models import EvaluationModels, MeteredEvaluation
-from harness.runner.evaluation_plan import EvaluationPlan
+from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
 from harness.store import RunDir, SampleRow
 

@@ -37,8 +37,8 @@ from harness.protocols import EvaluatorSpec
 from harness.records import Context, Cost, Prediction, Query, Reference, RunRecord, Score, Usage
 from harness.registry import load_evaluator
 from harness.report.text import markdown
-from harness.runner.evaluation_models import EvaluationModels, MeteredEvaluation
-from harness.runner.evaluation_plan import EvaluationPlan
+from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
 from harness.store import SampleRow
 

@@ -13,7 +13,7 @@ from harness.cli.consoles import open_console
 from harness.config import BenchConfig
 from harness.records import Estimate, PhaseEstimate
 from harness.report.text import NOTHING
-from harness.runner.estimate import SAMPLE_FIRST, Estimator
+from harness.runner.estimating.estimate import SAMPLE_FIRST, Estimator
 from harness.runner.plan import plan_cells
 
 _COLUMNS = ("to answer", "index", "calls", "tokens in", "tokens out", "USD", "minutes")

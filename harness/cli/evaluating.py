@@ -14,8 +14,8 @@ from harness.config import BenchConfig, BudgetConfig
 from harness.config.load import build_config, parse_setting, read_yaml, set_value
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetReached, RunInterrupted
 from harness.report import load_chapters, render_terminal
-from harness.runner.evaluate import Evaluated, Outcome, evaluate_runs
-from harness.runner.evaluation_plan import EvaluationPlan, plan_evaluation
+from harness.runner.evaluating.evaluate import Evaluated, Outcome, evaluate_runs
+from harness.runner.evaluating.plan import EvaluationPlan, plan_evaluation
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
 from harness.store import RunDir, find_runs

@@ -11,7 +11,7 @@ from harness.evaluators.kg.export import graphml
 from harness.evaluators.kg.pairs import PairName
 from harness.report.query_graph import draw_query_graph
 from harness.report.text import file_name, printable
-from harness.runner.evaluation_plan import plan_evaluation
+from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.progress import Reporter
 from harness.runner.query_graph import Wanted, build_query_graph
 from harness.store import RunDir, find_runs

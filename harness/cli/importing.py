@@ -7,8 +7,8 @@ from pathlib import Path
 from harness.cli.consoles import open_console
 from harness.errors import ConfigError
 from harness.report.text import counted
-from harness.runner.imported_run import ImportRequest
-from harness.runner.importing import ImportResult, import_run
+from harness.runner.importing.importer import ImportResult, import_run
+from harness.runner.importing.run import ImportRequest
 
 
 def import_file(request: ImportRequest, results: Path) -> None:

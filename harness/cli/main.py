@@ -173,7 +173,7 @@ def import_command(
     Example: rag-harness import answers.jsonl -d multihop_rag -n my-agent --field answer=response
     """
     from harness.cli.importing import import_file, parse_pairs
-    from harness.runner.imported_run import ImportRequest
+    from harness.runner.importing.run import ImportRequest
     from harness.store import find_runs
 
     request = ImportRequest(

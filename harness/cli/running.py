@@ -18,10 +18,10 @@ from harness.cli.evaluating import conclude, evaluate_run_dirs, say_stopped
 from harness.cli.reporting import print_report
 from harness.config import BenchConfig, load_config
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, RunInterrupted, explained_io
-from harness.runner.estimate import say_total
-from harness.runner.evaluate import Outcome
-from harness.runner.evaluation_plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.execute import CellResult, check_needs, run_cell
+from harness.runner.estimating.estimate import say_total
+from harness.runner.evaluating.evaluate import Outcome
+from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
+from harness.runner.executing.execute import CellResult, check_needs, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending

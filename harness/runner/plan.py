@@ -15,7 +15,7 @@ from harness.models.identity import embedder_identity, generator_identity, serve
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import Params, SystemSpec
 from harness.registry import load_dataset_spec, load_system
-from harness.runner.evaluation_plan import plan_evaluation
+from harness.runner.evaluating.plan import plan_evaluation
 
 IDENTITY_SCHEMA = 1
 

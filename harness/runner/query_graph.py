@@ -13,8 +13,8 @@ from harness.evaluators.kg.measures import KgParams
 from harness.evaluators.kg.pairs import PAIRS, PairName
 from harness.evaluators.sides import settled, why_not
 from harness.protocols import Case, Measure, RunFacts
-from harness.runner.evaluation_models import EvaluationModels, MeteredEvaluation
-from harness.runner.evaluation_plan import EvaluationPlan
+from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
 from harness.store import RunDir
 

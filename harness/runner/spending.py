@@ -12,7 +12,7 @@ from harness.config import BudgetConfig
 from harness.errors import BudgetReached, ConfigError
 from harness.models.budget import Allowance, Amount
 from harness.records import Usage
-from harness.runner.evaluation_plan import EvaluationPlan
+from harness.runner.evaluating.plan import EvaluationPlan
 from harness.store import IndexDir, RunDir
 from harness.store.journal import paid_by_runs
 

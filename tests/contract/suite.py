@@ -1,7 +1,7 @@
 """What every system must keep, as functions that any test can call; run as a script it is a guarded process.
 
-A system is built here as `harness.runner.worker` builds it, with the fake provider behind the real seam. Each
-opening has a journal of its own, so no answer is replayed from an earlier one.
+A system is built here as `harness.runner.executing.worker` builds it, with the fake provider behind the real seam.
+Each opening has a journal of its own, so no answer is replayed from an earlier one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from harness.models.transport import Seam
 from harness.protocols import System
 from harness.records import Context, Document, Evidence, IndexStats, Prediction, Query
 from harness.registry import load_dataset_spec, load_system
-from harness.runner.worker import WorkerRuntime
+from harness.runner.executing.worker import WorkerRuntime
 from harness.store import Journal
 
 FAKE = GeneratorConfig(provider="fake", max_retries=0)

@@ -18,7 +18,7 @@ from harness.models.metering import Meter, metered
 from harness.protocols import Params
 from harness.records import Document, Prediction, Query
 from harness.registry import load_system, system_names
-from harness.runner.execute import run_cell
+from harness.runner.executing.execute import run_cell
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
 from tests.contract.suite import (

@@ -8,8 +8,8 @@ from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.records import Context, Cost, Prediction
-from harness.runner.evaluate import evaluate_runs
-from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.evaluating.evaluate import evaluate_runs
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter
 from harness.store import RunDir
 

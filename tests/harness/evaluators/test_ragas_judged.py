@@ -19,8 +19,8 @@ from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
 from harness.evaluators.ragas_metrics.asking import Asking, MetricName, Row
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.records import Context, Cost, Prediction, Query, Reference, RunRecord, Score
-from harness.runner.evaluate import evaluate_runs
-from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.evaluating.evaluate import evaluate_runs
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter
 from harness.store import SampleRow
 from harness.store.journal import usage_by_role

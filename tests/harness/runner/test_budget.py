@@ -20,8 +20,8 @@ from harness.models.identity import generator_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts
 from harness.records import Score, Usage
-from harness.runner.evaluate import Outcome, evaluate_runs
-from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.evaluating.evaluate import Outcome, evaluate_runs
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
 from harness.store import CallKey, Journal, RunDir, StoredCall

@@ -16,8 +16,8 @@ from harness.evaluators.triplet import SPEC, TripletParams
 from harness.extraction.nouns import Triplet
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.records import Context, Cost, Prediction, Reference
-from harness.runner.evaluate import evaluate_runs
-from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.evaluating.evaluate import evaluate_runs
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter
 from harness.store.journal import usage_by_role
 

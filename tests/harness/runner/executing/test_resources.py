@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from harness.runner.resources import HEADER, ResourceSampler
+from harness.runner.executing.resources import HEADER, ResourceSampler
 from harness.store import RunDir
 
 CHILD = "x = bytearray(80_000_000)\nwhile True: pass"

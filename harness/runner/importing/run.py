@@ -11,9 +11,9 @@ from harness.datasets import Dataset
 from harness.evaluators.scores import bounded
 from harness.identity import digest, short_digest
 from harness.records import Cost, Failure, Prediction, RunRecord, Usage
-from harness.runner.imported_file import ImportedFile
-from harness.runner.imported_queries import Matched
-from harness.runner.imported_rows import ImportedRow
+from harness.runner.importing.file import ImportedFile
+from harness.runner.importing.queries import Matched
+from harness.runner.importing.rows import ImportedRow
 from harness.runner.machine import git_commit
 from harness.runner.plan import IDENTITY_SCHEMA
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow

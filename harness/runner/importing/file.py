@@ -16,7 +16,7 @@ from typing import Any
 from harness.datasets.entries import kind_of
 from harness.errors import ConfigError, DataError
 from harness.evaluators.scores import bounded
-from harness.runner.imported_rows import FIELDS, ImportedRow, parse_row
+from harness.runner.importing.rows import FIELDS, ImportedRow, parse_row
 
 _LARGEST_ROW_BYTES = 16_000_000
 _SHAPE = "write one JSON object a line, in UTF-8"

@@ -14,8 +14,8 @@ from harness.datasets import demo, load_dataset, multihop_rag
 from harness.errors import ConfigError, DataError, HarnessError, StoreError
 from harness.evaluators.answer import is_right
 from harness.records import Cost, Prediction, RunRecord, Usage
-from harness.runner.imported_run import ImportRequest
-from harness.runner.importing import ImportResult, import_run
+from harness.runner.importing.importer import ImportResult, import_run
+from harness.runner.importing.run import ImportRequest
 from harness.store import RunDir, find_runs
 from harness.store.index_dir import Corpora
 

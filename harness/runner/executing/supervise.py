@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import BudgetReached, HarnessError
-from harness.runner.messages import Event, Job, Todo
-from harness.runner.resources import ResourceSampler
-from harness.runner.worker import EVENTS_ENV
+from harness.runner.executing.messages import Event, Job, Todo
+from harness.runner.executing.resources import ResourceSampler
+from harness.runner.executing.worker import EVENTS_ENV
 
 _GRACE_S = 15.0
 """How long beyond its time limit a query may block the worker's event loop before the worker is killed."""
@@ -67,7 +67,7 @@ class Supervisor:
         read_end, write_end = os.pipe()
         with self._log.open("ab") as log, os.fdopen(read_end, "rb", buffering=0) as events:
             process = subprocess.Popen(
-                [sys.executable, "-m", "harness.runner.worker"],
+                [sys.executable, "-m", "harness.runner.executing.worker"],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

@@ -14,8 +14,8 @@ from harness.models.identity import generator_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts
 from harness.records import Cost, EvaluationRecord, Prediction, Query, Reference, RunRecord, Score
-from harness.runner.evaluate import Outcome, evaluate_runs
-from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
+from harness.runner.evaluating.evaluate import Outcome, evaluate_runs
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.progress import Reporter
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 from harness.store.journal import usage_by_role

@@ -15,9 +15,9 @@ from harness.datasets import Dataset, load_dataset, select_queries
 from harness.errors import ConfigError
 from harness.records import RunRecord
 from harness.registry import load_dataset_spec, load_evaluator
-from harness.runner.imported_file import quoted, read_file
-from harness.runner.imported_queries import match_rows
-from harness.runner.imported_run import ImportedRun, ImportRequest
+from harness.runner.importing.file import quoted, read_file
+from harness.runner.importing.queries import match_rows
+from harness.runner.importing.run import ImportedRun, ImportRequest
 from harness.store import Done, RunDir
 from harness.store.index_dir import Corpora
 

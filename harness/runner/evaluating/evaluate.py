@@ -12,8 +12,8 @@ from harness.evaluators.base import NO_RECORD, Scorer, score_run_dir
 from harness.models.budget import Budget
 from harness.records import EvaluationRecord, Score
 from harness.runner.costs import cost_of
-from harness.runner.evaluation_models import EvaluationModels, MeteredEvaluation
-from harness.runner.evaluation_plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Priced, Reporter
 from harness.runner.spending import Spending
 from harness.store import RunDir

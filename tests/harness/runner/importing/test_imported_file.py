@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from harness.errors import HarnessError
 from harness.records import Context
-from harness.runner.imported_file import ImportedFile, read_file
-from harness.runner.imported_rows import FIELDS, ImportedRow
+from harness.runner.importing.file import ImportedFile, read_file
+from harness.runner.importing.rows import FIELDS, ImportedRow
 
 WriteRows = Callable[..., Path]
 

@@ -6,8 +6,8 @@ import pytest
 
 from harness.errors import DataError
 from harness.records import Query
-from harness.runner.imported_queries import Matched, match_rows
-from harness.runner.imported_rows import ImportedRow
+from harness.runner.importing.queries import Matched, match_rows
+from harness.runner.importing.rows import ImportedRow
 
 QUERIES = [
     Query(query_id="q1", text="Who wrote the café's   menu?"),

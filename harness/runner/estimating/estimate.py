@@ -11,8 +11,8 @@ from harness.analysis.estimates.left import bases, phases_left, totals
 from harness.analysis.prices import Prices, load_prices, usage_usd
 from harness.protocols import Corpus, Workload
 from harness.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
-from harness.runner.earlier_runs import EarlierRuns, Wanted, server_of
-from harness.runner.evaluation_plan import PlannedEvaluator, plan_evaluation
+from harness.runner.estimating.earlier_runs import EarlierRuns, Wanted, server_of
+from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
 from harness.runner.machine import describe_machine
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter

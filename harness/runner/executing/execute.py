@@ -12,15 +12,15 @@ from harness.models.budget import Amount
 from harness.models.local_server import LocalServer, serve_local
 from harness.models.preflight import check_reachable
 from harness.records import Cost, Failure, IndexRecord, RunRecord, RunStatus
-from harness.runner.estimate import keep_estimate
+from harness.runner.estimating.estimate import keep_estimate
+from harness.runner.executing.messages import Event, Job, Phase, Todo
+from harness.runner.executing.resources import ResourceSampler
+from harness.runner.executing.supervise import Outcome, Supervisor, SystemBroken
 from harness.runner.fetching import fetch_weights
 from harness.runner.machine import describe_machine, git_commit, package_versions
-from harness.runner.messages import Event, Job, Phase, Todo
 from harness.runner.plan import Cell
 from harness.runner.progress import Bar, Priced, Reporter
-from harness.runner.resources import ResourceSampler
 from harness.runner.spending import Spending
-from harness.runner.supervise import Outcome, Supervisor, SystemBroken
 from harness.store import SCHEMA_VERSION, Done, IndexDir, Manifest, RunDir, SampleRow
 from harness.store.index_dir import Corpora
 

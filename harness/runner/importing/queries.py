@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from harness.errors import DataError
 from harness.records import Query
-from harness.runner.imported_file import quoted
-from harness.runner.imported_rows import ImportedRow
+from harness.runner.importing.file import quoted
+from harness.runner.importing.rows import ImportedRow
 
 AnswerKey = tuple[str, int]
 """(query_id, repeat)."""

@@ -1,4 +1,4 @@
-"""The process in which a system runs: `python -m harness.runner.worker`, one phase, then gone.
+"""The process in which a system runs: `python -m harness.runner.executing.worker`, one phase, then gone.
 
 It reads its `Job` from standard input and ends when that closes, so it never outlives the runner. Events go to
 the descriptor named by RAG_HARNESS_EVENTS; whatever a library prints goes to the run's worker.log.
@@ -30,7 +30,7 @@ from harness.protocols import ChatModel, Embedder, System
 from harness.records import Evidence, Failure, Prediction, Query, RunRecord, RunStatus
 from harness.registry import load_system
 from harness.runner.costs import cost_of
-from harness.runner.messages import Event, Job, Todo
+from harness.runner.executing.messages import Event, Job, Todo
 from harness.store import IndexDir, Journal, RunDir
 from harness.store.index_dir import Corpora
 

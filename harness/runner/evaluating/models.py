@@ -19,7 +19,7 @@ from harness.models.metering import Meter, metered
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
-from harness.runner.evaluation_plan import EvaluationPlan
+from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.fetching import fetch_weights
 from harness.runner.progress import Reporter
 from harness.store import Journal

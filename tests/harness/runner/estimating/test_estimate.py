@@ -10,9 +10,9 @@ from harness.analysis.estimates.left import phases_left
 from harness.analysis.prices import load_prices
 from harness.config import load_config
 from harness.records import Estimate, PhaseEstimate
-from harness.runner import estimate as estimating
-from harness.runner.estimate import Estimator, in_one_line, keep_estimate
-from harness.runner.execute import build_manifest, run_cell
+from harness.runner.estimating import estimate as estimating
+from harness.runner.estimating.estimate import Estimator, in_one_line, keep_estimate
+from harness.runner.executing.execute import build_manifest, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import RunDir, SampleRow

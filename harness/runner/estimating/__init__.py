@@ -1,0 +1,1 @@
+"""What cells will take, before anything is paid."""

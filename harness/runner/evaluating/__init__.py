@@ -1,0 +1,1 @@
+"""Runs to scores: evaluators planned, their models opened, every judgement charged."""

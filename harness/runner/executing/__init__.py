@@ -1,0 +1,1 @@
+"""Cells to runs: fresh processes, watched, resumable."""

@@ -1,0 +1,1 @@
+"""Files of answers that were produced elsewhere, as runs."""
