@@ -19,8 +19,11 @@ import difflib
 import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
+DISTRIBUTION = "rag-bench-harness"
+"""What a package index calls it; the command is `rag-harness`."""
 EXIT_DONE, EXIT_BUG, EXIT_USER, EXIT_TOLERANCE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -73,6 +76,19 @@ class MissingDependency(HarnessError):
 
 class RunInterrupted(Exception):
     """Ctrl-C or SIGTERM: nothing already paid for is lost."""
+
+
+def install(extra: str) -> str:
+    """The command that brings what an extra of this distribution lists."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def need(extra: str, *modules: str) -> None:
+    """Raise MissingDependency where a module that an extra brings is not installed; quick, it imports nothing."""
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise MissingDependency(f"{', '.join(missing)} {verb} not installed", install(extra))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

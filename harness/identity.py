@@ -1,7 +1,9 @@
-"""What makes two runs the same run: canonical JSON and its hash."""
+"""What makes two runs the same run: canonical JSON, the bytes of weights, and their hashes."""
 
 import hashlib
 import json
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 RUN_ID_HEX = 12
@@ -15,6 +17,19 @@ def canonical_json(value: Any) -> str:
 def digest(value: Any) -> str:
     """SHA-256 of the canonical JSON of `value`, 64 hex digits."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of the file's bytes, 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@cache
+def folder_digest(folder: Path) -> str:
+    """SHA-256 of the names and bytes of every file below `folder`, read once in a process."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return digest({path.relative_to(folder).as_posix(): file_digest(path) for path in files})
 
 
 def short_digest(value: Any) -> str:

@@ -3,13 +3,17 @@
 Units are in the names (`_s` seconds, `_bytes`, `_usd`). A quantity that was not measured is None, never 0.
 """
 
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 
 ContextKind = Literal["passage", "triplet", "summary", "sentence"]
+Phase = Literal["index", "answer"]
 RunStatus = Literal["ok", "error", "timeout"]
-ScoreStatus = Literal["scored", "imputed", "failed", "not_applicable"]
+ScoreStatus = Literal["scored", "imputed", "failed", "missing", "not_applicable"]
+"""`missing`: there was no record to score, the run is unfinished."""
+AnswerStyle = Literal["short", "sentence"]
+"""How answers are worded: a word, name or short phrase; or a sentence or two."""
 
 
 class Record(BaseModel):
@@ -60,12 +64,22 @@ class Span(Record):
     end: int
 
 
+class Triplet(NamedTuple):
+    """One statement as a graph holds it."""
+
+    head: str
+    relation: str
+    tail: str
+
+
 class Context(Record):
     """One piece of what the generator saw, in rank order."""
 
     text: str
     doc_ids: tuple[str, ...]
     kind: ContextKind = "passage"
+    triplets: tuple[Triplet, ...] = ()
+    """What `text` says, where it puts statements of a graph into words: nobody has to read them out of it."""
     score: float | None = None
     span: Span | None = None
     """Where it comes from; its document's text there is part of `text` (a heading may stand before it)."""
@@ -233,6 +247,8 @@ class EvaluationRecord(Record):
     """With every default."""
     models: dict[str, dict[str, JsonValue]] = {}
     """Role -> provider, model, ...: which judge, which embedder."""
+    weights: dict[str, str] = {}
+    """Name -> digest of what it loads by itself, such as a parser."""
     measures: tuple[str, ...] = ()
     binary: tuple[str, ...] = ()
     """Of `measures`: those whose values are 0 or 1."""
@@ -242,7 +258,7 @@ class EvaluationRecord(Record):
     """`usage` counts every judgement as if it had been asked for; `replayed_from` is the part that was there."""
 
 
-class Calls(Record):
+class ExpectedCalls(Record):
     """Model calls of one kind that an index, or a query, is expected to make."""
 
     calls: float
@@ -256,7 +272,7 @@ class Calls(Record):
 class Work(Record):
     """What an index, or a query, is expected to ask of models."""
 
-    calls: tuple[Calls, ...] = ()
+    calls: tuple[ExpectedCalls, ...] = ()
     """Of the generator."""
     embedded_texts: float = 0.0
     embedded_characters: float = 0.0
@@ -269,8 +285,11 @@ class Expected(Record):
     index: Work
     query: Work
     """Of one query: the mean over the queries."""
+    most: str = ""
+    """Where this is the most there can be: what would have to happen, such as "3 rounds, none of which finds a
+    passage again". Empty: it is what is to be expected."""
     notes: tuple[str, ...] = ()
-    """What is assumed or the most there can be, such as "at most 3 rounds of search"."""
+    """What else is assumed."""
 
 
 class PhaseEstimate(Record):

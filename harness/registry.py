@@ -1,79 +1,100 @@
-"""Systems, data sets and evaluators by name, found through entry points, imported only when asked for."""
+"""Everything that can be added by name, found through entry points, imported only when asked for.
+
+A plug-in that cannot be imported, and a name that two packages claim, are one line when that name is asked for;
+everything else works.
+"""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import Generic, TypeVar
 
-from harness.errors import ConfigError, MissingDependency, nearest
-from harness.protocols import DatasetSpec, EvaluatorSpec, SystemSpec
+from harness.errors import ConfigError, HarnessError, MissingDependency, nearest
+from harness.protocols import CommandSpec, DatasetSpec, EvaluatorSpec, SystemSpec
 
-SYSTEMS = "rag_harness.systems"
-DATASETS = "rag_harness.datasets"
-EVALUATORS = "rag_harness.evaluators"
+T = TypeVar("T")
 
 
-def system_names() -> list[str]:
-    """Every registered system."""
-    return sorted(_found(SYSTEMS))
+@dataclass(frozen=True)
+class PluginKind(Generic[T]):
+    """One kind of plug-in."""
+
+    group: str
+    """Its entry-point group."""
+    noun: str
+    type: type[T]
+    """What an entry point exports."""
+
+    def names(self) -> list[str]:
+        """Every registered name, also of those that cannot be loaded."""
+        return sorted(_found(self.group))
+
+    def load(self, name: str) -> T:
+        """The plug-in of that name.
+
+        ConfigError: unknown (it names the nearest), claimed twice, or no such thing. MissingDependency: it cannot
+        be imported for want of something.
+        """
+        found = _found(self.group)
+        if not found:
+            raise ConfigError(f"no {self.noun} is registered", "reinstall: run `make setup`, or pip install again")
+        if name not in found:
+            raise ConfigError(f"unknown {self.noun} '{name}'", nearest(name, found))
+        value = self._import(name, found[name])
+        if not isinstance(value, self.type):
+            raise ConfigError(f"{self._called(name, found[name])} is no {self.type.__name__}", "export one")
+        return value
+
+    def load_all(self) -> tuple[list[T], list[HarnessError]]:
+        """Every plug-in that can be loaded, by name, and why the others cannot."""
+        loaded: list[T] = []
+        refusals: list[HarnessError] = []
+        for name in self.names():
+            try:
+                loaded.append(self.load(name))
+            except HarnessError as error:
+                refusals.append(error)
+        return loaded, refusals
+
+    def _import(self, name: str, points: list[EntryPoint]) -> object:
+        if len(points) > 1:
+            owners = " and ".join(_owner(point) for point in points)
+            raise ConfigError(
+                f"two packages register the {self.noun} '{name}' ({owners})", "uninstall one of them"
+            )
+        try:
+            return points[0].load()
+        except ImportError as error:
+            what = f"{self._called(name, points)} cannot be imported ({error})"
+            raise MissingDependency(what, "install what it needs") from error
+        except Exception as error:
+            what = f"{self._called(name, points)} cannot be imported ({type(error).__name__}: {error})"
+            raise ConfigError(what, "correct it, or uninstall that package") from error
+
+    def _called(self, name: str, points: list[EntryPoint]) -> str:
+        return f"{self.noun} '{name}' ({', '.join(map(_owner, points))})"
 
 
-def dataset_names() -> list[str]:
-    """Every registered data set."""
-    return sorted(_found(DATASETS))
-
-
-def evaluator_names() -> list[str]:
-    """Every registered evaluator."""
-    return sorted(_found(EVALUATORS))
-
-
-def load_system(name: str) -> SystemSpec:
-    """The system of that name; an unknown one is a ConfigError that names the nearest."""
-    return cast(SystemSpec, _load(SYSTEMS, "system", name, SystemSpec))
-
-
-def load_dataset_spec(name: str) -> DatasetSpec:
-    """The data set of that name; an unknown one is a ConfigError that names the nearest."""
-    return cast(DatasetSpec, _load(DATASETS, "dataset", name, DatasetSpec))
-
-
-def load_evaluator(name: str) -> EvaluatorSpec:
-    """The evaluator of that name; an unknown one is a ConfigError that names the nearest."""
-    return cast(EvaluatorSpec, _load(EVALUATORS, "evaluator", name, EvaluatorSpec))
+SYSTEMS = PluginKind("rag_harness.systems", "system", SystemSpec)
+DATASETS = PluginKind("rag_harness.datasets", "data set", DatasetSpec)
+EVALUATORS = PluginKind("rag_harness.evaluators", "evaluator", EvaluatorSpec)
+COMMANDS = PluginKind("rag_harness.commands", "command", CommandSpec)
 
 
 @cache
-def _found(group: str) -> dict[str, EntryPoint]:
-    return _unique(entry_points(group=group))
+def _found(group: str) -> dict[str, list[EntryPoint]]:
+    return _by_name(entry_points(group=group))
 
 
-def _unique(points: Iterable[EntryPoint]) -> dict[str, EntryPoint]:
-    found: dict[str, EntryPoint] = {}
+def _by_name(points: Iterable[EntryPoint]) -> dict[str, list[EntryPoint]]:
+    """The entry points of each name; one that stands there twice, as in an editable install, is one."""
+    found: dict[str, dict[str, EntryPoint]] = {}
     for point in points:
-        other = found.setdefault(point.name, point)
-        if other.value != point.value:
-            raise ConfigError(
-                f"two packages register the name '{point.name}' ({other.value} and {point.value})",
-                "uninstall one of them",
-            )
-    return found
+        found.setdefault(point.name, {}).setdefault(point.value, point)
+    return {name: list(by_value.values()) for name, by_value in found.items()}
 
 
-def _load(group: str, noun: str, name: str, kind: type) -> Any:
-    found = _found(group)
-    if not found:
-        raise ConfigError(f"no {noun} is registered", "reinstall: pip install -e . (or run `make setup`)")
-    if name not in found:
-        raise ConfigError(f"unknown {noun} '{name}'", nearest(name, found))
-    try:
-        value = found[name].load()
-    except ImportError as error:
-        raise MissingDependency(
-            f"{noun} '{name}' cannot be imported ({error})", "install what it needs"
-        ) from error
-    except AttributeError as error:
-        raise ConfigError(f"{noun} '{name}': {error}", f"correct its entry point {found[name].value}") from error
-    if not isinstance(value, kind):
-        raise ConfigError(f"{noun} '{name}': {found[name].value} is no {kind.__name__}", "export one")
-    return value
+def _owner(point: EntryPoint) -> str:
+    """`rag-words: rag_words:SPEC`; without the package where it is not known."""
+    return f"{point.dist.name}: {point.value}" if point.dist else point.value

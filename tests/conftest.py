@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-pytest_plugins = ("chromium", "neo4j_server")
+pytest_plugins = ("chromium", "neo4j_server", "plugins", "teller_server")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,6 @@
 
 from harness.analysis.aggregate import NATURAL, OVERALL, Aggregate, Frame, aggregate_quantiles, aggregate_scores
 from harness.analysis.cost import index_costs, query_costs, resource_use, run_costs
-from harness.analysis.derived import derive
 from harness.analysis.prices import Prices, default_prices_path, load_prices
 from harness.analysis.resources import Resources, load_resources
 
@@ -16,7 +15,6 @@ __all__ = [
     "aggregate_quantiles",
     "aggregate_scores",
     "default_prices_path",
-    "derive",
     "index_costs",
     "load_prices",
     "load_resources",

@@ -115,7 +115,7 @@ class _Cell:
     def add_query(self, scores: Iterable[Score | None]) -> None:
         values = []
         for score in scores:
-            if score is None or score.status == "failed":
+            if score is None or score.status in {"failed", "missing"}:
                 self.n_failed += 1
             elif score.status == "not_applicable":
                 self.n_not_applicable += 1

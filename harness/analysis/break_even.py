@@ -17,7 +17,7 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True)
-class Line:
+class CostLine:
     """What one system takes, in tokens or in dollars. There is no line where a part of it is not known."""
 
     index: float
@@ -42,7 +42,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Span:
+class QueryRange:
     """The whole numbers of queries from `first` to `last` (None: without end) at which one line is the lower."""
 
     first: int
@@ -54,27 +54,27 @@ class Span:
         return self.first == 1 and self.last is None
 
 
-def cheaper(one: Line, other: Line) -> Span | None:
+def cheaper(one: CostLine, other: CostLine) -> QueryRange | None:
     """At how many queries `one` takes less than `other`; None: never."""
     gap, saving = _gap_and_saving(one, other)
     if saving > 0:
-        return Span(max(1, floor(gap / saving) + 1), None)
+        return QueryRange(max(1, floor(gap / saving) + 1), None)
     if gap >= 0:
         return None
     if saving == 0:
-        return Span(1, None)
+        return QueryRange(1, None)
     last = ceil(gap / saving) - 1
-    return Span(1, last) if last >= 1 else None
+    return QueryRange(1, last) if last >= 1 else None
 
 
-def crossing(one: Line, other: Line) -> float | None:
+def crossing(one: CostLine, other: CostLine) -> float | None:
     """Where the lines cross, in queries; None where they do not, or before the first query is asked."""
     gap, saving = _gap_and_saving(one, other)
     at = gap / saving if saving else 0.0
     return at if at > 0 else None
 
 
-def crossing_interval(one: Line, other: Line) -> Interval:
+def crossing_interval(one: CostLine, other: CostLine) -> Interval:
     """95 % limits of `crossing`, from the intervals of both means; the upper is None where they may never cross.
 
     The limits of the difference of means are those of Zou & Donner (2008), as of two independent samples. Over the
@@ -92,7 +92,7 @@ def crossing_interval(one: Line, other: Line) -> Interval:
     return Interval(gap / far, gap / near if near * saving > 0 else None)
 
 
-def cheapest_changes(lines: list[Line]) -> list[float]:
+def cheapest_changes(lines: list[CostLine]) -> list[float]:
     """In order, at how many queries another of these lines becomes the lowest."""
     found = {at for place, one in enumerate(lines) for other in lines[:place] if (at := crossing(one, other))}
     # Crossings above the lowest line change nothing: the lowest is the same just before and just after them.
@@ -102,7 +102,7 @@ def cheapest_changes(lines: list[Line]) -> list[float]:
     return [at for at, (before, after) in zip(edges[1:], pairwise(lowest), strict=False) if before != after]
 
 
-def _gap_and_saving(one: Line, other: Line) -> tuple[float, float]:
+def _gap_and_saving(one: CostLine, other: CostLine) -> tuple[float, float]:
     """How much dearer the index of `one` is, and how much less its queries take."""
     return _difference(one.index, other.index), _difference(other.per_query, one.per_query)
 

@@ -12,7 +12,7 @@ from statistics import fmean
 
 from harness.analysis.aggregate import Frame, scores_by_measure
 from harness.analysis.intervals import UNKNOWN, Interval
-from harness.errors import MissingDependency
+from harness.errors import MissingDependency, install
 from harness.records import EvaluationRecord, Score
 
 _Z95 = 1.959963984540054
@@ -58,7 +58,7 @@ def correlate(one: Sequence[float], other: Sequence[float]) -> Correlation:
     try:
         from scipy import stats
     except ImportError as error:
-        raise MissingDependency("correlations need scipy", "pip install 'rag-harness[report]'") from error
+        raise MissingDependency("correlations need scipy", install("report")) from error
     return Correlation(
         n,
         _coefficient(float(stats.pearsonr(one, other).statistic), lambda _: 1 / sqrt(n - 3)),

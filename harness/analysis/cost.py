@@ -36,7 +36,7 @@ GENERATOR = "generator"
 
 Models = Mapping[str, Any]
 """The `models` part of a run's identity: role -> provider, model, ..."""
-Measured = dict[str, float | None]
+MeasuredCosts = dict[str, float | None]
 """Measure -> value, None where it could not be measured."""
 
 
@@ -109,7 +109,7 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
     """What the index is and what building it took. A system that has no such thing (nodes, say) has no row."""
     cost, live = index.cost, _is_live(index.cost)
     counted = index.stats.model_dump(exclude={"notes"}, exclude_none=True)
-    values: Measured = {**counted, "bytes": index.bytes_on_disk, **_tokens(cost, has_generator=False)}
+    values: MeasuredCosts = {**counted, "bytes": index.bytes_on_disk, **_tokens(cost, has_generator=False)}
     values["embedded_texts"], values["cached_texts"] = cost.embedded_texts, cost.cached_texts
     values["spent_s"], values["wall_s"] = cost.wall_s, cost.wall_s if live else None
     shared = [
@@ -139,7 +139,7 @@ def resource_use(frame: Frame, resources: Resources) -> list[Aggregate]:
     return rows
 
 
-def _tokens(cost: Cost, has_generator: bool) -> Measured:
+def _tokens(cost: Cost, has_generator: bool) -> MeasuredCosts:
     total = sum(cost.usage.values(), Usage())
     values = _counts("", total)
     if not all(usage.calls_are_known for usage in cost.usage.values()):
@@ -148,7 +148,7 @@ def _tokens(cost: Cost, has_generator: bool) -> Measured:
     return {**values, **_counts("generator_", cost.usage.get(GENERATOR, Usage()))} if has_generator else values
 
 
-def _counts(prefix: str, usage: Usage) -> Measured:
+def _counts(prefix: str, usage: Usage) -> MeasuredCosts:
     metered = not usage.unmetered_calls
     return {
         f"{prefix}tokens": usage.input_tokens + usage.output_tokens if metered else None,
@@ -173,7 +173,7 @@ def _timing_scores(records: Sequence[RunRecord]) -> list[Score]:
     scores = []
     for record in records:
         cost, live = record.cost, record.status == "ok" and _is_live(record.cost)
-        values: Measured = {"latency_s": cost.latency_s}
+        values: MeasuredCosts = {"latency_s": cost.latency_s}
         if with_throttling:
             values["throttled_s"] = cost.throttled_s
         values.update({f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) for stage in stages})
@@ -183,7 +183,7 @@ def _timing_scores(records: Sequence[RunRecord]) -> list[Score]:
     return scores
 
 
-def _scores(record: RunRecord, values: Measured) -> list[Score]:
+def _scores(record: RunRecord, values: MeasuredCosts) -> list[Score]:
     return [
         Score(
             query_id=record.query_id,

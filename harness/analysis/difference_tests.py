@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import MissingDependency
+from harness.errors import MissingDependency, install
 
 ALPHA = 0.05
 POWER = 0.80
@@ -132,4 +132,4 @@ def _statsmodels(module: str) -> Any:
 
 
 def _missing(package: str) -> MissingDependency:
-    return MissingDependency(f"comparing runs needs {package}", "install it: pip install 'rag-harness[compare]'")
+    return MissingDependency(f"comparing runs needs {package}", install("report"))

@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import MissingDependency
+from harness.errors import MissingDependency, install
 
 LEVEL = 0.95
 RESAMPLES = 2_000
@@ -35,7 +35,7 @@ _BLOCK = 131_072
 """Draws at a time: they fit into a core's cache."""
 _SEED = 0
 
-Values = Sequence[float]
+Floats = Sequence[float]
 Array = NDArray[np.float64]
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Stratum(NamedTuple):
     """One part of a weighted mean. Weights are relative: they need not sum to 1."""
 
     weight: float
-    values: Values
+    values: Floats
 
 
 def wilson(successes: int, n: int) -> Interval:
@@ -68,23 +68,18 @@ def wilson(successes: int, n: int) -> Interval:
     return Interval(0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
 
 
-def bootstrap_mean(values: Values) -> Interval:
+def bootstrap_mean(values: Floats) -> Interval:
     """Percentile bootstrap interval of a mean; `UNKNOWN` for fewer than two values."""
     return bootstrap_means([values])[0]
 
 
-def bootstrap_means(columns: Sequence[Values]) -> list[Interval]:
+def bootstrap_means(columns: Sequence[Floats]) -> list[Interval]:
     """`bootstrap_mean` of each column."""
     return _bootstrapped([[Stratum(1.0, values)] for values in columns])
 
 
-def mean_interval(values: Values, *, proportions: bool) -> Interval:
-    """Wilson where `proportions` are asked for and every value is 0 or 1, otherwise the bootstrap."""
-    return mean_intervals([values], proportions=proportions)[0]
-
-
-def mean_intervals(columns: Sequence[Values], *, proportions: bool) -> list[Interval]:
-    """`mean_interval` of each column."""
+def mean_intervals(columns: Sequence[Floats], *, proportions: bool) -> list[Interval]:
+    """Of each column Wilson's where `proportions` are asked for and every value is 0 or 1, else the bootstrap."""
     binary = [proportions and _all_binary(values) for values in columns]
     graded = iter(bootstrap_means(_others(columns, binary)))
     return [
@@ -99,13 +94,8 @@ def weighted_mean(strata: Sequence[Stratum]) -> float:
     return sum(stratum.weight / total * float(np.mean(stratum.values)) for stratum in strata)
 
 
-def weighted_mean_interval(strata: Sequence[Stratum], *, proportions: bool) -> Interval:
-    """The interval of `weighted_mean`, see above; `UNKNOWN` where a stratum is too small to give one."""
-    return weighted_mean_intervals([strata], proportions=proportions)[0]
-
-
 def weighted_mean_intervals(means: Sequence[Sequence[Stratum]], *, proportions: bool) -> list[Interval]:
-    """`weighted_mean_interval` of the strata of each mean."""
+    """The interval of each `weighted_mean`, see above; `UNKNOWN` where a stratum is too small to give one."""
     binary = [proportions and all(_all_binary(stratum.values) for stratum in strata) for strata in means]
     graded = iter(_bootstrapped(_others(means, binary)))
     return [
@@ -114,7 +104,7 @@ def weighted_mean_intervals(means: Sequence[Sequence[Stratum]], *, proportions: 
     ]
 
 
-def quantile_interval(values: Values, p: float) -> Interval:
+def quantile_interval(values: Floats, p: float) -> Interval:
     """The order-statistic interval of the `p` quantile; None for a limit beyond the smallest or largest value."""
     if not values:
         return UNKNOWN
@@ -132,9 +122,7 @@ def _order_statistics(n: int, p: float) -> tuple[int, int]:
     try:
         from scipy import special
     except ImportError as error:
-        raise MissingDependency(
-            "confidence intervals need scipy", "install it: pip install 'rag-harness[report]'"
-        ) from error
+        raise MissingDependency("confidence intervals need scipy", install("report")) from error
     tail, counts = _TAILS[0], np.arange(n + 1)
     low = int(np.argmax(special.bdtr(counts, n, p) >= tail)) - 1
     return low, int(np.argmax(special.bdtrc(counts, n, p) <= tail))
@@ -221,5 +209,5 @@ def _others(given: Sequence[T], left_out: Sequence[bool]) -> list[T]:
     return [one for one, is_out in zip(given, left_out, strict=True) if not is_out]
 
 
-def _all_binary(values: Values) -> bool:
+def _all_binary(values: Floats) -> bool:
     return all(value in {0.0, 1.0} for value in values)

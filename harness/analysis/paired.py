@@ -34,9 +34,9 @@ from harness.analysis.paired_values import QueryValues
 TestName = Literal["mcnemar", "wilcoxon"]
 Verdict = Literal["a", "b", "tie", "differ"]
 """Which run is significantly better; `differ` where they differ and nobody knows which way is better."""
-Place = tuple[int, int]
+PairPlaces = tuple[int, int]
 """Positions of two runs in the comparison."""
-Shared = Mapping[Place, frozenset[str]]
+SharedQueries = Mapping[PairPlaces, frozenset[str]]
 """The pairs to compare, each with the queries that both runs were asked."""
 
 
@@ -48,6 +48,10 @@ class PairedMeasure:
     higher_is_better: bool | None
     """None: nobody knows; then there are differences but neither wins nor ranks."""
     runs: tuple[QueryValues, ...]
+    title: str = ""
+    """What a sentence calls it."""
+    share: bool = False
+    """Its mean is a share of queries."""
     is_cost: bool = False
     """Tokens, seconds, dollars: never a proportion, whatever its values."""
 
@@ -57,9 +61,14 @@ class PairedMeasure:
         values = {value for run in self.runs for value in run.values.values()}
         return "mcnemar" if values <= {0.0, 1.0} and not self.is_cost else "wilcoxon"
 
+    @property
+    def is_share(self) -> bool:
+        """Whether it is said in per cent: a share of queries, whatever repeats made of its values."""
+        return self.share or self.test == "mcnemar"
+
 
 @dataclass(frozen=True)
-class Pair:
+class ComparedPair:
     """Run `a` minus run `b`, over `n` queries."""
 
     a: int
@@ -93,7 +102,7 @@ class Pair:
         return self.mean_a / self.mean_b if self.mean_b else None
 
     @property
-    def turned(self) -> Pair:
+    def turned(self) -> ComparedPair:
         """Run `b` minus run `a`."""
         low, high = (None if limit is None else -limit for limit in self.interval)
         return replace(
@@ -119,16 +128,16 @@ class MeasureComparison:
     """Every pair of runs by one measure."""
 
     measure: PairedMeasure
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ComparedPair, ...]
     """Without those that have no query in common."""
     n_common: int
     """Queries for which every run has a value."""
     means: tuple[float | None, ...]
     """Of each run over those; None where there are none."""
-    ranks: tuple[Place, ...] | None
+    ranks: tuple[PairPlaces, ...] | None
     """Of each run, best and worst, from 1; None where not all pairs were compared or no direction is known."""
 
-    def verdict(self, pair: Pair) -> Verdict:
+    def verdict(self, pair: ComparedPair) -> Verdict:
         """What is to be said of a pair: a difference that is not significant is a tie."""
         if not pair.significant:
             return "tie"
@@ -136,14 +145,14 @@ class MeasureComparison:
             return "differ"
         return "a" if (pair.direction > 0) == self.measure.higher_is_better else "b"
 
-    def outcomes(self, pair: Pair) -> tuple[int, int, int]:
+    def outcomes(self, pair: ComparedPair) -> tuple[int, int, int]:
         """Queries on which `a` is better, equal and worse; higher, equal and lower where no direction is known."""
         if self.measure.higher_is_better is False:
             return pair.lower, pair.equal, pair.higher
         return pair.higher, pair.equal, pair.lower
 
 
-def compare_measure(measure: PairedMeasure, shared: Shared) -> MeasureComparison:
+def compare_measure(measure: PairedMeasure, shared: SharedQueries) -> MeasureComparison:
     """Every pair of `shared` by this measure. The order of runs and queries changes nothing but signs."""
     differences = [_differences(measure, place, queries) for place, queries in shared.items()]
     found = [one for one in differences if one.query_ids]
@@ -161,7 +170,7 @@ def compare_measure(measure: PairedMeasure, shared: Shared) -> MeasureComparison
     return replace(compared, ranks=_ranks(compared)) if ranked else compared
 
 
-def differing_queries(measure: PairedMeasure, place: Place, queries: frozenset[str]) -> list[str]:
+def differing_queries(measure: PairedMeasure, place: PairPlaces, queries: frozenset[str]) -> list[str]:
     """The queries on which the two runs have different values, in order."""
     found = _differences(measure, place, queries)
     return [query_id for query_id, difference in zip(found.query_ids, found.values, strict=True) if difference]
@@ -171,24 +180,26 @@ def differing_queries(measure: PairedMeasure, place: Place, queries: frozenset[s
 class _Differences:
     """Run `a` minus run `b`, query by query."""
 
-    place: Place
+    place: PairPlaces
     query_ids: list[str]
     values: NDArray[np.float64]
 
 
-def _differences(measure: PairedMeasure, place: Place, queries: frozenset[str]) -> _Differences:
+def _differences(measure: PairedMeasure, place: PairPlaces, queries: frozenset[str]) -> _Differences:
     paired = _paired(measure, place, queries)
     a, b = (_values(measure.runs[position], paired) for position in place)
     return _Differences(place, paired, rounded(a - b))
 
 
-def _pair(measure: PairedMeasure, queries: frozenset[str], found: _Differences, interval: Interval) -> Pair:
+def _pair(
+    measure: PairedMeasure, queries: frozenset[str], found: _Differences, interval: Interval
+) -> ComparedPair:
     a, b = (measure.runs[position] for position in found.place)
     differences = found.values
     higher, lower = int(np.sum(differences > 0)), int(np.sum(differences < 0))
     p = mcnemar_p(higher, lower) if measure.test == "mcnemar" else wilcoxon_p(differences)
     mean_a, mean_b = _mean(a, found.query_ids), _mean(b, found.query_ids)
-    return Pair(
+    return ComparedPair(
         a=found.place[0],
         b=found.place[1],
         n=len(differences),
@@ -239,7 +250,7 @@ def _turned(limit: float) -> float:
     return 0.0 - limit
 
 
-def _paired(measure: PairedMeasure, place: Place, queries: frozenset[str]) -> list[str]:
+def _paired(measure: PairedMeasure, place: PairPlaces, queries: frozenset[str]) -> list[str]:
     a, b = (measure.runs[position] for position in place)
     return sorted(queries & a.values.keys() & b.values.keys())
 
@@ -256,7 +267,7 @@ def _direction(difference: float, ranks: int) -> int:
     return ranks if difference * ranks > 0 else 0
 
 
-def _ranks(compared: MeasureComparison) -> tuple[Place, ...]:
+def _ranks(compared: MeasureComparison) -> tuple[PairPlaces, ...]:
     n = len(compared.measure.runs)
     best, worst = [1] * n, [n] * n
     for pair in compared.pairs:

@@ -9,13 +9,16 @@ from harness.analysis.aggregate import Frame, mean_of, scores_by_measure
 from harness.analysis.cost import Models, query_scores
 from harness.analysis.prices import Prices
 from harness.records import RunRecord, Score
-from harness.store import Manifest
+from harness.store import Manifest, RecordKey
 
-COSTS = ("latency_s", "tokens", "input_tokens", "output_tokens", "usd")
-"""What a query takes; of each, less is better."""
-
-RecordKey = tuple[str, int]
-"""(query id, repeat)."""
+COSTS = {
+    "latency_s": "latency",
+    "tokens": "tokens",
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "usd": "USD",
+}
+"""What a query takes, and what a sentence calls it; of each, less is better."""
 
 
 @dataclass(frozen=True)

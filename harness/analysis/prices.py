@@ -12,6 +12,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from harness.config.load import explain
+from harness.config.shipped import shipped_configs
 from harness.errors import ConfigError
 from harness.records import Usage
 
@@ -103,23 +105,27 @@ def role_price(prices: Prices, models: Mapping[str, Any], role: str) -> Price | 
     return prices.find(played_by.get("model"), str(played_by.get("provider") or NO_CALL))
 
 
-def load_prices(path: Path | None = None) -> Prices:
-    """Read a price table (None: the one that ships); a mistake in it is one `ConfigError` line."""
-    path = path or default_prices_path()
+def load_prices(own: Path | None = None) -> Prices:
+    """The price table that ships, with the entries of a file of one's `own` before it: they win.
+
+    A mistake in it is one `ConfigError` line.
+    """
+    return Prices((*(_entries(own) if own else ()), *_entries(default_prices_path())))
+
+
+def _entries(path: Path) -> tuple[Price, ...]:
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"cannot read the prices in {path} ({error})", "check the path and the file") from error
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"cannot read the prices in {path} ({reason})", "check the path and the file") from error
     try:
-        return Prices(_PriceFile.model_validate(tree).prices)
+        return _PriceFile.model_validate(tree).prices
     except ValidationError as error:
-        detail = error.errors()[0]
-        where = ".".join(str(part) for part in detail["loc"])
-        raise ConfigError(f"{path}: {where}: {detail['msg']}", "correct that entry") from error
+        what, fix = explain(error, _PriceFile)
+        raise ConfigError(f"{path}: {what}", fix or "correct that entry") from error
 
 
 def default_prices_path() -> Path:
-    """configs/prices.yaml of the repository around the package, or the copy inside an installed package."""
-    package = Path(__file__).resolve().parents[1]
-    bundled = package / "_bundled" / "configs" / "prices.yaml"
-    return bundled if bundled.exists() else package.parent / "configs" / "prices.yaml"
+    """configs/prices.yaml, as it ships."""
+    return shipped_configs() / "prices.yaml"

@@ -27,7 +27,7 @@ _SHORTEST_GAP_S = 10.0
 
 
 @dataclass(frozen=True)
-class Sample:
+class ResourceSample:
     """One line; None where nothing was measured (no server on this machine, say)."""
 
     time_s: float
@@ -40,7 +40,7 @@ class Sample:
 class Resources:
     """The samples in the order taken."""
 
-    samples: tuple[Sample, ...]
+    samples: tuple[ResourceSample, ...]
     n_damaged: int
     """Lines that a crash tore and that were passed over."""
 
@@ -50,7 +50,7 @@ class Resources:
         found = (sample.quantities[column] for sample in self.samples if sample.phase == phase)
         return [value for value in found if value is not None]
 
-    def sessions(self) -> list[list[Sample]]:
+    def sessions(self) -> list[list[ResourceSample]]:
         """The samples cut where a run was interrupted: where time stands still for over 10 s and 5 intervals."""
         return _sessions(self.samples)
 
@@ -64,7 +64,7 @@ def load_resources(path: Path) -> Resources:
     return Resources(samples, n_damaged=len(parsed) - len(samples))
 
 
-def _parse(line: str) -> Sample | None:
+def _parse(line: str) -> ResourceSample | None:
     fields = next(csv.reader([line]))
     if len(fields) != 2 + len(QUANTITIES):
         return None
@@ -75,10 +75,10 @@ def _parse(line: str) -> Sample | None:
         return None
     # A number too long was glued to a torn one in front of it.
     plausible = 0 < time_s < _YEAR_2286 and all(value is None or isfinite(value) for value in quantities)
-    return Sample(time_s, fields[1], quantities) if plausible and fields[1] in PHASES else None
+    return ResourceSample(time_s, fields[1], quantities) if plausible and fields[1] in PHASES else None
 
 
-def _sessions(samples: Sequence[Sample]) -> list[list[Sample]]:
+def _sessions(samples: Sequence[ResourceSample]) -> list[list[ResourceSample]]:
     if not samples:
         return []
     steps = [later.time_s - earlier.time_s for earlier, later in pairwise(samples)]

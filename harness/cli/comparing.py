@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.api.configs import prices_of_runs
 from harness.cli.consoles import open_console
 from harness.report.comparison import (
     Choice,
@@ -20,20 +21,22 @@ from harness.store import find_runs
 class CompareOptions:
     """The flags of the command."""
 
-    measures: str | None
+    measures: tuple[str, ...]
     query_type: str | None
     baseline: str | None
     out: Path | None
     results: Path
     as_json: bool
+    prices: Path | None = None
+    """A price table of one's own."""
 
 
 def compare(names: Sequence[str], options: CompareOptions) -> None:
     """Compare the named runs, print what came out, and write it to `out` where that is given."""
-    measures = tuple(filter(None, (name.strip() for name in (options.measures or "").split(","))))
-    baseline = find_runs(options.results, [options.baseline])[0] if options.baseline is not None else None
-    choice = Choice(measures, options.query_type, baseline)
-    comparison = compare_runs(find_runs(options.results, names), choice)
+    against = find_runs(options.results, [options.baseline]) if options.baseline is not None else []
+    choice = Choice(options.measures, options.query_type, next(iter(against), None))
+    runs = find_runs(options.results, names)
+    comparison = compare_runs(runs, prices_of_runs([*runs, *against], options.prices), choice)
     written = write_comparison(comparison, options.out) if options.out else None
     console = open_console()
     if options.as_json:

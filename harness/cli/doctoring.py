@@ -1,49 +1,29 @@
 """`rag-harness doctor`: what is installed, reachable and missing, and the fix for each."""
 
-import importlib.util
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata, version
 from pathlib import Path
 from typing import Literal
 
+from packaging.requirements import Requirement
 from rich.markup import escape
 
 from harness.cli.consoles import open_console
-from harness.config import GeneratorConfig, ModelConfig
-from harness.errors import EXIT_DONE, EXIT_USER, HarnessError
+from harness.config import GeneratorConfig
+from harness.errors import DISTRIBUTION, EXIT_DONE, EXIT_USER, HarnessError, install
 from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER
-from harness.models.preflight import check_reachable
-from harness.models.providers import HTTP_PROVIDERS, resolve_generator
+from harness.models.providers import PROVIDERS, ProviderSpec, check_reachable
 from harness.models.weights import cache_dir, cached_path
-from harness.registry import load_system, system_names
+from harness.registry import SYSTEMS
 
-_EXTRAS = {
-    "rag": ("chromadb", "onnxruntime", "openai", "tokenizers"),
-    "local": ("xllamacpp",),
-    "report": ("matplotlib", "scipy"),
-    "graph": ("ladybug", "neo4j"),
-    "community": ("nano_graphrag", "graspologic_native", "nano_vectordb", "networkx"),
-    "nlp": ("spacy",),
-    "langchain": ("langchain_experimental", "langchain_core"),
-    "retrieval": ("ir_measures",),
-    "compare": ("scipy", "statsmodels"),
-    "kg": ("igraph", "networkx"),
-    "ragas": ("ragas", "langchain_openai"),
-    "bertscore": ("torch", "bert_score"),
-    "hub": ("datasets", "huggingface_hub"),
-    "st": ("torch", "sentence_transformers"),
-}
-_FIXES = {
-    "st": "scripts/setup --torch",
-    "bertscore": "scripts/setup --torch",
-    # Two of its dependencies, which nothing here uses, cost 550 MB.
-    "community": "pip install 'rag-harness[community]' && pip install --no-deps nano-graphrag==0.0.8.2",
-}
-_NEEDED = ("rag", "local", "report", "graph", "community", "retrieval")
+_FIRST = "bench"
+"""The extra that `make bench` and the first minutes need."""
+_FOR_DEVELOPERS = {"build", "dev", "testing"}
 _ROOM_BYTES = 2_000_000_000
 
 
@@ -76,25 +56,46 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    for extra, modules in _EXTRAS.items():
-        missing = [name for name in modules if importlib.util.find_spec(name) is None]
-        if not missing:
-            yield Finding(f"extra {extra}", "ok", ", ".join(modules))
-            continue
-        fix = _FIXES.get(extra, f"pip install 'rag-harness[{extra}]'")
-        yield Finding(f"extra {extra}", _need(extra in _NEEDED), f"no {', '.join(missing)}", fix)
+    """The extras of this distribution as its own metadata lists them."""
+    for extra, wanted in listed_extras().items():
+        lacking = [said for one in wanted if (said := _lacking(one))]
+        if not lacking:
+            yield Finding(f"extra {extra}", "ok", ", ".join(one.name for one in wanted))
+        else:
+            yield Finding(f"extra {extra}", _need(extra == _FIRST), ", ".join(lacking), install(extra))
 
 
 def _systems() -> Iterator[Finding]:
     """What each system needs beyond packages and models, with its default parameters."""
-    for name in system_names():
+    for name in SYSTEMS.names():
         try:
-            spec = load_system(name)
+            spec = SYSTEMS.load(name)
             if spec.preflight:
                 spec.preflight(spec.index_params(), spec.answer_params())
                 yield Finding(f"system {name}", "ok", "what it needs is there")
         except HarnessError as error:
             yield Finding(f"system {name}", "missing", error.what, error.fix)
+
+
+def listed_extras() -> dict[str, list[Requirement]]:
+    """Extra -> what it asks for, without those that are for developers or made of others."""
+    said = metadata(DISTRIBUTION)
+    wanted = [Requirement(line) for line in said.get_all("Requires-Dist") or ()]
+    extras = {
+        str(extra): [one for one in wanted if one.marker and one.marker.evaluate({"extra": str(extra)})]
+        for extra in said.get_all("Provides-Extra") or ()
+        if extra not in _FOR_DEVELOPERS
+    }
+    return {extra: asked for extra, asked in extras.items() if all(one.name != DISTRIBUTION for one in asked)}
+
+
+def _lacking(wanted: Requirement) -> str:
+    """What is wrong with a package; empty where it is there in a version that fits."""
+    try:
+        found = version(wanted.name)
+    except PackageNotFoundError:
+        return f"no {wanted.name}"
+    return "" if wanted.specifier.contains(found, prereleases=True) else f"{wanted.name} {found}"
 
 
 def _weights() -> Iterator[Finding]:
@@ -140,22 +141,33 @@ def _folders(results: Path) -> Iterator[Finding]:
 
 
 def _servers() -> Iterator[Finding]:
-    for name in ("ollama", "vllm"):
-        config = resolve_generator(GeneratorConfig(provider=name, model="any"))
-        yield _server(name, config)
-    key = HTTP_PROVIDERS["openai"].api_key_env or ""
-    if os.environ.get(key):
-        yield Finding("openai key", "ok", f"{key} is set (used only where a config says provider: openai)")
-    else:
-        yield Finding("openai key", "optional", f"{key} is not set", f"export {key}=... to use provider openai")
+    """Whether each provider of generators is fit to be asked, with its defaults."""
+    specs, refusals = PROVIDERS.load_all()
+    yield from (Finding("provider", "missing", error.what, error.fix) for error in refusals)
+    for spec in specs:
+        config = _with_defaults(spec)
+        if config is None or config.is_none:
+            continue
+        where = f" at {config.base_url}" if config.base_url else ""
+        try:
+            check_reachable(config)
+        except HarnessError as error:
+            yield Finding(f"provider {spec.name}", "optional", error.what, error.fix)
+        else:
+            yield Finding(f"provider {spec.name}", "ok", f"it can be asked{where}")
 
 
-def _server(name: str, config: ModelConfig) -> Finding:
-    try:
-        check_reachable(config)
-    except HarnessError as error:
-        return Finding(name, "optional", f"nothing at {config.base_url}", error.fix)
-    return Finding(name, "ok", str(config.base_url))
+def _with_defaults(spec: ProviderSpec) -> GeneratorConfig | None:
+    """None of a provider that has no defaults, such as one that needs a URL, or that does not generate."""
+    if "generator" not in spec.roles:
+        return None
+    for model in (None, "any"):
+        try:
+            resolved: GeneratorConfig = spec.resolve(GeneratorConfig(provider=spec.name, model=model))
+        except HarnessError:
+            continue
+        return resolved
+    return None
 
 
 def _need(needed: bool) -> Literal["missing", "optional"]:

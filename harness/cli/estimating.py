@@ -7,12 +7,12 @@ from typing import Any
 
 from rich.table import Table
 
-from harness.analysis import load_prices
 from harness.analysis.estimates.left import Sum, bases, phases_left, totals
+from harness.api.configs import price_table
 from harness.cli.consoles import open_console
 from harness.config import BenchConfig
+from harness.display.text import NOTHING
 from harness.records import Estimate, PhaseEstimate
-from harness.report.text import NOTHING
 from harness.runner.estimating.estimate import SAMPLE_FIRST, Estimator
 from harness.runner.plan import plan_cells
 
@@ -21,7 +21,7 @@ _COLUMNS = ("to answer", "index", "calls", "tokens in", "tokens out", "USD", "mi
 
 def print_estimate(config: BenchConfig, results: Path, *, as_json: bool) -> None:
     """Print what each cell still takes, the judges beside it, and where the figures are from."""
-    estimates = Estimator(results, load_prices()).estimate_all(plan_cells(config))
+    estimates = Estimator(results, price_table([config.prices])).estimate_all(plan_cells(config))
     console = open_console()
     if as_json:
         text = json.dumps(_as_json(estimates), indent=2)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli.consoles import open_console
+from harness.display.text import counted
 from harness.errors import ConfigError
-from harness.report.text import counted
 from harness.runner.importing.importer import ImportResult, import_run
 from harness.runner.importing.run import ImportRequest
 

@@ -1,24 +1,22 @@
 """`rag-harness list`."""
 
 import json
+import sys
 from collections.abc import Callable
+from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from harness.cli.consoles import open_console
-from harness.registry import (
-    dataset_names,
-    evaluator_names,
-    load_dataset_spec,
-    load_evaluator,
-    load_system,
-    system_names,
-)
+from harness.models.providers import PROVIDERS, ProviderSpec
+from harness.protocols import DatasetSpec, EvaluatorSpec, SystemSpec
+from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
 
 Rows = list[dict[str, object]]
 
 
-def _systems() -> Rows:
+def _system(spec: SystemSpec) -> Rows:
     return [
         {
             "name": spec.name,
@@ -27,18 +25,14 @@ def _systems() -> Rows:
             "index_params": _defaults(spec.index_params.model_fields),
             "answer_params": _defaults(spec.answer_params.model_fields),
         }
-        for spec in map(load_system, system_names())
     ]
 
 
-def _datasets() -> Rows:
-    return [
-        {"name": spec.name, "summary": spec.summary, "subsets": list(spec.subsets)}
-        for spec in map(load_dataset_spec, dataset_names())
-    ]
+def _dataset(spec: DatasetSpec) -> Rows:
+    return [{"name": spec.name, "summary": spec.summary, "subsets": list(spec.subsets)}]
 
 
-def _evaluators() -> Rows:
+def _evaluator(spec: EvaluatorSpec) -> Rows:
     return [
         {
             "name": spec.name,
@@ -48,11 +42,10 @@ def _evaluators() -> Rows:
             "params": _defaults(spec.params.model_fields),
             "measures": [measure.name for measure in spec.measures(spec.params())],
         }
-        for spec in map(load_evaluator, evaluator_names())
     ]
 
 
-def _measures() -> Rows:
+def _measures(spec: EvaluatorSpec) -> Rows:
     return [
         {
             "name": measure.name,
@@ -61,32 +54,46 @@ def _measures() -> Rows:
             "a failure counts as": measure.failure_value,
             "summary": measure.summary,
         }
-        for spec in map(load_evaluator, evaluator_names())
         for measure in spec.measures(spec.params())
     ]
 
 
-_LISTS: dict[str, Callable[[], Rows]] = {
-    "systems": _systems,
-    "datasets": _datasets,
-    "evaluators": _evaluators,
-    "measures": _measures,
+def _provider(spec: ProviderSpec) -> Rows:
+    return [{"name": spec.name, "summary": spec.summary, "plays": sorted(spec.roles)}]
+
+
+_LISTS: dict[str, tuple[PluginKind[Any], Callable[[Any], Rows]]] = {
+    "systems": (SYSTEMS, _system),
+    "datasets": (DATASETS, _dataset),
+    "evaluators": (EVALUATORS, _evaluator),
+    "measures": (EVALUATORS, _measures),
+    "providers": (PROVIDERS, _provider),
 }
 
 
 def print_list(kind: str, *, as_json: bool) -> None:
-    """Print what of a kind is registered, as a table or as a JSON array of objects."""
-    rows = _LISTS[kind]()
+    """Print what of a kind is registered, as a table or as a JSON array of objects; what is broken is named in a
+    line each and left out.
+    """
+    registered, rows_of = _LISTS[kind]
+    specs, refusals = registered.load_all()
+    rows = [row for spec in specs for row in rows_of(spec)]
     console = open_console()
     if as_json:
         console.print(json.dumps(rows, indent=2), markup=False, highlight=False, soft_wrap=True)
-        return
+    else:
+        console.print(_table(rows))
+    for refusal in refusals:
+        sys.stderr.write(f"left out: {refusal}\n")
+
+
+def _table(rows: Rows) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in rows[0] if rows else ["(none)"]:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    console.print(table)
+        table.add_row(*(escape(_cell(value)) for value in row.values()))
+    return table
 
 
 def _cell(value: object) -> str:

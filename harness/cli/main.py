@@ -10,39 +10,31 @@ import typer
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
 app = typer.Typer(
-    help="Compare RAG architectures on your data: accuracy, retrieval, cost, latency, CPU and RAM.",
-    epilog="First: `rag-harness run --config configs/bench/demo.yaml`. What is missing: `rag-harness doctor`.",
+    epilog="First, in seconds, without a language model: "
+    "`rag-harness run --set models.generator.provider=none`. What is missing: `rag-harness doctor`.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-class Kind(StrEnum):
+class Listed(StrEnum):
     """What `list` can list."""
 
     systems = "systems"
     datasets = "datasets"
     evaluators = "evaluators"
     measures = "measures"
+    providers = "providers"
 
 
-class GraphPair(StrEnum):
-    """Which two texts a graph joins."""
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
 
-    context_relevancy = "context_relevancy"
-    answer_relevancy = "answer_relevancy"
-    faithfulness = "faithfulness"
-    factual_correctness = "factual_correctness"
-
-
-class Extractor(StrEnum):
-    """Who reads the triplets."""
-
-    judge = "judge"
-    nlp = "nlp"
+        typer.echo(f"rag-harness {version('rag-bench-harness')}")
+        raise typer.Exit
 
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", "-c", help="A YAML file; see configs/bench.")]
@@ -56,14 +48,29 @@ SetOption = Annotated[
 ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value for scripts.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+PricesOption = Annotated[
+    Path | None, typer.Option("--prices", help="A price table of your own, as configs/prices.yaml.")
+]
+RankOption = Annotated[
+    str | None, typer.Option("--measure", "-m", help="The measure that ranks; default: the data set's own.")
+]
 RunsArgument = Annotated[
     list[str], typer.Argument(help="Run ids, unique parts of them, or paths.", metavar="RUN...")
 ]
 
 
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Compare RAG architectures on your data: right answers, evidence found, cost, latency, CPU and RAM."""
+
+
 @app.command("list")
-def list_command(kind: Annotated[Kind, typer.Argument()], as_json: JsonOption = False) -> None:
-    """List the systems, datasets, evaluators or measures that are installed.
+def list_command(kind: Annotated[Listed, typer.Argument()], as_json: JsonOption = False) -> None:
+    """List the systems, datasets, evaluators, measures or model providers that are installed.
 
     Example: rag-harness list measures
     """
@@ -85,9 +92,11 @@ def plan(
 
     Example: rag-harness plan --config configs/sweeps/top_k.yaml
     """
-    from harness.cli.running import build_config, print_plan
+    from harness.api.configs import bench_config
+    from harness.cli.running import print_plan
 
-    print_plan(build_config(config, system, dataset, settings), results, as_json=as_json)
+    resolved = bench_config(config, systems=system or (), dataset=dataset, settings=settings or ())
+    print_plan(resolved, results, as_json=as_json)
 
 
 @app.command()
@@ -105,10 +114,11 @@ def estimate(
 
     Example: rag-harness estimate --config configs/bench/openai.yaml
     """
+    from harness.api.configs import bench_config
     from harness.cli.estimating import print_estimate
-    from harness.cli.running import build_config
 
-    print_estimate(build_config(config, system, dataset, settings), results, as_json=as_json)
+    resolved = bench_config(config, systems=system or (), dataset=dataset, settings=settings or ())
+    print_estimate(resolved, results, as_json=as_json)
 
 
 @app.command()
@@ -116,6 +126,7 @@ def run(
     config: ConfigOption = None,
     system: SystemOption = None,
     dataset: DatasetOption = None,
+    measure: RankOption = None,
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Answer failed queries again.")] = False,
@@ -134,10 +145,15 @@ def run(
 
       rag-harness run --set models.generator.provider=none    (retrieval alone)
     """
-    from harness.cli.running import RunOptions, build_config, run_all
+    from harness.api.configs import bench_config
+    from harness.api.running import RunOptions
+    from harness.cli.running import RunOutput, run_all
 
-    options = RunOptions(results, retry_failed, records_only, out, as_json, quiet)
-    raise typer.Exit(run_all(build_config(config, system, dataset, settings), options))
+    resolved = bench_config(
+        config, systems=system or (), dataset=dataset, measure=measure, settings=settings or ()
+    )
+    options = RunOptions(results, retry_failed=retry_failed, records_only=records_only, quiet=quiet)
+    raise typer.Exit(run_all(resolved, options, RunOutput(out, as_json)))
 
 
 @app.command("import")
@@ -185,7 +201,7 @@ def import_command(
         where=parse_pairs("--where", where or ()),
         model=model,
         like=find_runs(results, [like])[0] if like else None,
-        evaluators=tuple(word.strip() for word in evaluators.split(",")) if evaluators else (),
+        evaluators=_words(evaluators),
         skip_unknown=skip_unknown,
     )
     import_file(request, results)
@@ -199,6 +215,7 @@ def evaluate(
         Path | None, typer.Option("--config", "-c", help="Evaluators and judges from this file, not the runs'.")
     ] = None,
     settings: SetOption = None,
+    prices: PricesOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -213,34 +230,44 @@ def evaluate(
 
       rag-harness evaluate demo--naive -e bertscore --set per_evaluator.bertscore.model=roberta-large
     """
-    from harness.cli.evaluating import EvaluateOptions, evaluate_named
+    from harness.api.evaluating import EvaluateOptions
+    from harness.cli.evaluating import evaluate_named
 
-    options = EvaluateOptions(config, evaluators, tuple(settings or ()), results, as_json, quiet)
-    raise typer.Exit(evaluate_named(runs, options))
+    options = EvaluateOptions(config, _words(evaluators), tuple(settings or ()), prices, results, quiet)
+    raise typer.Exit(evaluate_named(runs, options, as_json=as_json))
 
 
 @app.command()
 def report(
     runs: RunsArgument,
+    measure: RankOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the report.")] = None,
+    prices: PricesOption = None,
     results: ResultsOption = Path("results"),
 ) -> None:
     """Write the page (report.html), summary.md and .csv, figures and tables of runs, and print the main tables.
 
-    Example: rag-harness report demo--naive --out my-report
-    """
-    from harness.cli.reporting import report_runs
+    Examples:
 
-    report_runs(runs, out, results)
+      rag-harness report demo--naive --out my-report
+
+      rag-harness report demo--naive demo--kg --measure Recall@10
+    """
+    from harness.cli.reporting import ReportOptions, report_runs
+
+    report_runs(runs, ReportOptions(out, results, prices, measure))
 
 
 @app.command()
 def compare(
     runs: RunsArgument,
-    measures: Annotated[str | None, typer.Option("--measures", "-m", help="Names, a comma between.")] = None,
+    measures: Annotated[
+        str | None, typer.Option("--measures", "--measure", "-m", help="Names, a comma between.")
+    ] = None,
     query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="Only pairs with this run.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and query ids.")] = None,
+    prices: PricesOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
 ) -> None:
@@ -251,13 +278,14 @@ def compare(
     from harness.cli.comparing import CompareOptions
     from harness.cli.comparing import compare as compare_named
 
-    compare_named(runs, CompareOptions(measures, query_type, baseline, out, results, as_json))
+    compare_named(runs, CompareOptions(_words(measures), query_type, baseline, out, results, as_json, prices))
 
 
 @app.command()
 def show(
     run: Annotated[str, typer.Argument(help="A run id, a unique part of one, or a path.", metavar="RUN")],
     query_id: Annotated[str | None, typer.Argument(help="One query; without it, the whole run.")] = None,
+    prices: PricesOption = None,
     results: ResultsOption = Path("results"),
 ) -> None:
     """Show a run, or one query of it: answer, gold, contexts, timing.
@@ -266,37 +294,7 @@ def show(
     """
     from harness.cli.showing import show_run
 
-    show_run(run, query_id, results)
-
-
-@app.command()
-def graph(
-    run: Annotated[str, typer.Argument(help="A run id, a unique part of one, or a path.", metavar="RUN")],
-    query_id: Annotated[str, typer.Argument(help="One of its queries.", metavar="QUERY_ID")],
-    pair: Annotated[GraphPair, typer.Option("--pair", "-p", help="Which two texts are compared.")],
-    by: Annotated[
-        Extractor | None, typer.Option("--by", help="Who reads the triplets: nlp, unless the judge did before.")
-    ] = None,
-    repeat: Annotated[int, typer.Option("--repeat", min=0, help="Which of several answers, from 0.")] = 0,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Parameters and judges from this file, not the run's.")
-    ] = None,
-    settings: SetOption = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the files.")] = None,
-    results: ResultsOption = Path("results"),
-    quiet: QuietOption = False,
-) -> None:
-    """Write the graph behind a query's KG-based scores as GraphML and as a picture.
-
-    What the judge has read before is not paid again. It needs the evaluator's packages, not its scores.
-
-    Example: rag-harness graph demo--naive demo-0003 --pair faithfulness
-    """
-    from harness.cli.graphing import GraphOptions, draw_graph
-
-    reader = by.value if by else None
-    options = GraphOptions(pair.value, reader, repeat, config, tuple(settings or ()), out, results, quiet)
-    draw_graph(run, query_id, options)
+    show_run(run, query_id, results, prices)
 
 
 @app.command()
@@ -310,6 +308,13 @@ def doctor(results: ResultsOption = Path("results")) -> None:
 def main() -> None:
     """The console script: one line and exit 2 for what the user can fix, 130 when interrupted."""
     try:
+        own = [
+            command.name or command.callback.__name__ for command in app.registered_commands if command.callback
+        ]
+        if not set(sys.argv[1:2]) & set(own):
+            from harness.cli.plugged import add_plugged
+
+            add_plugged(app, own)
         app()
     except HarnessError as error:
         _complain(f"error: {error}")
@@ -320,6 +325,11 @@ def main() -> None:
     except KeyboardInterrupt:
         _complain("interrupted")
         sys.exit(EXIT_INTERRUPTED)
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    """Names with commas between."""
+    return tuple(filter(None, (word.strip() for word in (text or "").split(","))))
 
 
 def _complain(line: str) -> None:

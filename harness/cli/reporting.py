@@ -1,25 +1,42 @@
 """`rag-harness report`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
+from harness.analysis import Prices
+from harness.api.configs import prices_of_runs
 from harness.cli.consoles import open_console
 from harness.identity import short_digest
-from harness.report import load_chapters, render_terminal, write_report
+from harness.report import check_report, load_chapters, render_terminal, write_report
 from harness.store import RunDir, find_runs
 
 
-def report_runs(names: Sequence[str], out: Path | None, results: Path) -> None:
+@dataclass(frozen=True)
+class ReportOptions:
+    """What the command line says beyond the runs."""
+
+    out: Path | None
+    results: Path
+    prices: Path | None = None
+    """A price table of one's own."""
+    measure: str | None = None
+    """The one that ranks; None: what the runs' configs or their data set say."""
+
+
+def report_runs(names: Sequence[str], options: ReportOptions) -> None:
     """Write and print the report of the named runs."""
-    print_report(find_runs(results, names), out, results, open_console())
+    check_report()
+    runs = find_runs(options.results, names)
+    print_report(runs, options, prices_of_runs(runs, options.prices), open_console())
 
 
-def print_report(runs: Sequence[RunDir], out: Path | None, results: Path, console: Console) -> None:
+def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices, console: Console) -> None:
     """Write the report of runs to `out` (default: results/reports/<id of these runs>) and print its table."""
-    folder = out or results / "reports" / short_digest(sorted(run.run_id for run in runs))
-    chapters = load_chapters(runs)
+    folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
+    chapters = load_chapters(runs, prices, options.measure)
     page = write_report(chapters, folder)
     render_terminal(chapters, console)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)

@@ -7,13 +7,14 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
+from harness.analysis import Prices
+from harness.api.configs import prices_of_runs
 from harness.cli.consoles import open_console
+from harness.display import NOTHING, Entry, Quantity, Table, number, printable
 from harness.errors import ConfigError, nearest
 from harness.records import Context, Cost, Reference, RunRecord, Score, Usage
 from harness.report import load_chapters, render_terminal
-from harness.report.nouns import Table
 from harness.report.render.terminal import WIDTH, print_table
-from harness.report.text import NOTHING, number, printable
 from harness.store import RunDir, SampleRow, find_runs
 
 _LONGEST_CELL = 60
@@ -22,38 +23,40 @@ _GOLD = "bold underline green"
 _REPLACED = "\ufffd"
 
 
-def show_run(name: str, query_id: str | None, results: Path) -> None:
+def show_run(name: str, query_id: str | None, results: Path, prices: Path | None = None) -> None:
     """Print the run's table and its queries, or everything about one query."""
     run = find_runs(results, [name])[0]
     run.manifest()  # A run of a newer version is refused before anything of it is printed.
     console = open_console()
     if query_id is None:
-        _show_all(run, console)
+        _show_all(run, prices_of_runs([run], prices), console)
     else:
         _show_query(run, query_id, console)
 
 
-def _show_all(run: RunDir, console: Console) -> None:
-    records, scores = run.records(), _accuracy(run.scores())
-    header = ("query", "type", "status", "right", "s", "answer", "gold")
-    rows = []
+def _show_all(run: RunDir, prices: Prices, console: Console) -> None:
+    chapters = load_chapters([run], prices)
+    measure = chapters[0].findings.measure or ""
+    records, scores = run.records(), {s.query_id: s for s in run.scores() if s.measure == measure and not s.repeat}
+    header = ("query", "type", "status", measure or "score", "s", "answer", "reference")
+    rows: list[tuple[Entry, ...]] = []
     for row in run.sample():
         query_id = row.query.query_id
-        record = records.get((query_id, 0))
+        record, score = records.get((query_id, 0)), scores.get(query_id)
         rows.append(
             (
                 printable(query_id),
                 printable(row.reference.query_type),
                 record.status if record else NOTHING,
-                scores.get(query_id, NOTHING),
-                number(record.cost.latency_s if record else None),
+                Quantity(score.value) if score else None,
+                Quantity(record.cost.latency_s) if record else None,
                 printable(_answer(record), _LONGEST_CELL),
                 printable(" / ".join(row.reference.answers), _LONGEST_CELL),
             )
         )
-    table = Table("queries", "Queries", header, tuple(rows), words=True)
+    table = Table("queries", "Queries", header, tuple(rows))
     print_table(table, console, min(console.width, WIDTH), titled=False)
-    render_terminal(load_chapters([run]), console)
+    render_terminal(chapters, console)
     console.print(f"one query: rag-harness show {run.run_id} QUERY_ID", markup=False, highlight=False)
 
 
@@ -121,7 +124,7 @@ def _score_tables(scores: Sequence[Score], measures: Mapping[str, Sequence[str]]
         left -= set(names)
         if rows:
             header = ("measure", "repeat", "value", "status", "explanation")
-            yield Table(f"scores-{evaluator}", printable(evaluator), header, rows, words=True)
+            yield Table(f"scores-{evaluator}", printable(evaluator), header, rows)
 
 
 def _score_row(score: Score) -> tuple[str, ...]:
@@ -164,15 +167,6 @@ def _answer(record: RunRecord | None) -> str:
         return f"{record.failure.kind}: {record.failure.message}"
     answer = record.prediction.answer if record.prediction else None
     return "(no generator)" if answer is None else answer
-
-
-def _accuracy(scores: Iterable[Score]) -> dict[str, str]:
-    marks = {1.0: "yes", 0.0: "no", None: NOTHING}
-    return {
-        score.query_id: marks.get(score.value, number(score.value))
-        for score in scores
-        if score.measure == "accuracy" and score.repeat == 0
-    }
 
 
 def _panel(console: Console, title: str, text: Text) -> None:

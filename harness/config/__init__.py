@@ -3,6 +3,7 @@
 from harness.config.load import load_config
 from harness.config.matrix import expand
 from harness.config.schema import (
+    NO_MODEL,
     BenchConfig,
     BudgetConfig,
     DatasetConfig,
@@ -19,6 +20,7 @@ from harness.config.schema import (
 )
 
 __all__ = [
+    "NO_MODEL",
     "BenchConfig",
     "BudgetConfig",
     "DatasetConfig",

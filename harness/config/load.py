@@ -7,18 +7,21 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from harness.config.moved import where_now
 from harness.config.schema import BenchConfig
+from harness.config.shipped import config_path
 from harness.errors import ConfigError, nearest
 
 Tree = dict[str, Any]
 
 
-def load_config(path: Path | None, settings: Sequence[str] = ()) -> BenchConfig:
-    """The config in `path` (None: all defaults) with `key.sub=value` settings on top, later ones winning.
+def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str] = ()) -> BenchConfig:
+    """The config in a file, or in a mapping of its keys (None: all defaults), with `key.sub=value` settings on
+    top, later ones winning.
 
     Raises ConfigError: unknown key (with the nearest known one), wrong value, unreadable file.
     """
-    tree: Tree = read_yaml(path) if path else {}
+    tree: Tree = read_yaml(source) if isinstance(source, Path) else dict(source or {})
     for setting in settings:
         key, value = parse_setting(setting)
         if key.startswith("matrix."):
@@ -31,7 +34,8 @@ def load_config(path: Path | None, settings: Sequence[str] = ()) -> BenchConfig:
 
 
 def read_yaml(path: Path) -> Tree:
-    """The mapping in a YAML file."""
+    """The mapping in a YAML file; of the configs that ship, the path in the repository is enough."""
+    path = config_path(path)
     try:
         text = path.read_text(encoding="utf-8")
         tree = yaml.safe_load(text)
@@ -90,7 +94,7 @@ def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") ->
     path = [str(part) for part in detail["loc"] if not _is_union_tag(str(part))]
     key = ".".join([prefix, *path] if prefix else path)
     if detail["type"] == "extra_forbidden":
-        return f"unknown key '{key}'", nearest(path[-1], _known_keys(model, path[:-1]))
+        return f"unknown key '{key}'", where_now(key, _known_keys(model, path[:-1]))
     if key == "dataset.sample":
         return f"{key}: {str(detail['input'])[:80]!r} is no sample", "write full, or set per_type (and seed)"
     problem = str(detail["msg"]).removeprefix("Value error, ")

@@ -6,8 +6,10 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from harness.records import AnswerStyle
 
-class Section(BaseModel):
+
+class ConfigSection(BaseModel):
     """Base of every section: immutable, unknown keys refused, no NaN."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -36,7 +38,11 @@ def check_variable(name: str | None) -> str | None:
     return name
 
 
-class SampleConfig(Section):
+NO_MODEL = "none"
+"""The provider of a role that nobody plays."""
+
+
+class SampleConfig(ConfigSection):
     """A stratified sample."""
 
     per_type: int = Field(50, ge=1)
@@ -44,7 +50,7 @@ class SampleConfig(Section):
     seed: int = 42
 
 
-class DatasetConfig(Section):
+class DatasetConfig(ConfigSection):
     """Which queries over which documents."""
 
     name: str = "demo"
@@ -55,7 +61,7 @@ class DatasetConfig(Section):
     """`full`: every document; `cited`: only those that the data set attaches to a sampled query (easier)."""
 
 
-class ModelConfig(Section):
+class ModelConfig(ConfigSection):
     """What any model role has in common."""
 
     role: ClassVar[str]
@@ -74,6 +80,11 @@ class ModelConfig(Section):
     requests_per_minute: float | None = Field(None, gt=0)
     options: dict[str, Any] = {}
     """The provider's own: for local context_tokens, threads, path; for minilm threads; for fake its script."""
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nobody plays the role."""
+        return self.provider == NO_MODEL
 
     @field_validator("base_url")
     @classmethod
@@ -103,7 +114,8 @@ class EmbedderConfig(ModelConfig):
 
     role: ClassVar[str] = "embedder"
     provider: str = "minilm"
-    """minilm (all-MiniLM-L6-v2, on this machine), sentence-transformers, openai, ollama, vllm, fake, ..."""
+    """minilm (all-MiniLM-L6-v2, on this machine), sentence-transformers, openai, ollama, vllm, fake, ..., or none
+    for systems that embed nothing."""
     batch_size: int = Field(32, ge=1)
     """Texts in one request, and between two commits to the embedding cache."""
 
@@ -124,7 +136,7 @@ class JudgeEmbedderConfig(EmbedderConfig):
     role: ClassVar[str] = "judge_embedder"
 
 
-class ModelsConfig(Section):
+class ModelsConfig(ConfigSection):
     """Which model plays which role."""
 
     generator: GeneratorConfig = GeneratorConfig()
@@ -134,7 +146,7 @@ class ModelsConfig(Section):
     judge_embedder: JudgeEmbedderConfig = JudgeEmbedderConfig()
 
 
-class LimitsConfig(Section):
+class LimitsConfig(ConfigSection):
     """Limits that can change a result, and so are part of the run id."""
 
     query_timeout_s: float = Field(600.0, gt=0)
@@ -142,7 +154,7 @@ class LimitsConfig(Section):
     """Queries answered side by side. 1 gives clean latencies on one machine."""
 
 
-class RunnerConfig(Section):
+class RunnerConfig(ConfigSection):
     """How a run is watched; changes no result and no run id."""
 
     resources_interval_s: float = Field(2.0, gt=0)
@@ -150,7 +162,7 @@ class RunnerConfig(Section):
     """The share of failed queries beyond which the command exits with 3."""
 
 
-class BudgetConfig(Section):
+class BudgetConfig(ConfigSection):
     """What a benchmark may take at most; in no run id. None: no limit.
 
     It stops before a limit is passed, and the same command with a larger one goes on: `--set budget.usd=2`.
@@ -167,14 +179,14 @@ class BudgetConfig(Section):
     """Wall time of one command: each resume has all of them again."""
 
 
-class SystemOverrides(Section):
+class SystemOverrides(ConfigSection):
     """Parameters for one system only."""
 
     index: dict[str, Any] = {}
     answer: dict[str, Any] = {}
 
 
-class BenchConfig(Section):
+class BenchConfig(ConfigSection):
     """One benchmark: the cells it spans are systems x matrix, minus exclude."""
 
     systems: tuple[str, ...] = ("naive",)
@@ -184,13 +196,19 @@ class BenchConfig(Section):
     """Index parameters for every selected system that has them; a key that none has is refused."""
     answer: dict[str, Any] = {}
     """Answer parameters, likewise."""
+    answer_style: AnswerStyle | None = None
+    """`short`: a word or name; `sentence`: one or two sentences. None: as the data set's references are."""
     per_system: dict[str, SystemOverrides] = {}
     limits: LimitsConfig = LimitsConfig()
     runner: RunnerConfig = RunnerConfig()
     budget: BudgetConfig = BudgetConfig()
+    prices: str | None = None
+    """A price table of your own (as configs/prices.yaml), whose entries come before those that ship."""
     seed: int = 0
     repeats: int = Field(1, ge=1)
     evaluators: tuple[str, ...] = ("answer", "retrieval")
+    measure: str | None = None
+    """The one that ranks the systems; None: the data set's own."""
     per_evaluator: dict[str, dict[str, Any]] = {}
     """Parameters of an evaluator by its name (`per_evaluator.bertscore.model`)."""
     matrix: dict[str, tuple[Any, ...]] = {}

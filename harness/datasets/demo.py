@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.datasets import files
 from harness.datasets.multihop_rag import build
-from harness.errors import DataError
+from harness.errors import DISTRIBUTION, DataError
 from harness.protocols import DatasetSpec, RawDataset
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -26,11 +26,12 @@ def _path(name: str) -> Path:
         path = files.find_in(folder, name)
         if path:
             return path
-    raise DataError(f"the demo's {name} is not in {_FOLDERS[0]}", "reinstall rag-harness or restore data/demo")
+    raise DataError(f"the demo's {name} is not in {_FOLDERS[0]}", f"reinstall {DISTRIBUTION} or restore data/demo")
 
 
 SPEC = DatasetSpec(
     name="demo",
     summary="our own small multi-hop corpus, shipped with the harness; for smoke runs, not for conclusions",
     load=load,
+    primary_measure="accuracy",
 )

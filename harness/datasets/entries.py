@@ -12,7 +12,7 @@ FIX = "put an intact copy in its place (data/README.md says where each file come
 
 
 @dataclass(frozen=True)
-class Entry:
+class FileEntry:
     """An object with named fields that knows where it was read.
 
     Each getter returns what its name says or raises a one-line `DataError` naming the place and the field.
@@ -70,11 +70,11 @@ class Entry:
             found.append(self._encodable(name, value))
         return found
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> FileEntry:
         """The object in `name`."""
         return as_entry(f"{self.where}, {name}", self._get(name))
 
-    def entries(self, name: str) -> list[Entry]:
+    def entries(self, name: str) -> list[FileEntry]:
         """The list of objects in `name`."""
         return as_entries(f"{self.where}, {name}", self.values(name))
 
@@ -96,14 +96,14 @@ class Entry:
         return value
 
 
-def as_entry(where: str, value: object) -> Entry:
+def as_entry(where: str, value: object) -> FileEntry:
     """`value` as an `Entry`, or a `DataError` if it is no object."""
     if not isinstance(value, Mapping):
         raise DataError(f"{where}: expected an object, found {kind_of(value)}", FIX)
-    return Entry(where, value)
+    return FileEntry(where, value)
 
 
-def as_entries(where: str, value: object) -> list[Entry]:
+def as_entries(where: str, value: object) -> list[FileEntry]:
     """`value` as a list of objects, numbered from 1 in messages, or a `DataError`."""
     if not isinstance(value, list):
         raise DataError(f"{where}: expected an array of objects, found {kind_of(value)}", FIX)

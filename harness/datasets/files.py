@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from harness.datasets.entries import FIX, Entry, as_entries, as_entry
+from harness.datasets.entries import FIX, FileEntry, as_entries, as_entry
 from harness.errors import DataError
 
 ENV = "RAG_HARNESS_DATA"
@@ -81,17 +81,17 @@ def read_json(path: Path) -> object:
     return _parse_json(read_text(path), str(path))
 
 
-def read_json_object(path: Path) -> Entry:
+def read_json_object(path: Path) -> FileEntry:
     """The JSON object that the file holds."""
     return as_entry(str(path), read_json(path))
 
 
-def read_json_rows(path: Path) -> list[Entry]:
+def read_json_rows(path: Path) -> list[FileEntry]:
     """The objects of the JSON array that the file holds."""
     return as_entries(str(path), read_json(path))
 
 
-def iter_jsonl(path: Path) -> Iterator[Entry]:
+def iter_jsonl(path: Path) -> Iterator[FileEntry]:
     """The objects of a file with one JSON object a line; blank lines are skipped."""
     # Not splitlines(): it would also split at the U+2028 that a JSON string may hold as it is.
     for number, line in enumerate(read_text(path).split("\n"), start=1):
@@ -100,14 +100,14 @@ def iter_jsonl(path: Path) -> Iterator[Entry]:
             yield as_entry(where, _parse_json(line, where))
 
 
-def read_csv(path: Path, delimiter: str) -> list[Entry]:
+def read_csv(path: Path, delimiter: str) -> list[FileEntry]:
     """The rows of a CSV file by the names in its first line; every row must have as many fields as that.
 
     Carriage returns are dropped first: a lone one inside a field (uda_qa) would break its row in two.
     """
     text = read_text(path).replace("\r", "")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows: list[Entry] = []
+    rows: list[FileEntry] = []
     try:
         names = next(reader, None)
         if not names:
@@ -116,13 +116,13 @@ def read_csv(path: Path, delimiter: str) -> list[Entry]:
             where = f"{path} line {reader.line_num}"
             if len(cells) != len(names):
                 raise DataError(f"{where} has {len(cells)} fields, the header has {len(names)}", FIX)
-            rows.append(Entry(where, dict(zip(names, cells, strict=True))))
+            rows.append(FileEntry(where, dict(zip(names, cells, strict=True))))
     except csv.Error as error:
         raise DataError(f"{path} line {reader.line_num} is not CSV ({error})", FIX) from error
     return rows
 
 
-def read_rows(path: Path) -> list[Entry]:
+def read_rows(path: Path) -> list[FileEntry]:
     """The rows of a `.json` array, `.jsonl` or `|`-separated `.csv` file, plain or gzip."""
     kind = Path(path.stem if path.suffix == ".gz" else path.name).suffix
     if kind == ".csv":

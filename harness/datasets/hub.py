@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.datasets import files
-from harness.datasets.entries import Entry, as_entry
-from harness.errors import DataError, MissingDependency
+from harness.datasets.entries import FileEntry, as_entry
+from harness.errors import DataError, MissingDependency, install
 from harness.models.hub import hub_is_reachable
 
 
@@ -25,7 +25,7 @@ class HubTable:
         return f"{self.repo} {self.config or 'default'}/{self.split}"
 
 
-def load_rows(relative: str, table: HubTable) -> list[Entry]:
+def load_rows(relative: str, table: HubTable) -> list[FileEntry]:
     """The rows of the file `relative` in the data directory or, where that file is not there, of `table`.
 
     Raises `DataError` if neither can be read or there is no row, `MissingDependency` if the file is not
@@ -51,14 +51,14 @@ def fetch(table: HubTable) -> Iterable[Mapping[str, object]]:
     return rows
 
 
-def _hub_rows(relative: str, table: HubTable) -> list[Entry]:
+def _hub_rows(relative: str, table: HubTable) -> list[FileEntry]:
     missing = f"{relative} is not in the data directory {files.data_dir()}"
     ours = f"set {files.ENV} to a folder holding {relative}"
     try:
         rows = list(fetch(table))
     except ImportError as error:
         what = f"{missing}, and the hub needs the 'datasets' package ({error})"
-        raise MissingDependency(what, f"{ours}, or pip install 'rag-harness[hub]'") from error
+        raise MissingDependency(what, f"{ours}, or {install('hub')}") from error
     except Exception as error:  # the library raises a dozen unrelated types, from ValueError to OSError
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
         what = f"{missing}, and the Hugging Face hub did not give {table} ({reason})"

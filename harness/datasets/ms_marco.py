@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from harness.datasets.entries import FIX, Entry
+from harness.datasets.entries import FIX, FileEntry
 from harness.datasets.hub import HubTable, load_rows
 from harness.errors import DataError
-from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 from harness.records import Document, Evidence, Query, Reference
 
 _FILES = {
@@ -25,7 +25,7 @@ def load(subset: str) -> RawDataset:
     return build(load_rows(_FILES[subset], HubTable("microsoft/ms_marco", subset)), subset)
 
 
-def build(entries: Sequence[Entry], subset: str) -> RawDataset:
+def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:
     """Rows of this schema as a data set: one document per distinct passage, whichever query it came with."""
     pool = _Pool(subset)
     rows = tuple(_row(entry, subset, pool) for entry in entries)
@@ -54,7 +54,7 @@ class _Pool:
         return self.documents[text].doc_id
 
 
-def _row(entry: Entry, subset: str, pool: _Pool) -> Row:
+def _row(entry: FileEntry, subset: str, pool: _Pool) -> DatasetRow:
     query_id = f"{subset}-{entry.identifier('query_id')}"
     answers = _answers(entry)
     doc_ids, evidence = _passages(entry.entry("passages"), pool)
@@ -65,10 +65,10 @@ def _row(entry: Entry, subset: str, pool: _Pool) -> Row:
         evidence=() if answers == (_NULL_ANSWER,) else evidence,
     )
     query = Query(query_id=query_id, text=entry.text("query").strip())
-    return Row(query=query, reference=reference, doc_ids=doc_ids)
+    return DatasetRow(query=query, reference=reference, doc_ids=doc_ids)
 
 
-def _passages(passages: Entry, pool: _Pool) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
+def _passages(passages: FileEntry, pool: _Pool) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     texts, urls = passages.texts("passage_text"), passages.texts("url")
     selected = passages.values("is_selected")
     if not len(texts) == len(urls) == len(selected):
@@ -81,7 +81,7 @@ def _passages(passages: Entry, pool: _Pool) -> tuple[tuple[str, ...], tuple[Evid
     return tuple(found), tuple(item for item in found.values() if item)
 
 
-def _answers(entry: Entry) -> tuple[str, ...]:
+def _answers(entry: FileEntry) -> tuple[str, ...]:
     """The right answers, well-formed ones last; (null answer,) where the annotators found none."""
     given = [text.strip() for text in entry.texts("answers")]
     # Some conversions of the hub spell "no such answer" as the text "[]".
@@ -91,7 +91,7 @@ def _answers(entry: Entry) -> tuple[str, ...]:
     return answers or ((_NULL_ANSWER,) if _NO_ANSWER in given else ())
 
 
-def _notes(rows: Sequence[Row]) -> tuple[str, ...]:
+def _notes(rows: Sequence[DatasetRow]) -> tuple[str, ...]:
     references = [row.reference for row in rows]
     empty = sum(not reference.answers for reference in references)
     null = sum(reference.answers == (_NULL_ANSWER,) for reference in references)
@@ -109,4 +109,7 @@ SPEC = DatasetSpec(
     summary="MS MARCO QA, train split: web queries with their passages (a sample, or all of it from the hub)",
     load=load,
     subsets=("v1.1", "v2.1"),
+    primary_measure="token_f1",
+    answer_style="sentence",
+    cluster_by="query",
 )

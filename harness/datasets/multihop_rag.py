@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.datasets.entries import FIX, Entry
+from harness.datasets.entries import FIX, FileEntry
 from harness.datasets.hub import HubTable, load_rows
 from harness.errors import DataError
-from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 from harness.records import Document, Evidence, Query, Reference
 
 _REPO = "yixuantt/MultiHopRAG"
@@ -22,7 +22,7 @@ def load(subset: str) -> RawDataset:
     return build(corpus, queries, prefix="mh")
 
 
-def build(corpus: Sequence[Entry], queries: Sequence[Entry], *, prefix: str) -> RawDataset:
+def build(corpus: Sequence[FileEntry], queries: Sequence[FileEntry], *, prefix: str) -> RawDataset:
     """Rows of this schema as a data set: a document's id is its url, a query's its number in file order.
 
     Every query must cite documents of the corpus; a text is kept as it stands, so that a fact that is a
@@ -45,7 +45,7 @@ def build(corpus: Sequence[Entry], queries: Sequence[Entry], *, prefix: str) -> 
     return RawDataset(documents=tuple(documents.values()), rows=tuple(rows))
 
 
-def _document(entry: Entry) -> Document:
+def _document(entry: FileEntry) -> Document:
     url = entry.text("url")
     metadata = {name: entry.optional_text(name) for name in _METADATA}
     metadata |= {"published_at": entry.moment("published_at"), "url": url}
@@ -57,7 +57,7 @@ def _document(entry: Entry) -> Document:
     )
 
 
-def _row(entry: Entry, query_id: str) -> Row:
+def _row(entry: FileEntry, query_id: str) -> DatasetRow:
     cited = entry.entries("evidence_list")
     evidence = tuple(Evidence(doc_id=item.text("url"), fact=item.text("fact")) for item in cited)
     reference = Reference(
@@ -66,7 +66,7 @@ def _row(entry: Entry, query_id: str) -> Row:
         answers=(entry.text("answer"),),
         evidence=evidence,
     )
-    return Row(
+    return DatasetRow(
         query=Query(query_id=query_id, text=entry.text("query")),
         reference=reference,
         doc_ids=tuple(dict.fromkeys(item.doc_id for item in evidence)),
@@ -77,4 +77,5 @@ SPEC = DatasetSpec(
     name="multihop_rag",
     summary="2,556 multi-hop queries over 609 news articles (inference, comparison, temporal, null)",
     load=load,
+    primary_measure="accuracy",
 )

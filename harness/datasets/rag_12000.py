@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.datasets.entries import Entry
+from harness.datasets.entries import FileEntry
 from harness.datasets.hub import HubTable, load_rows
-from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 from harness.records import Document, Evidence, Query, Reference
 
 _FILE = "neural_bridge/rag_dataset_12000_train_head100.jsonl"
@@ -19,7 +19,7 @@ def load(subset: str) -> RawDataset:
     return build(load_rows(_FILE, HubTable("neural-bridge/rag-dataset-12000")))
 
 
-def build(entries: Sequence[Entry]) -> RawDataset:
+def build(entries: Sequence[FileEntry]) -> RawDataset:
     """Rows of this schema as a data set: one document per distinct context, named after its first row.
 
     The data set marks no fact, so the evidence of a query is its whole context. Rows with an empty field
@@ -40,7 +40,7 @@ def build(entries: Sequence[Entry]) -> RawDataset:
             evidence=(Evidence(doc_id=document.doc_id, fact=context),),
         )
         query = Query(query_id=name, text=question.strip())
-        rows.append(Row(query=query, reference=reference, doc_ids=(document.doc_id,)))
+        rows.append(DatasetRow(query=query, reference=reference, doc_ids=(document.doc_id,)))
     left_out = len(entries) - len(rows)
     notes = (f"{left_out:,} of {len(entries):,} rows left out: a field is empty",) if left_out else ()
     return RawDataset(documents=tuple(documents.values()), rows=tuple(rows), notes=notes)
@@ -50,4 +50,7 @@ SPEC = DatasetSpec(
     name="rag_12000",
     summary="neural-bridge RAG dataset 12000: single-document questions over raw web text",
     load=load,
+    primary_measure="token_f1",
+    answer_style="sentence",
+    cluster_by="query",
 )

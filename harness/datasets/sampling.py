@@ -10,14 +10,14 @@ from typing import Literal
 
 from harness.errors import ConfigError, DataError, nearest
 from harness.identity import digest
-from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 from harness.records import Document, Query, Reference
 
 CorpusChoice = Literal["full", "cited"]
 
 
 @dataclass(frozen=True)
-class Sample:
+class QuerySample:
     """How many queries of each type, and which draw of them."""
 
     per_type: int
@@ -50,7 +50,7 @@ def load_dataset(
     spec: DatasetSpec,
     *,
     subset: str | None = None,
-    sample: Sample | None = None,
+    sample: QuerySample | None = None,
     corpus: CorpusChoice = "full",
 ) -> Dataset:
     """Load `spec`'s `subset` (None: its default) and select from it, see `select`."""
@@ -60,7 +60,7 @@ def load_dataset(
 
 
 def select(
-    spec: DatasetSpec, raw: RawDataset, *, subset: str, sample: Sample | None, corpus: CorpusChoice
+    spec: DatasetSpec, raw: RawDataset, *, subset: str, sample: QuerySample | None, corpus: CorpusChoice
 ) -> Dataset:
     """The sampled queries (None: every one), and the documents that the run may search.
 
@@ -108,7 +108,7 @@ def select_queries(dataset: Dataset, query_ids: Collection[str]) -> Dataset:
     return replace(dataset, queries=queries, references=references, digest=chosen)
 
 
-def _draw(rows: tuple[Row, ...], sample: Sample) -> tuple[tuple[Row, ...], tuple[str, ...]]:
+def _draw(rows: tuple[DatasetRow, ...], sample: QuerySample) -> tuple[tuple[DatasetRow, ...], tuple[str, ...]]:
     by_type: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
         by_type.setdefault(row.reference.query_type, []).append(index)

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.datasets import files
-from harness.datasets.entries import Entry
+from harness.datasets.entries import FileEntry
 from harness.datasets.hub import HubTable, load_rows
 from harness.datasets.uda_tables import GoldTable, load_gold_tables
 from harness.errors import DataError
-from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 from harness.records import Document, Evidence, Query, Reference
 
 _NQ_FILE = "uda_qa/nq_qa.csv"
@@ -36,7 +36,7 @@ def load(subset: str) -> RawDataset:
     )
 
 
-def build_nq(entries: Sequence[Entry], pages: Mapping[str, str]) -> RawDataset:
+def build_nq(entries: Sequence[FileEntry], pages: Mapping[str, str]) -> RawDataset:
     """NQ rows as a data set: one document per page name, since one page comes in many revisions (urls).
 
     Its text is its distinct gold passages in file order, then the full page from `pages`.
@@ -62,7 +62,9 @@ def build_nq(entries: Sequence[Entry], pages: Mapping[str, str]) -> RawDataset:
     return RawDataset(documents=documents, rows=tuple(rows), notes=notes)
 
 
-def build_feta(entries: Sequence[Entry], tables: Mapping[str, GoldTable], pages: Mapping[str, str]) -> RawDataset:
+def build_feta(
+    entries: Sequence[FileEntry], tables: Mapping[str, GoldTable], pages: Mapping[str, str]
+) -> RawDataset:
     """Feta rows as a data set: one document per page name, its tables as lines, then the full page.
 
     A question whose gold table is not in `tables` is left out, and the notes say how many.
@@ -144,9 +146,9 @@ def _document(subset: str, name: str, parts: Sequence[str], url: str) -> Documen
     )
 
 
-def _row(entry: Entry, subset: str, answers: tuple[str, ...], evidence: tuple[Evidence, ...]) -> Row:
+def _row(entry: FileEntry, subset: str, answers: tuple[str, ...], evidence: tuple[Evidence, ...]) -> DatasetRow:
     query_id = f"{subset}-{entry.identifier('q_uid')}"
-    return Row(
+    return DatasetRow(
         query=Query(query_id=query_id, text=entry.text("question").strip()),
         reference=Reference(query_id=query_id, query_type=subset, answers=answers, evidence=evidence),
         doc_ids=(f"{subset}:{entry.text('doc_name')}",),
@@ -158,4 +160,6 @@ SPEC = DatasetSpec(
     summary="UDA-QA on Wikipedia: questions on prose (nq) and on tables (feta)",
     load=load,
     subsets=("all", "nq", "feta"),
+    primary_measure="token_f1",
+    answer_style="sentence",
 )

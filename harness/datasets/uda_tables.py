@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.datasets import files
-from harness.datasets.entries import FIX, Entry
+from harness.datasets.entries import FIX, FileEntry
 from harness.errors import DataError
 
 FETAQA_FILES = ("uda_qa/fetaqa-v1_test.jsonl", "uda_qa/fetaqa-v1_dev.jsonl")
@@ -14,7 +14,7 @@ BENCH_FILE = "uda_qa/bench_feta_qa.json"
 
 
 @dataclass(frozen=True)
-class Table:
+class UdaTable:
     """One Wikipedia table; its first row is the header."""
 
     title: str
@@ -38,7 +38,7 @@ class Table:
 class GoldTable:
     """The table of one question and the rows that hold its highlighted cells, in table order."""
 
-    table: Table
+    table: UdaTable
     rows: tuple[int, ...]
 
     def facts(self) -> tuple[str, ...]:
@@ -69,19 +69,19 @@ def load_gold_tables() -> tuple[dict[str, GoldTable], tuple[str, ...]]:
     return tables, tuple(absent)
 
 
-def _fetaqa(entries: Iterable[Entry]) -> Iterable[tuple[str, GoldTable]]:
+def _fetaqa(entries: Iterable[FileEntry]) -> Iterable[tuple[str, GoldTable]]:
     for entry in entries:
         title, section = entry.text("table_page_title"), entry.nullable_text("table_section_title")
         yield entry.identifier("feta_id"), _gold(entry, title, section)
 
 
-def _bench(pages: Entry) -> Iterable[tuple[str, GoldTable]]:
+def _bench(pages: FileEntry) -> Iterable[tuple[str, GoldTable]]:
     for doc_name in pages.fields:
         for entry in pages.entries(doc_name):
             yield entry.identifier("q_uid"), _gold(entry.entry("evidence"), doc_name, "")
 
 
-def _gold(entry: Entry, title: str, section: str) -> GoldTable:
+def _gold(entry: FileEntry, title: str, section: str) -> GoldTable:
     rows = []
     for cells in entry.values("table_array"):
         if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
@@ -90,10 +90,10 @@ def _gold(entry: Entry, title: str, section: str) -> GoldTable:
         rows.append(tuple(" ".join(cell.split()) for cell in cells))
     if not rows:
         raise DataError(f"{entry.where}: field 'table_array' is empty", FIX)
-    return GoldTable(Table(title, section, tuple(rows)), _highlighted(entry, len(rows)))
+    return GoldTable(UdaTable(title, section, tuple(rows)), _highlighted(entry, len(rows)))
 
 
-def _highlighted(entry: Entry, rows: int) -> tuple[int, ...]:
+def _highlighted(entry: FileEntry, rows: int) -> tuple[int, ...]:
     numbers = set()
     for cell in entry.values("highlighted_cell_ids"):
         row = cell[0] if isinstance(cell, list) and cell else None

@@ -14,58 +14,87 @@ answerable queries. An empty answer refuses nothing: on a null query it counts a
 """
 
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 
-from harness.evaluators.base import NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.normalise import abstains, canonical, leading_yes_no
 from harness.evaluators.overlap import contains, exact_match, shared_words, squad_form, token_f1
 from harness.evaluators.scores import bounded, scored
-from harness.evaluators.sides import is_null, said
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
+from harness.evaluators.sides import said, why_not
+from harness.protocols import (
+    Case,
+    EvaluationRuntime,
+    EvaluatorSpec,
+    Measure,
+    Panel,
+    PanelFigure,
+    Params,
+    RunFacts,
+    Sides,
+)
 from harness.records import Reference, Score
 
-ACCURACY = Measure(
+_RIGHT, _REFUSED = "Right answers", "Unanswerable queries and refusals"
+_READS: Sides = frozenset({"answer", "reference"})
+_REFUSALS = PanelFigure(
+    "refusals", "Hallucination and false abstention", "Answering what has no answer, refusing what has one"
+)
+_SHARE = Measure(name="", summary="", failure_value=0.0, section=_RIGHT, unit="%", reads=_READS, binary=True)
+ACCURACY = replace(
+    _SHARE,
     name="accuracy",
     summary="share of answers equal to a reference answer after normalisation",
-    failure_value=0.0,
-    binary=True,
+    title="accuracy",
 )
-HALLUCINATION = Measure(
+HALLUCINATION = replace(
+    _SHARE,
     name="hallucination_rate",
     summary="share of null queries that were answered",
+    title="hallucination rate",
+    section=_REFUSED,
+    queries="null",
     failure_value=1.0,
     higher_is_better=False,
-    binary=True,
+    compared=True,
+    panel=Panel(_REFUSALS, against="false_abstention_rate"),
 )
-FALSE_ABSTENTION = Measure(
+FALSE_ABSTENTION = replace(
+    _SHARE,
     name="false_abstention_rate",
     summary="share of answerable queries that were refused",
+    title="false abstention rate",
+    section=_REFUSED,
+    queries="answerable",
     failure_value=1.0,
     higher_is_better=False,
-    binary=True,
+    compared=True,
 )
-EM = Measure(
+EM = replace(
+    _SHARE,
     name="em",
     summary="share of answers equal to a reference answer by SQuAD's exact match",
-    failure_value=0.0,
-    binary=True,
+    title="exact match",
 )
-TOKEN_F1 = Measure(
+TOKEN_F1 = replace(
+    _SHARE,
     name="token_f1",
     summary="overlap of the tokens of answer and reference by SQuAD's F1",
-    failure_value=0.0,
+    title="token F1",
+    unit="",
+    binary=False,
     range=(0.0, 1.0),
 )
-CONTAINS = Measure(
+CONTAINS = replace(
+    _SHARE,
     name="contains",
     summary="share of answers in which a reference answer stands after normalisation",
-    failure_value=0.0,
-    binary=True,
+    title="containment",
 )
-MULTIHOP_COMPAT = Measure(
+MULTIHOP_COMPAT = replace(
+    _SHARE,
     name="accuracy_multihop_compat",
-    summary="share of answers that share a word with a reference, as MultiHop-RAG's script counts",
-    failure_value=0.0,
-    binary=True,
+    summary="share of answers that share a word with a reference, as MultiHop-RAG's script counts (it prints "
+    "1 / (3 - 2 x this) as accuracy)",
+    title="shared-word accuracy",
 )
 MEASURES = (ACCURACY, HALLUCINATION, FALSE_ABSTENTION, EM, TOKEN_F1, CONTAINS, MULTIHOP_COMPAT)
 _LONGEST_FORM = 40
@@ -80,15 +109,7 @@ class AnswerEvaluator:
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """No generator, no reference answer, or a measure of the other kind of query."""
-        if not run.has_generator:
-            return NO_GENERATOR
-        if not said(reference):
-            return NO_REFERENCE
-        if measure == HALLUCINATION and not is_null(reference):
-            return "the query is answerable"
-        if measure == FALSE_ABSTENTION and is_null(reference):
-            return "the query is a null query"
-        return ""
+        return why_not(measure, reference, run)
 
     async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
         """Every measure of every case."""

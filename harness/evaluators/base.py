@@ -3,28 +3,27 @@
 | the record | the score |
 |--|--|
 | the measure does not apply to this query | `not_applicable`, with the evaluator's reason |
-| there is none yet | `failed`: no record, the run is unfinished |
+| there is none yet | `missing`: the run is unfinished |
 | it ended in an error or a timeout | `imputed`: the measure's failure value, explained by the failure |
 | the evaluator raised, left the score out, or gave a value that cannot be | `failed`, with the reason |
 | otherwise | what the evaluator says |
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError, ModelUnavailable, RunInterrupted
 from harness.evaluators.scores import make_score
 from harness.protocols import Case, Evaluator, Measure, RunFacts
 from harness.records import Reference, RunRecord, Score
-from harness.store import RunDir, SampleRow
+from harness.store import Manifest, Records, RunDir, SampleRow
 
 NO_RECORD = "no record: the run is unfinished"
 NO_GENERATOR = "the run has no generator"
 NO_CONTEXTS = "the run records no contexts"
 NO_REFERENCE = "the data set gives no reference answer"
 
-Records = Mapping[tuple[str, int], RunRecord]
 ScoreKey = tuple[str, int, str]
 
 
@@ -39,11 +38,10 @@ class Scorer:
 
 async def score_run_dir(run: RunDir, scorer: Scorer) -> list[Score]:
     """Score a run, finished or not; the same records give the same scores."""
-    identity = run.manifest().identity
-    records = run.records()
-    provider = identity.get("models", {}).get("generator", {}).get("provider")
-    facts = RunFacts(has_generator=provider != "none", has_contexts=_has_contexts(records))
-    return await score_run(scorer, run.sample(), records, int(identity.get("repeats", 1)), facts)
+    manifest, records = run.manifest(), run.records()
+    facts = RunFacts(has_generator=_has_generator(manifest), has_contexts=_has_contexts(records))
+    repeats = int(manifest.identity.get("repeats", 1))
+    return await score_run(scorer, run.sample(), records, repeats, facts)
 
 
 async def score_run(
@@ -69,6 +67,12 @@ async def score_run(
     return [scores[key] for key in sorted(scores)]
 
 
+def _has_generator(manifest: Manifest) -> bool:
+    """Whether anything writes answers. An import has some, whoever wrote them."""
+    played_by = manifest.identity.get("models", {}).get("generator")
+    return manifest.is_imported or (played_by is not None and played_by.get("provider") != "none")
+
+
 def _has_contexts(records: Records) -> bool:
     """Whether any answer names a context; a run without any answer is given the benefit of the doubt."""
     predictions = [record.prediction for record in records.values() if record.prediction]
@@ -88,7 +92,7 @@ def _settled(
         if reason:
             settled.append(make_score(key, "not_applicable", reason))
         elif record is None:
-            settled.append(make_score(key, "failed", NO_RECORD))
+            settled.append(make_score(key, "missing", NO_RECORD))
         elif record.prediction is None:
             failure = record.failure
             reason = f"{failure.kind}: {failure.message}" if failure else record.status

@@ -16,33 +16,43 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.evaluators.ranking import Cut, FactFinder, Found
-from harness.protocols import Measure
+from harness.evaluators.ranking import Cut, FactFinder, FoundFacts
+from harness.protocols import Measure, Sides
 
+SECTION = "Retrieval"
+READS: Sides = frozenset({"contexts", "reference"})
 _SAID = "as MultiHop-RAG's script computes it"
 MEASURES: dict[Measure, Cut] = {
     Measure(
         name="hits_compat@4",
         summary=f"share of queries with a gold fact in the first 4 contexts, {_SAID}",
         failure_value=0.0,
+        section=SECTION,
+        reads=READS,
         binary=True,
     ): Cut("Hit", 4),
     Measure(
         name="hits_compat@10",
         summary=f"share of queries with a gold fact in the first 10 contexts, {_SAID}",
         failure_value=0.0,
+        section=SECTION,
+        reads=READS,
         binary=True,
     ): Cut("Hit", 10),
     Measure(
         name="mrr_compat@10",
         summary=f"1/rank of the first of 10 contexts with a gold fact, {_SAID}",
         failure_value=0.0,
+        section=SECTION,
+        reads=READS,
         range=(0.0, 1.0),
     ): Cut("MRR", 10),
     Measure(
         name="map_compat@10",
         summary=f"sum of 1/rank over the gold facts found in 10 contexts, by their number, {_SAID}",
         failure_value=0.0,
+        section=SECTION,
+        reads=READS,
         range=(0.0, math.inf),
     ): Cut("MAP_compat", 10),
 }
@@ -54,6 +64,6 @@ class CompatFinder:
     def __init__(self) -> None:
         self._finder = FactFinder(lambda text: text.replace(" ", "").replace("\n", ""))
 
-    def find(self, facts: Sequence[str], texts: Sequence[str]) -> Found:
+    def find(self, facts: Sequence[str], texts: Sequence[str]) -> FoundFacts:
         """Each fact in the first text that contains it; `gold` counts what is stated twice twice."""
         return replace(self._finder.find(facts, texts), gold=len(facts))

@@ -1,12 +1,15 @@
 """Judgements one by one: side by side within bounds, each charged by itself, each failing by itself."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from harness.errors import HarnessError, ModelUnavailable
 from harness.evaluators.scores import failed, not_applicable, scored
-from harness.protocols import Case, EvaluationRuntime, Measure
-from harness.records import Score
+from harness.evaluators.sides import settled, why_not
+from harness.protocols import Case, EvaluationRuntime, Measure, RunFacts
+from harness.records import Reference, Score
 
 Judgement = tuple[float, str]
 """Value and explanation."""
@@ -15,6 +18,49 @@ Judge = Callable[[Case, Measure], Awaitable[Judgement]]
 
 class NotApplicable(Exception):
     """A judge function found that there is nothing to judge after all; the message is the reason."""
+
+
+class JudgedEvaluator(ABC):
+    """What all evaluators share that judge answers one by one: what does not apply, by what a measure says of
+    itself; what follows from a side that says nothing; and the rest, side by side within bounds.
+    """
+
+    def __init__(self, runtime: EvaluationRuntime) -> None:
+        self._runtime = runtime
+
+    @abstractmethod
+    async def begin(self, cases: Sequence[Case]) -> Judge:
+        """What judges the measures of these cases, all of one run."""
+        ...
+
+    def settled(self, case: Case, measure: Measure) -> Score | None:
+        """The score that needs no judge; None where the judge is to be asked."""
+        return settled(case, measure)
+
+    def ordered(self, cases: Sequence[Case]) -> Sequence[Case]:
+        """The judgements in the order in which they are begun: whose judge is asked once for several measures
+        begins with one of each, or they would wait for one another.
+        """
+        return cases
+
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        """See `harness.protocols.Evaluator`."""
+        return why_not(measure, reference, run)
+
+    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        """Every measure of every case; each judgement is charged and fails by itself."""
+        scores: list[Score] = []
+        asked: list[Case] = []
+        for case in cases:
+            known = {measure: self.settled(case, measure) for measure in case.measures}
+            scores += [score for score in known.values() if score]
+            if left := tuple(measure for measure, score in known.items() if not score):
+                asked.append(replace(case, measures=left))
+        judge = await self.begin(asked)
+        return scores + await judge_each(self.ordered(asked), self._runtime, judge)
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to release
+        """Release everything; called once."""
 
 
 async def judge_each(cases: Sequence[Case], runtime: EvaluationRuntime, judge: Judge) -> list[Score]:

@@ -47,120 +47,123 @@ with the verdict "evasive answer".
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import Field
 
-from harness.errors import MissingDependency
-from harness.evaluators.judged import Judgement, judge_each
-from harness.evaluators.ragas_metrics.asking import Asking, MetricName, Row
-from harness.evaluators.sides import Sides, reference_answer, settled, why_not
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
-from harness.records import Reference, Score
+from harness.errors import MissingDependency, install
+from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement
+from harness.evaluators.ragas_metrics.asking import Asking, RagasMetric, RagasRow
+from harness.evaluators.sides import reference_answer, settled
+from harness.protocols import (
+    Case,
+    EvaluationRuntime,
+    EvaluatorSpec,
+    Measure,
+    Panel,
+    PanelFigure,
+    Params,
+    Side,
+    Sides,
+)
+from harness.records import Score
 
 if TYPE_CHECKING:
     from harness.evaluators.ragas_metrics.judging import Ragas
 
 RAGAS_VERSION = "0.4.3"
-_PREFIX = "ragas_"
+_FIGURE = PanelFigure("judged_ragas", "RAGAS", "Scores of RAGAS, by a judge model and its embedder")
 
 
-@dataclass(frozen=True)
-class _Metric:
-    """What a metric reads beside the question, and whether it means anything where no answer exists."""
+def _measure(name: RagasMetric, summary: str, reads: Sides, **more: Any) -> Measure:
+    given: dict[str, Any] = {"queries": "answerable", "range": (0.0, 1.0), **more}
+    return Measure(
+        name=f"ragas_{name}",
+        summary=f"{summary} (RAGAS)",
+        failure_value=0.0,
+        title=name.replace("_no_reference", ", no reference").replace("_", " "),
+        section="Judged measures",
+        reads=reads,
+        panel=Panel(_FIGURE),
+        **given,
+    )
 
-    summary: str
-    reads: Sides
-    on_null_queries: bool = False
-    lowest: float = 0.0
 
-
-_METRICS: dict[MetricName, _Metric] = {
-    "context_precision_no_reference": _Metric(
-        "useful contexts rank first, judged by the answer (RAGAS)", frozenset({"answer", "contexts"})
+_CONTEXTS, _ANSWER = frozenset[Side]({"contexts"}), frozenset[Side]({"answer"})
+_REFERENCE = frozenset[Side]({"reference"})
+_MEASURES: dict[RagasMetric, Measure] = {
+    "context_precision_no_reference": _measure(
+        "context_precision_no_reference", "useful contexts rank first, judged by the answer", _ANSWER | _CONTEXTS
     ),
-    "context_precision": _Metric(
-        "useful contexts rank first, judged by the reference (RAGAS)", frozenset({"reference", "contexts"})
+    "context_precision": _measure(
+        "context_precision", "useful contexts rank first, judged by the reference", _REFERENCE | _CONTEXTS
     ),
-    "context_recall": _Metric(
-        "share of the reference that the contexts state (RAGAS)", frozenset({"reference", "contexts"})
+    "context_recall": _measure(
+        "context_recall", "share of the reference that the contexts state", _REFERENCE | _CONTEXTS
     ),
-    "faithfulness": _Metric(
-        "share of the answer's statements that the contexts imply (RAGAS)",
-        frozenset({"answer", "contexts"}),
-        on_null_queries=True,
+    "faithfulness": _measure(
+        "faithfulness",
+        "share of the answer's statements that the contexts imply",
+        _ANSWER | _CONTEXTS,
+        queries="all",
     ),
-    "factual_correctness": _Metric(
-        "F1 of the claims of answer and reference (RAGAS)", frozenset({"answer", "reference"})
+    "factual_correctness": _measure(
+        "factual_correctness", "F1 of the claims of answer and reference", _ANSWER | _REFERENCE
     ),
-    "response_relevancy": _Metric(
-        "cosine of the question and one asked back from the answer (RAGAS)",
-        frozenset({"answer"}),
-        on_null_queries=True,
-        lowest=-1.0,
+    "response_relevancy": _measure(
+        "response_relevancy",
+        "cosine of the question and one asked back from the answer",
+        _ANSWER,
+        queries="all",
+        range=(-1.0, 1.0),
     ),
-    "context_relevance": _Metric(
-        "do the contexts hold what answers the question (RAGAS)", frozenset({"contexts"})
+    "context_relevance": _measure(
+        "context_relevance", "do the contexts hold what answers the question", _CONTEXTS
     ),
 }
+_NAMES = {measure: name for name, measure in _MEASURES.items()}
 
 
 class RagasParams(Params):
     """What `per_evaluator.ragas` may set."""
 
-    metrics: tuple[MetricName, ...] = Field(get_args(MetricName), min_length=1)
+    metrics: tuple[RagasMetric, ...] = Field(get_args(RagasMetric), min_length=1)
     strictness: int = Field(1, ge=1, le=10)
     """Questions asked back for response relevancy, a call each; a judge of temperature 0 asks the same again."""
     constrained: bool = True
     """Hold the judge to the JSON schema of each prompt. False: as `ragas.evaluate()` asks."""
 
 
-class RagasEvaluator:
+class RagasEvaluator(JudgedEvaluator):
     """The metrics of the table above."""
 
     def __init__(self, params: RagasParams, runtime: EvaluationRuntime) -> None:
         check_ragas(params)
-        self._runtime = runtime
+        super().__init__(runtime)
         embedder = runtime.embedder if "response_relevancy" in params.metrics else None
         self._asking = Asking(runtime.judge, embedder, params.strictness, params.constrained)
 
-    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """No generator, no contexts or no reference where the metric reads them; most metrics on null queries."""
-        metric = _metric(measure)
-        return why_not(metric.reads, reference, run, on_null_queries=metric.on_null_queries)
+    async def begin(self, _cases: Sequence[Case]) -> Judge:
+        """Each judgement stands by itself."""
+        return self._judge
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
-        """Every measure of every case; each judgement is charged and fails by itself."""
-        scores: list[Score] = []
-        asked: list[Case] = []
-        for case in cases:
-            known = {measure: _without_judge(case, measure) for measure in case.measures}
-            scores += [score for score in known.values() if score]
-            if left := tuple(measure for measure, score in known.items() if not score):
-                asked.append(replace(case, measures=left))
-        return scores + await judge_each(asked, self._runtime, self._judge)
-
-    def close(self) -> None:
-        """Nothing is open."""
+    def settled(self, case: Case, measure: Measure) -> Score | None:
+        """An abstention is wrong where the reference says so."""
+        return settled(case, measure, abstention_is_wrong="reference" in measure.reads)
 
     @cached_property
     def _ragas(self) -> "Ragas":
         return load_ragas()(self._asking)
 
     async def _judge(self, case: Case, measure: Measure) -> Judgement:
-        return await self._ragas.score(_name(measure), _row(case))
+        return await self._ragas.score(_NAMES[measure], _row(case))
 
 
 def measures(params: RagasParams) -> tuple[Measure, ...]:
     """The chosen metrics in the order of the table above."""
-    return tuple(
-        Measure(name=_PREFIX + name, summary=metric.summary, failure_value=0.0, range=(metric.lowest, 1.0))
-        for name, metric in _METRICS.items()
-        if name in params.metrics
-    )
+    return tuple(measure for name, measure in _MEASURES.items() if name in params.metrics)
 
 
 def load_ragas() -> "type[Ragas]":
@@ -180,7 +183,7 @@ def check_ragas(_params: Params) -> None:
         found = ""
     if found != RAGAS_VERSION:
         what = f"ragas {found} is installed, not {RAGAS_VERSION}" if found else "ragas is not installed"
-        raise MissingDependency(what, "pip install 'rag-harness[ragas]'")
+        raise MissingDependency(what, install("evaluator-ragas"))
 
 
 SPEC = EvaluatorSpec(
@@ -195,24 +198,10 @@ SPEC = EvaluatorSpec(
 )
 
 
-def _without_judge(case: Case, measure: Measure) -> Score | None:
-    """The score that follows from there being nothing to judge; None where the judge is to be asked."""
-    reads = _metric(measure).reads
-    return settled(case, measure, reads, abstention_is_wrong="reference" in reads)
-
-
-def _row(case: Case) -> Row:
-    return Row(
+def _row(case: Case) -> RagasRow:
+    return RagasRow(
         question=case.query.text,
         answer=case.prediction.answer or "",
         contexts=tuple(context.text for context in case.prediction.contexts),
         reference=reference_answer(case.reference),
     )
-
-
-def _metric(measure: Measure) -> _Metric:
-    return _METRICS[_name(measure)]
-
-
-def _name(measure: Measure) -> MetricName:
-    return next(name for name in _METRICS if _PREFIX + name == measure.name)

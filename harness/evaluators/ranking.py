@@ -8,10 +8,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from harness.errors import MissingDependency
+from harness.errors import need
 from harness.records import Context, Evidence
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFacts:
     """Where the gold items of one query stand in one ranking."""
 
     gold: int
@@ -59,17 +58,17 @@ class Found:
         return f"{self.within(k)} of {self.gold} gold {noun}s{where}{first}"
 
 
-def _reciprocal_rank(found: Found, k: int | None) -> float:
+def _reciprocal_rank(found: FoundFacts, k: int | None) -> float:
     return 1 / found.ranks[0] if found.within(k) else 0.0
 
 
-def _map_compat(found: Found, k: int | None) -> float:
+def _map_compat(found: FoundFacts, k: int | None) -> float:
     """The sum of 1/rank over the gold found, by min(gold, k): see `harness.evaluators.compat`."""
     within = found.ranks[: found.within(k)]
     return sum(1 / rank for rank in within) / min(found.gold, k or found.gold)
 
 
-_VALUES: dict[Statistic, Callable[[Found, int | None], float]] = {
+_VALUES: dict[Statistic, Callable[[FoundFacts, int | None], float]] = {
     "Hit": lambda found, k: float(found.within(k) > 0),
     "Recall": lambda found, k: found.within(k) / found.gold,
     "AllHit": lambda found, k: float(found.within(k) == found.gold),
@@ -78,7 +77,7 @@ _VALUES: dict[Statistic, Callable[[Found, int | None], float]] = {
 }
 
 
-def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) -> Found:
+def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) -> FoundFacts:
     """The gold documents among those that the contexts name, each ranked where it is named first.
 
     A context that names several (a triplet, a summary) contributes them in its own order.
@@ -86,7 +85,7 @@ def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) ->
     named = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids if doc_id)
     gold = {item.doc_id for item in evidence if item.doc_id}
     ranks = tuple(rank for rank, doc_id in enumerate(named, start=1) if doc_id in gold)
-    return Found(gold=len(gold), ranks=ranks, depth=len(named))
+    return FoundFacts(gold=len(gold), ranks=ranks, depth=len(named))
 
 
 class FactFinder:
@@ -95,13 +94,13 @@ class FactFinder:
     def __init__(self, squeezed: Callable[[str], str]) -> None:
         self._squeezed = functools.cache(squeezed)
 
-    def find(self, facts: Iterable[str], texts: Sequence[str]) -> Found:
+    def find(self, facts: Iterable[str], texts: Sequence[str]) -> FoundFacts:
         """Each distinct fact in the first text that contains it."""
         distinct = dict.fromkeys(map(self._squeezed, facts))
         squeezed = [self._squeezed(text) for text in texts]
         firsts = (next((n for n, text in enumerate(squeezed, start=1) if fact in text), None) for fact in distinct)
         ranks = tuple(sorted(first for first in firsts if first is not None))
-        return Found(gold=len(distinct), ranks=ranks, depth=len(texts))
+        return FoundFacts(gold=len(distinct), ranks=ranks, depth=len(texts))
 
 
 def without_white_space(text: str) -> str:
@@ -111,13 +110,10 @@ def without_white_space(text: str) -> str:
 
 def require_ir_measures() -> None:
     """Raise `MissingDependency` where ir_measures is not installed."""
-    if find_spec("ir_measures") is None:
-        raise MissingDependency(
-            "the evaluator 'retrieval' needs ir_measures", "install it: pip install 'rag-harness[retrieval]'"
-        )
+    need("evaluator-retrieval", "ir_measures")
 
 
-def ir_values(rankings: Sequence[Found], cuts: Collection[Cut]) -> list[dict[Cut, float]]:
+def ir_values(rankings: Sequence[FoundFacts], cuts: Collection[Cut]) -> list[dict[Cut, float]]:
     """Each ranking's value of each cut, by ir_measures, all queries at once; {} for one without gold.
 
     Binary relevance. AP divides by all gold items, however small k is; nDCG has the gain 1, the discount
@@ -140,12 +136,12 @@ def ir_values(rankings: Sequence[Found], cuts: Collection[Cut]) -> list[dict[Cut
     return values
 
 
-def _relevant(found: Found) -> dict[str, int]:
+def _relevant(found: FoundFacts) -> dict[str, int]:
     missed = (f"missed {number}" for number in range(found.gold - len(found.ranks)))
     return dict.fromkeys([*map(str, found.ranks), *missed], 1)
 
 
-def _scores(found: Found) -> dict[str, float]:
+def _scores(found: FoundFacts) -> dict[str, float]:
     return {str(rank): -float(rank) for rank in range(1, found.depth + 1)}
 
 

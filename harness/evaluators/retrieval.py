@@ -22,10 +22,11 @@ from pydantic import Field, field_validator
 
 from harness.evaluators import compat
 from harness.evaluators.base import NO_CONTEXTS
+from harness.evaluators.compat import READS, SECTION
 from harness.evaluators.ranking import (
     Cut,
     FactFinder,
-    Found,
+    FoundFacts,
     Statistic,
     find_documents,
     ir_values,
@@ -33,7 +34,16 @@ from harness.evaluators.ranking import (
     without_white_space,
 )
 from harness.evaluators.scores import not_applicable, scored
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
+from harness.protocols import (
+    Case,
+    EvaluationRuntime,
+    EvaluatorSpec,
+    Measure,
+    Panel,
+    PanelFigure,
+    Params,
+    RunFacts,
+)
 from harness.records import Reference, Score
 
 Level = Literal["document", "fact", "compat"]
@@ -41,6 +51,16 @@ Level = Literal["document", "fact", "compat"]
 _EVERY_K: tuple[Statistic, ...] = ("Hit", "Recall", "AllHit")
 _LARGEST_K: dict[Level, tuple[Statistic, ...]] = {"document": ("MRR", "MAP", "nDCG"), "fact": ("MRR",)}
 _BINARY: tuple[Statistic, ...] = ("Hit", "AllHit")
+_AT_K = PanelFigure(
+    "retrieval_at_k",
+    "Evidence among the first k",
+    "Hit: any of a query's evidence is found; AllHit: all of it; Recall: the share of it, among the first k "
+    "retrieved (null queries have no evidence)",
+    along="k",
+)
+_RANKING = PanelFigure(
+    "retrieval_ranking", "Rank of the evidence", "How far up the evidence stands among what was retrieved"
+)
 _NO_CUTOFF = (Cut("Recall", None), Cut("AllHit", None))
 _SUMMARIES: dict[Statistic, str] = {
     "Hit": "share of queries with a gold {gold} in {ranks}",
@@ -102,10 +122,23 @@ def _rule(level: Level, cut: Cut) -> Rule:
         name=cut.name if level == "document" else f"{level}_{cut.name}",
         summary=_SUMMARIES[cut.statistic].format(gold=level, ranks=ranks),
         failure_value=0.0,
+        title=f"{cut.name} of {level}s",
+        section=SECTION,
+        reads=READS,
         binary=binary,
         range=None if binary else (0.0, 1.0),
+        panel=_panel(level, cut),
     )
     return Rule(measure, level, cut)
+
+
+def _panel(level: Level, cut: Cut) -> Panel | None:
+    """Over k what is taken at every k; of the others the rank alone."""
+    if cut.k is None:
+        return None
+    if cut.statistic in _EVERY_K:
+        return Panel(_AT_K, cut.name, row=f"{level}s", curve=f"{cut.statistic}@k", at=cut.k)
+    return Panel(_RANKING, cut.name, row=f"{level}s")
 
 
 class RetrievalEvaluator:
@@ -141,7 +174,7 @@ class RetrievalEvaluator:
         scores: list[Score] = []
         for case, found, values in zip(cases, documents, by_ir, strict=True):
             gold, texts = _facts(case.reference), [context.text for context in case.prediction.contexts]
-            levels: dict[Level, Found] = {
+            levels: dict[Level, FoundFacts] = {
                 "document": found,
                 "fact": facts.find(gold, texts),
                 "compat": as_script.find(gold, texts),
@@ -150,7 +183,7 @@ class RetrievalEvaluator:
         return scores
 
     def _score(
-        self, case: Case, measure: Measure, levels: Mapping[Level, Found], by_ir: Mapping[Cut, float]
+        self, case: Case, measure: Measure, levels: Mapping[Level, FoundFacts], by_ir: Mapping[Cut, float]
     ) -> Score:
         rule = self._rules[measure.name]
         found, cut = levels[rule.level], rule.cut

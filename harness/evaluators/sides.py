@@ -1,44 +1,44 @@
 """What a measure reads of a case, and what follows where one of those sides is missing or says nothing."""
 
-from typing import Literal
-
 from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.normalise import abstains, canonical, normalise
 from harness.evaluators.scores import not_applicable, scored
 from harness.protocols import Case, Measure, RunFacts
 from harness.records import Reference, Score
 
-Side = Literal["question", "answer", "contexts", "reference"]
-Sides = frozenset[Side]
 
-
-def why_not(reads: Sides, reference: Reference, run: RunFacts, *, on_null_queries: bool) -> str:
-    """Why a measure that reads these sides does not apply to a query; empty where it does. Blind to the answer."""
-    if "answer" in reads and not run.has_generator:
+def why_not(measure: Measure, reference: Reference, run: RunFacts) -> str:
+    """Why a measure does not apply to a query, by what it says of itself; empty where it does. Blind to the
+    answer."""
+    if "answer" in measure.reads and not run.has_generator:
         return NO_GENERATOR
-    if "contexts" in reads and not run.has_contexts:
+    if "contexts" in measure.reads and not run.has_contexts:
         return NO_CONTEXTS
-    if "reference" in reads and not reference_answer(reference):
+    if "reference" in measure.reads and not said(reference):
         return NO_REFERENCE
-    if is_null(reference) and not on_null_queries:
+    if measure.queries == "answerable" and is_null(reference):
         return "the query is a null query"
+    if measure.queries == "null" and not is_null(reference):
+        return "the query is answerable"
     return ""
 
 
-def settled(case: Case, measure: Measure, reads: Sides, *, abstention_is_wrong: bool = False) -> Score | None:
+def settled(case: Case, measure: Measure, *, abstention_is_wrong: bool = False) -> Score | None:
     """The score that follows from a side that says nothing; None where there is something to read.
 
-    An empty answer, and no context at all, are worth 0. An abstention is its own status: not applicable, or 0
-    where the measure knows by the reference that it is wrong.
+    An empty answer, and no context at all, are worth the least. An abstention is its own status: not applicable,
+    or worth the least where the measure knows by the reference that it is wrong.
     """
-    answer = case.prediction.answer or ""
-    if "answer" in reads and not normalise(answer):
-        return scored(case, measure, 0.0, "the answer is empty")
-    if "answer" in reads and abstains(answer):
+    answer, least = case.prediction.answer or "", measure.failure_value
+    if "answer" in measure.reads and not normalise(answer):
+        return scored(case, measure, least, "the answer is empty")
+    if "answer" in measure.reads and abstains(answer):
         reason = "the answer abstains"
-        return scored(case, measure, 0.0, reason) if abstention_is_wrong else not_applicable(case, measure, reason)
-    if "contexts" in reads and not any(context.text.strip() for context in case.prediction.contexts):
-        return scored(case, measure, 0.0, "no contexts were retrieved")
+        if abstention_is_wrong:
+            return scored(case, measure, least, reason)
+        return not_applicable(case, measure, reason)
+    if "contexts" in measure.reads and not any(context.text.strip() for context in case.prediction.contexts):
+        return scored(case, measure, least, "no contexts were retrieved")
     return None
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from harness.asking.schemas import list_of, object_of, string_of
 from harness.asking.structured import Question, ask_json
 from harness.extraction.names import one_line
-from harness.extraction.nouns import Triplet
 from harness.extraction.replies import read_triplets
 from harness.protocols import ChatModel, Message
+from harness.records import Triplet
 
 WINDOW = 1_200
 """Characters: what a small model reads without leaving things out, and whose facts fit into MAX_TOKENS."""

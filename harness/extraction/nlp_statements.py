@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.extraction.names import entity_id
 from harness.extraction.nlp_phrases import Phrase
-from harness.extraction.nouns import Triplet
+from harness.records import Triplet
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token

@@ -1,7 +1,8 @@
 """What is found in a text: entities, and statements as triplets."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from harness.records import Triplet
 
 
 @dataclass(frozen=True)
@@ -11,14 +12,6 @@ class FoundEntity:
     name: str
     kind: str = ""
     """Such as Person or Organisation; empty where the extractor does not say."""
-
-
-class Triplet(NamedTuple):
-    """A statement of a text: (head)-[relation]->(tail), in the text's or the model's words."""
-
-    head: str
-    relation: str
-    tail: str
 
 
 @dataclass(frozen=True)

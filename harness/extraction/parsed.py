@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from harness.asking.bounded import Progress
 from harness.extraction.nlp import NlpExtractor
-from harness.extraction.nouns import TextGraph, Triplet
+from harness.extraction.nouns import TextGraph
 from harness.extraction.texts import windows_of
-from harness.extraction.written import split
+from harness.records import Triplet
 
 WINDOW = 1_500
 """Characters. News states 10 triplets in 1,000: 1 window of 80 holds more than `nlp.MAX_TRIPLETS`; were they of
@@ -27,22 +27,17 @@ class ParsedTexts:
 
     async def parse(self, texts: Iterable[str]) -> None:
         """Parse all windows of these texts that are new, in batches; `of` alone would parse text by text."""
-        windows = dict.fromkeys(window for text in texts for window in windows_of(split(text)[1], WINDOW))
+        windows = dict.fromkeys(window for text in texts for window in windows_of(text, WINDOW))
         new = [window for window in windows if window not in self._windows]
         self._windows.update(zip(new, await self._extractor.extract(new), strict=True))
 
     async def of(self, *texts: str) -> tuple[Triplet, ...]:
-        """All their triplets, each once: those written as such, then those that the sentences state.
-
-        A line `(head)-[relation]->(tail)`, as graphs give their contexts, is that triplet. Raises `Unparsed`.
-        """
+        """All that their sentences state, each once. Raises `Unparsed`."""
         await self.parse(texts)
         return tuple(dict.fromkeys(triplet for text in texts for triplet in self._of(text)))
 
     def _of(self, text: str) -> Iterator[Triplet]:
-        written, prose = split(text)
-        yield from written
-        for window in windows_of(prose, WINDOW):
+        for window in windows_of(text, WINDOW):
             found = self._windows[window]
             if found.failure:
                 raise Unparsed(found.failure)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.extraction.nouns import Triplet
+from harness.records import Triplet
 
 _PARTS = len(Triplet._fields)
 

@@ -7,10 +7,9 @@ from functools import partial
 from typing import Any
 
 from harness.asking.once import Once
-from harness.extraction.nouns import Triplet
-from harness.extraction.written import split
+from harness.records import Triplet
 
-Reader = Callable[[str], Coroutine[Any, Any, tuple[Triplet, ...]]]
+ReadWindow = Callable[[str], Coroutine[Any, Any, tuple[Triplet, ...]]]
 """The triplets of one window. Raises where it cannot be read; no triplets mean that it states nothing."""
 
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?])\s+"), re.compile(r"\s+"))
@@ -20,22 +19,20 @@ _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?])\s+
 class Extractions:
     """The triplets of texts. A window that several texts or askers share is read once."""
 
-    def __init__(self, read: Reader, longest: int) -> None:
+    def __init__(self, read: ReadWindow, longest: int) -> None:
         """`longest`: characters of a window."""
         self._read, self._longest = read, longest
         self._windows: Once[str, tuple[Triplet, ...]] = Once()
 
     async def of(self, *texts: str) -> tuple[Triplet, ...]:
-        """All their triplets, each once: those written as such, which take no reader, then those of the windows in
-        the order of the texts.
+        """All their triplets, each once, in the order of the texts.
 
         Raises what the reader raised for the first window that could not be read, when all have been.
         """
-        parts = [split(text) for text in texts]
-        windows = dict.fromkeys(window for _, prose in parts for window in windows_of(prose, self._longest))
+        windows = dict.fromkeys(window for text in texts for window in windows_of(text, self._longest))
         reads = [self._windows.of(window, partial(self._read, window)) for window in windows]
         found = await asyncio.gather(*reads, return_exceptions=True)
-        triplets = dict.fromkeys(triplet for written, _ in parts for triplet in written)
+        triplets: dict[Triplet, None] = {}
         for result in found:
             if isinstance(result, BaseException):
                 raise result

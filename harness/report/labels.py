@@ -4,10 +4,12 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.report.text import printable
+from harness.display.text import printable
 
 _LONGEST_VALUE = 24
 _MISSING = "-"
+_WEIGHTS = "weights."
+"""What a system loads by itself, by name: digests."""
 
 Identity = Mapping[str, Any]
 
@@ -36,6 +38,39 @@ def differences(identities: Sequence[Identity]) -> dict[str, list[str]]:
         for key, short in short_keys(keys, flat).items()
         if key != "system.name"
     }
+
+
+def other_weights(identities: Sequence[Identity]) -> list[str]:
+    """The names under which runs loaded other weights, without digests, which tell a reader nothing. Where a model
+    differs in more than its digest, that is what is to be said, and not this.
+    """
+    flat = [flatten(determining(identity)) for identity in identities]
+    found = []
+    for key in filter(_is_weights, _differing(flat)):
+        alike: dict[str, set[str]] = {}
+        for own in flat:
+            if own.get(key) is not None:
+                alike.setdefault(_loaded_by(own, key), set()).add(str(own[key]))
+        if any(len(digests) > 1 for digests in alike.values()):
+            found.append(printable(_name_of_weights(key)))
+    return found
+
+
+def _is_weights(key: str) -> bool:
+    return key.startswith(_WEIGHTS) or key.endswith(".weights_sha256")
+
+
+def _loaded_by(own: Mapping[str, Any], key: str) -> str:
+    """What loaded the weights of that digest: its name, or everything else that is known of the model."""
+    if key.startswith(_WEIGHTS):
+        return key
+    beside = f"{_name_of_weights(key)}."
+    return repr([(name, own[name]) for name in sorted(own) if name.startswith(beside) and not _is_digest(name)])
+
+
+def _name_of_weights(key: str) -> str:
+    """Names of what a system loads by itself may hold a point."""
+    return key[len(_WEIGHTS) :] if key.startswith(_WEIGHTS) else key.rpartition(".")[0]
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -81,7 +116,7 @@ def _preference(key: str) -> tuple[int, str]:
 
 
 def _is_digest(key: str) -> bool:
-    return key.endswith("_sha256")
+    return key.endswith("_sha256") or key.startswith(_WEIGHTS)
 
 
 def short_keys(keys: Sequence[str], flat: Sequence[Mapping[str, Any]]) -> dict[str, str]:

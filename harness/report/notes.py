@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.analysis import Frame, Prices, Resources
 from harness.analysis.cost import unpriced_roles
 from harness.analysis.spreads import Spreads
-from harness.evaluators.base import NO_RECORD
+from harness.display.text import counted, printable
 from harness.records import EvaluationRecord, RunRecord, Score
-from harness.report.labels import differences
-from harness.report.text import counted, printable
-from harness.store import Manifest, RunDir
+from harness.report.labels import differences, other_weights
+from harness.store import Manifest, Records, RunDir
 
 _LONGEST_REASON = 160
 _MOST_KINDS = 4
@@ -23,14 +22,10 @@ _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
 
-Records = Mapping[tuple[str, int], RunRecord]
-"""What `RunDir.records` gives."""
-
-
 def run_notes(run: RunDir, frame: Frame, scores: Sequence[Score], records: Records, prices: Prices) -> list[str]:
     """One sentence for each thing; empty for a run that finished without any of them."""
     return [
-        *(printable(note, _LONGEST_REASON) for note in run.manifest().notes),
+        *(printable(note, _LONGEST_REASON) for note in (run.manifest().bracket, *run.manifest().notes) if note),
         *_progress_notes(run, frame, records),
         *_score_notes(run, scores, records),
         *_index_notes(run),
@@ -53,8 +48,8 @@ def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
         for one in own:
             ways.setdefault(one.evaluator, set()).add(scored_by(one))
     return [
-        f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters or models differ): "
-        "its scores are not comparable. Run: rag-harness evaluate with the same --set for all of them."
+        f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters, models or weights "
+        "differ): its scores are not comparable. Run: rag-harness evaluate with the same --set for all of them."
         for evaluator, found in sorted(ways.items())
         if len(found) > 1
     ]
@@ -82,7 +77,7 @@ def apart_note(run: RunDir, other: RunDir) -> str:
 
 def scored_by(evaluation: EvaluationRecord) -> str:
     """The same for two evaluations whose scores may be compared."""
-    return f"{evaluation.version} {evaluation.params!r} {evaluation.models!r}"
+    return f"{evaluation.version} {evaluation.params!r} {evaluation.models!r} {evaluation.weights!r}"
 
 
 def constant_notes(judged: Sequence[Spreads]) -> list[str]:
@@ -115,6 +110,12 @@ def group_notes(manifests: Sequence[Manifest]) -> list[str]:
     if differing:
         notes.append(
             f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
+        )
+    weights = other_weights([manifest.identity for manifest in manifests])
+    if weights:
+        notes.append(
+            f"The runs loaded other weights under one name ({', '.join(weights)}): "
+            "what differs between them is not the system alone."
         )
     ran_here = [manifest for manifest in manifests if not manifest.is_imported]
     if 0 < len(ran_here) < len(manifests):
@@ -181,7 +182,7 @@ def _failed_notes(by_measure: Mapping[str, Sequence[Score]]) -> Iterator[str]:
     """Measures that failed alike, as those of one judgement do, share a note."""
     alike: dict[tuple[int, int, str], list[str]] = {}
     for measure, own in sorted(by_measure.items()):
-        failed = [score for score in own if score.status == "failed" and score.explanation != NO_RECORD]
+        failed = [score for score in own if score.status == "failed"]
         if failed:
             reason = printable(failed[0].explanation, _LONGEST_REASON) or "no reason given"
             alike.setdefault((len(failed), len(own), reason), []).append(measure)
@@ -201,8 +202,7 @@ def _shortened(measures: Sequence[str]) -> str:
 def _is_stale(score: Score, record: RunRecord | None) -> bool:
     if record is None:
         return False
-    unknown_then = score.status == "failed" and score.explanation == NO_RECORD
-    return unknown_then or (score.status == "imputed" and record.status == "ok")
+    return score.status == "missing" or (score.status == "imputed" and record.status == "ok")
 
 
 def _index_notes(run: RunDir) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from harness.display.text import counted
 from harness.report.chapter import Chapter
-from harness.report.render.markdown import Lines, prose, section_lines
-from harness.report.text import counted
+from harness.report.render.markdown import MarkdownLines, prose, section_lines
 
 _HOW_TO_READ = """\
 ## How to read this
@@ -17,8 +17,7 @@ _HOW_TO_READ = """\
 - **overall** weighs every sampled query the same; **natural mix** weighs query types as in the whole data set.
 - **rank**: runs that share ranks do not differ by more than chance, over the same queries, by a paired test with
   Holm's correction; ranks are intervals, because A can tie with B and B with C though A is better than C.
-- **hallucination rate**: null queries (the corpus holds no answer) that were answered.
-  **False abstention rate**: answerable queries that were refused.
+- A **null query** is one to which the corpus holds no answer.
 - **latency** is wall time without waiting for rate limits; tokens and dollars include every model role.
 - **a query with the index**: a query and its share of what the index took, over the queries of this run.
 - **CPU, RAM** are mean / maximum of samples; process CPU in percent of one core, the machine's in percent of all
@@ -30,12 +29,10 @@ _HOW_TO_READ = """\
   are those whose text had been judged already. None of it is in a system's tokens, dollars or seconds.
 - **Measures and what stands in for them**: correlation, over queries, of a measure with one that needs no judge,
   or no verdict of one. – where a column never varies or fewer than five queries have both.
-- **accuracy_multihop_printed** is what one release of MultiHop-RAG's script printed as accuracy, for reading
-  tables made with it: 1 / (3 - 2 x accuracy_multihop_compat). It is no share of anything.
 - – means not measured or not applicable; it is never zero.
 
-Every number, with counts and intervals, stands in `summary.csv`. `tables/` holds every table as CSV, Markdown and
-LaTeX.
+Every number, with counts and intervals, stands in `summary.csv`. The folder `tables` of a report holds every table
+as CSV, Markdown and LaTeX.
 """  # noqa: RUF001 - the en dash is the sign for "not measured"
 
 
@@ -55,11 +52,29 @@ def summary_markdown(chapters: Sequence[Chapter]) -> str:
         ]
     for chapter in chapters:
         lines += _chapter(chapter)
-    return "\n".join([*lines, _HOW_TO_READ])
+    return "\n".join([*lines, _HOW_TO_READ, *_measures(chapters)])
 
 
-def _chapter(chapter: Chapter) -> Lines:
+def _chapter(chapter: Chapter) -> MarkdownLines:
     lines = [f"## {prose(chapter.group.title)}", "", prose(chapter.description), ""]
     for section in chapter.sections:
         lines += section_lines(section)
     return lines
+
+
+def _measures(chapters: Sequence[Chapter]) -> MarkdownLines:
+    """What each measure is, in the words of its evaluator."""
+    said = {
+        name: chapter.group.known[name]
+        for chapter in chapters
+        for name in chapter.group.measures
+        if name in chapter.group.known
+    }
+    if not said:
+        return []
+    way = {True: "higher is better", False: "lower is better"}
+    shown = [
+        f"- **{prose(name)}**: {prose(measure.summary)}; {way[measure.higher_is_better]}."
+        for name, measure in said.items()
+    ]
+    return ["## What the measures are", "", *shown, ""]

@@ -16,8 +16,6 @@ from harness.analysis import (
     Prices,
     Resources,
     aggregate_scores,
-    derive,
-    load_prices,
     load_resources,
     run_costs,
 )
@@ -25,12 +23,14 @@ from harness.analysis.correlation import TwinCorrelation, twin_correlations
 from harness.analysis.cost import latencies
 from harness.analysis.estimates import Spent, answers_spent
 from harness.analysis.judging import evaluation_costs
-from harness.analysis.paired_values import QueryValues, values_of
+from harness.analysis.paired_values import COSTS, QueryValues, values_of
 from harness.analysis.spreads import Spreads, judged_spreads
+from harness.display.text import printable
+from harness.protocols import Measure
 from harness.records import EvaluationRecord
 from harness.report.labels import labels
+from harness.report.measures import RankingChoice, known_measures, ranking_choice
 from harness.report.notes import apart_note, constant_notes, group_notes, judge_notes, resource_notes, run_notes
-from harness.report.text import printable
 from harness.store import Manifest, RunDir, counting
 
 
@@ -41,8 +41,11 @@ class RunView:
     run: RunDir
     manifest: Manifest
     label: str
+    is_finished: bool
     frame: Frame
     rows: tuple[Aggregate, ...]
+    scored: tuple[str, ...]
+    """The measures that evaluators scored; what else has a row is a cost."""
     notes: tuple[str, ...]
     resources: Resources | None
     evaluations: tuple[EvaluationRecord, ...]
@@ -83,7 +86,7 @@ class RunView:
     @property
     def is_bracket(self) -> bool:
         """Whether it is a mark to read the others by, which does not compete with them."""
-        return bool(self.manifest.notes) and not self.manifest.is_imported
+        return bool(self.manifest.bracket)
 
     def model(self, role: str) -> str:
         """`provider/model` of a role."""
@@ -100,6 +103,25 @@ class Group:
     digest: str
     views: tuple[RunView, ...]
     notes: tuple[str, ...]
+    known: Mapping[str, Measure]
+    """What is known of measures, by name."""
+    ranking: RankingChoice
+    """What ranks, if runs have it."""
+
+    def spoken(self, measure: str) -> str:
+        """What a sentence calls a measure, or what a query takes."""
+        known = self.known.get(measure)
+        return printable(known.spoken if known else COSTS.get(measure, measure))
+
+    def owner(self, measure: str) -> str:
+        """The evaluator that scored a measure; empty: none of these runs says."""
+        evaluations = (one for view in self.views for one in view.evaluations)
+        return next((one.evaluator for one in evaluations if measure in one.measures), "")
+
+    @property
+    def costs(self) -> frozenset[str]:
+        """What a query takes."""
+        return frozenset(COSTS)
 
     @property
     def query_types(self) -> list[str]:
@@ -118,22 +140,24 @@ class Group:
         return [note for note in view.notes if note not in shared]
 
     @property
+    def note_lines(self) -> list[str]:
+        """Every note of the group, those of a single run with its label."""
+        own = [f"{printable(view.label)}: {note}" for view in self.views for note in self.own_notes(view)]
+        return [*self.notes, *self.shared_notes, *own]
+
+    @property
     def measures(self) -> list[str]:
-        """Every measure that has a row."""
-        return sorted({row.measure for view in self.views for row in view.rows})
+        """Every measure that was scored in any run."""
+        return sorted({name for view in self.views for name in view.scored})
 
 
-def load_groups(runs: Sequence[RunDir], prices: Prices | None = None) -> list[Group]:
-    """One group for each data set digest, in order of first appearance; a run named twice counts once.
-
-    `prices`: None is the table that ships.
-    """
-    table = prices or load_prices()
+def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
+    """One group for each data set digest, in order of first appearance; a run named twice counts once."""
     by_digest: dict[str, list[RunDir]] = {}
     for run in {run.path.resolve(): run for run in runs}.values():
         identity = run.manifest().identity.get("dataset", {})
         by_digest.setdefault(str(identity.get("digest", "")), []).append(run)
-    groups = [_load_group(digest, members, table) for digest, members in by_digest.items()]
+    groups = [_load_group(digest, members, prices) for digest, members in by_digest.items()]
     return [replace(group, notes=(*group.notes, *_apart_notes(group, groups))) for group in groups]
 
 
@@ -156,7 +180,8 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
     )
-    return Group(printable(str(shown)), digest, views, notes)
+    known = known_measures(one for view in views for one in view.evaluations)
+    return Group(printable(str(shown)), digest, views, notes, known, ranking_choice(manifests))
 
 
 @contextmanager
@@ -181,7 +206,6 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
     aggregates, evaluations = aggregate_scores(frame, scores), run.evaluations()
     rows = (
         *aggregates,
-        *derive(aggregates),
         *run_costs(run, prices, attempts),
         *evaluation_costs(frame, evaluations, prices),
     )
@@ -195,8 +219,10 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         run=run,
         manifest=manifest,
         label=label,
+        is_finished=run.done() is not None,
         frame=frame,
         rows=rows,
+        scored=tuple(dict.fromkeys(row.measure for row in aggregates)),
         notes=(*run_notes(run, frame, scores, records, prices), *resource_notes(resources)),
         resources=resources,
         evaluations=tuple(evaluations),

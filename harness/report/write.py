@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.display.text import file_name
 from harness.errors import ConfigError, explained_io
 from harness.report.chapter import Chapter
 from harness.report.page import page_html
@@ -15,7 +16,6 @@ from harness.report.render.latex import table_latex
 from harness.report.render.markdown import table_markdown
 from harness.report.summary import summary_markdown
 from harness.report.tables import summary_csv
-from harness.report.text import file_name
 from harness.report.view import Group
 
 _SUMMARY, _PAGE = "summary.md", "report.html"
@@ -75,7 +75,7 @@ def _remove_earlier(out: Path) -> None:
 
 def _illustrated(chapter: Chapter, out: Path, *, alone: bool) -> Chapter:
     end = _end(chapter.group, alone=alone)
-    return chapter.illustrated(draw_pictures(chapter.group, chapter.findings, out, end))
+    return chapter.illustrated(draw_pictures(chapter, out, end))
 
 
 def _end(group: Group, *, alone: bool) -> str:

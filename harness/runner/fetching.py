@@ -1,13 +1,16 @@
 """Weights, before anything needs them."""
 
 from harness.config import ModelConfig
-from harness.models.local_server import weights_needed
-from harness.models.weights import fetch
+from harness.models.providers import provider_of
+from harness.models.weights import cached_path, fetch
 from harness.runner.progress import Reporter
 
 
 def fetch_weights(reporter: Reporter, *models: ModelConfig) -> None:
     """Have every weight file of these models here; a download shows its progress."""
-    for weights in weights_needed(*models):
-        with reporter.bar(f"fetching {weights.name}") as bar:
-            fetch(weights, lambda _, done, total, bar=bar: bar.update(done, total))  # type: ignore[misc]
+    needed = {weights.name: weights for model in models for weights in provider_of(model).weights(model)}
+    for weights in needed.values():
+        if cached_path(weights) is None:
+            reporter.say(f"fetching {weights.name} ({weights.size_bytes / 1e6:,.0f} MB)")
+            with reporter.aside():
+                fetch(weights, None if reporter.quiet else reporter.bar)

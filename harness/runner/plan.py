@@ -6,18 +6,29 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.config import BenchConfig, DatasetConfig, EmbedderConfig, GeneratorConfig, SampleConfig, expand
+from harness.asking.answers import CONTRACT
+from harness.config import (
+    BenchConfig,
+    DatasetConfig,
+    EmbedderConfig,
+    GeneratorConfig,
+    ModelConfig,
+    SampleConfig,
+    expand,
+)
 from harness.config.load import explain
-from harness.datasets import Dataset, Sample, load_dataset
-from harness.errors import ConfigError, nearest
+from harness.config.moved import where_now
+from harness.datasets import Dataset, QuerySample, load_dataset
+from harness.errors import ConfigError
 from harness.identity import digest, short_digest
-from harness.models.identity import embedder_identity, generator_identity, server_digests
+from harness.models.identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.protocols import Params, SystemSpec
-from harness.registry import load_dataset_spec, load_system
+from harness.protocols import Params, Role, Roles, SystemSpec
+from harness.records import AnswerStyle
+from harness.registry import DATASETS, SYSTEMS
 from harness.runner.evaluating.plan import plan_evaluation
 
-IDENTITY_SCHEMA = 1
+IDENTITY_SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -28,8 +39,13 @@ class Cell:
     spec: SystemSpec
     index_params: Params
     answer_params: Params
-    generator: GeneratorConfig
-    embedder: EmbedderConfig
+    roles: Roles
+    """The models that each phase calls."""
+    generator: GeneratorConfig | None
+    """None: neither phase calls one."""
+    embedder: EmbedderConfig | None
+    """Likewise."""
+    answer_style: AnswerStyle
     dataset: Dataset
     corpus_digest: str
     identity: dict[str, Any]
@@ -37,9 +53,25 @@ class Cell:
     index_id: str
 
     @property
+    def models(self) -> dict[Role, ModelConfig]:
+        """The models that it calls, by role."""
+        played: dict[Role, ModelConfig | None] = {"generator": self.generator, "embedder": self.embedder}
+        return {role: config for role, config in played.items() if config is not None}
+
+    @property
+    def generates(self) -> bool:
+        """Whether there is a model that writes."""
+        return self.generator is not None and not self.generator.is_none
+
+    @property
     def servers(self) -> dict[str, str]:
         """Role -> digest of what serves it; how it decodes stands in each request."""
         return server_digests(self.identity["models"])
+
+    @property
+    def n_answers(self) -> int:
+        """(query, repeat) pairs."""
+        return len(self.dataset.queries) * self.config.repeats
 
 
 def plan_cells(config: BenchConfig) -> list[Cell]:
@@ -53,30 +85,30 @@ def plan_cells(config: BenchConfig) -> list[Cell]:
 
 def _refuse_unknown_params(config: BenchConfig) -> None:
     """A shared key that none of the selected systems knows is a typo, not a wish."""
-    specs = [load_system(name) for name in config.systems]
+    specs = [SYSTEMS.load(name) for name in config.systems]
     for name in config.per_system:
-        load_system(name)
+        SYSTEMS.load(name)
     for half in ("index", "answer"):
         known = {key for spec in specs for key in _params_type(spec, half).model_fields}
         swept = [key.removeprefix(f"{half}.") for key in config.matrix if key.startswith(f"{half}.")]
         for key in [*getattr(config, half), *swept]:
             if key not in known:
-                raise ConfigError(f"unknown key '{half}.{key}'", nearest(key, known))
+                raise ConfigError(f"unknown key '{half}.{key}'", where_now(f"{half}.{key}", known))
 
 
 def _resolve(config: BenchConfig) -> Cell:
-    spec = load_system(config.systems[0])
-    index_params = _params(spec, "index", config)
-    answer_params = _params(spec, "answer", config)
-    generator = resolve_generator(config.models.generator)
-    embedder = resolve_embedder(config.models.embedder)
-    if "generator" in spec.roles_of(index_params) and generator.provider == "none":
-        raise ConfigError(
-            f"'{spec.name}' builds its index with a generator, and models.generator.provider is none",
-            "choose a provider, or an index parameter that needs none (see its README)",
-        )
+    spec = SYSTEMS.load(config.systems[0])
+    index_params, answer_params = _params(spec, "index", config), _params(spec, "answer", config)
+    roles = spec.roles(index_params, answer_params)
+    generator, embedder = _generator(config, spec, roles), _embedder(config, spec, roles)
     dataset, corpus_digest = load_selected(config.dataset)
-    models = {"generator": generator_identity(generator), "embedder": embedder_identity(embedder)}
+    models = {
+        role: model_identity(model)
+        for role, model in (("generator", generator), ("embedder", embedder))
+        if model is not None
+    }
+    style = config.answer_style or DATASETS.load(config.dataset.name).answer_style
+    weights = spec.own_weights(index_params)
     identity: dict[str, Any] = {
         "schema": IDENTITY_SCHEMA,
         "dataset": {"name": dataset.name, "subset": dataset.subset, "digest": dataset.digest},
@@ -91,20 +123,27 @@ def _resolve(config: BenchConfig) -> Cell:
         "repeats": config.repeats,
         "limits": config.limits.model_dump(mode="json"),
     }
+    if generator and not generator.is_none:
+        identity["answers"] = {"style": style, "contract": CONTRACT}
+    if weights:
+        identity["weights"] = weights
     index_identity = {
         "kind": spec.stored_index_kind,
         "corpus": corpus_digest,
         "params": identity["system"]["index"],
-        "models": {role: models[role] for role in sorted(spec.roles_of(index_params))},
+        "models": {role: models[role] for role in sorted(roles.index)},
         "seed": config.seed,
+        **({"weights": weights} if weights else {}),
     }
     return Cell(
         config=config,
         spec=spec,
         index_params=index_params,
         answer_params=answer_params,
+        roles=roles,
         generator=generator,
         embedder=embedder,
+        answer_style=style,
         dataset=dataset,
         corpus_digest=corpus_digest,
         identity=identity,
@@ -113,14 +152,33 @@ def _resolve(config: BenchConfig) -> Cell:
     )
 
 
+def _generator(config: BenchConfig, spec: SystemSpec, roles: Roles) -> GeneratorConfig | None:
+    if "generator" not in roles.index | roles.answer:
+        return None
+    if config.models.generator.is_none and "generator" in roles.index:
+        raise ConfigError(
+            f"'{spec.name}' builds its index with a generator, and models.generator.provider is none",
+            "choose a provider, or an index parameter that needs none (see its README)",
+        )
+    return resolve_generator(config.models.generator)
+
+
+def _embedder(config: BenchConfig, spec: SystemSpec, roles: Roles) -> EmbedderConfig | None:
+    if "embedder" not in roles.index | roles.answer:
+        return None
+    if config.models.embedder.is_none:
+        raise ConfigError(f"'{spec.name}' embeds, and models.embedder.provider is none", "choose a provider")
+    return resolve_embedder(config.models.embedder)
+
+
 @lru_cache(maxsize=2)
 def load_selected(config: DatasetConfig) -> tuple[Dataset, str]:
     """The sampled data set and the digest of its documents alone; cells of a sweep share it."""
     sample = config.sample
     dataset = load_dataset(
-        load_dataset_spec(config.name),
+        DATASETS.load(config.name),
         subset=config.subset,
-        sample=Sample(sample.per_type, sample.seed) if isinstance(sample, SampleConfig) else None,
+        sample=QuerySample(sample.per_type, sample.seed) if isinstance(sample, SampleConfig) else None,
         corpus=config.corpus,
     )
     return dataset, digest([document.model_dump() for document in dataset.documents])

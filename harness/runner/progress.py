@@ -29,7 +29,8 @@ class Reporter:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = Console(stderr=True, quiet=quiet, highlight=False)
-        self._quiet = quiet
+        self.quiet = quiet
+        self._shown: Progress | None = None
 
     def say(self, line: str) -> None:
         """One plain line; nothing in it is read as markup."""
@@ -38,7 +39,7 @@ class Reporter:
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:
         """A progress bar for the enclosed work."""
-        if self._quiet or not self.console.is_terminal:
+        if self.quiet or not self.console.is_terminal:
             yield _PlainBar(label, self)
             return
         columns = (
@@ -51,7 +52,24 @@ class Reporter:
             TextColumn("{task.fields[note]}", markup=False),
         )
         with Progress(*columns, console=self.console, transient=True) as progress:
-            yield _RichBar(progress, progress.add_task(label, total=None, note="", count=""))
+            self._shown, around = progress, self._shown
+            try:
+                yield _RichBar(progress, progress.add_task(label, total=None, note="", count=""))
+            finally:
+                self._shown = around
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the bar off the terminal meanwhile: another library draws its own there."""
+        shown = self._shown
+        if shown is None:
+            yield
+            return
+        shown.stop()
+        try:
+            yield
+        finally:
+            shown.start()
 
 
 class _RichBar:

@@ -16,6 +16,7 @@ from harness.runner.evaluating.plan import EvaluationPlan
 from harness.store import IndexDir, RunDir
 from harness.store.journal import paid_by_runs
 
+_NO_PRICE = "add it to a price table of your own (prices: my-prices.yaml), or limit budget.tokens instead"
 _SETTLE_S, _SETTLE_SHARE = 5.0, 0.1
 """The end of the minutes, in which calls under way may end and none is begun: so long, at most this share."""
 
@@ -66,7 +67,7 @@ class Spending:
             if provider != "none" and role_price(self.prices, models, role) is None:
                 raise ConfigError(
                     f"budget.usd cannot be kept: {role} {provider}/{model} has no price",
-                    "add it to configs/prices.yaml, or limit budget.tokens instead",
+                    _NO_PRICE,
                 )
 
     def spent(self) -> Amount:
@@ -157,7 +158,7 @@ class Spending:
         if usd is None:
             raise ConfigError(
                 f"budget.usd cannot be kept: {payer.run.run_id} has paid a {role} that has no price",
-                "add its price to configs/prices.yaml, or limit budget.tokens instead",
+                _NO_PRICE,
             )
         return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
 

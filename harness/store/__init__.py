@@ -13,7 +13,7 @@ results/judge/calls.sqlite    every judgement of every evaluation
 from harness.store.index_dir import IndexDir
 from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
-from harness.store.run_dir import RunDir, counting, find_runs
+from harness.store.run_dir import RecordKey, Records, RunDir, counting, find_runs
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -22,6 +22,8 @@ __all__ = [
     "IndexDir",
     "Journal",
     "Manifest",
+    "RecordKey",
+    "Records",
     "RunDir",
     "SampleRow",
     "StoredCall",

@@ -42,7 +42,19 @@ def read_json(path: Path, kind: type[R]) -> R:
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
-        raise StoreError(f"{path} is damaged ({first_error(error)})", "delete the run directory") from error
+        raise _damaged(path, error) from error
+
+
+def checked(path: Path, tree: dict[str, object], kind: type[R]) -> R:
+    """The record that the JSON object in `path` is; a damaged one is one `StoreError` line."""
+    try:
+        return kind.model_validate_json(json.dumps(tree))
+    except ValidationError as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: ValidationError) -> StoreError:
+    return StoreError(f"{path} is damaged ({first_error(error)})", "delete the run directory")
 
 
 def write_jsonl(path: Path, records: Iterable[BaseModel]) -> None:

@@ -73,12 +73,19 @@ class Journal:
         with _explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=60)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.executescript(_SCHEMA)
-            if "paid_by" not in {row[1] for row in self._db.execute("PRAGMA table_info(calls)")}:
-                # A journal from before calls were shared.
-                self._db.execute("ALTER TABLE calls ADD COLUMN paid_by TEXT NOT NULL DEFAULT ''")
+            try:
+                self._prepare()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _prepare(self) -> None:
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.executescript(_SCHEMA)
+        if "paid_by" not in {row[1] for row in self._db.execute("PRAGMA table_info(calls)")}:
+            # A journal from before calls were shared.
+            self._db.execute("ALTER TABLE calls ADD COLUMN paid_by TEXT NOT NULL DEFAULT ''")
 
     def find(self, key: CallKey) -> StoredCall | None:
         """The call if it was answered before."""
@@ -166,19 +173,6 @@ class Journal:
                 self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
-
-
-def usage_by_role(path: Path) -> dict[str, Usage]:
-    """The sums over every call in a journal, by role."""
-    if not path.exists():
-        return {}
-    with _explained(path), closing(sqlite3.connect(path)) as db:
-        rows = db.execute(
-            "SELECT role, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cached_tokens), SUM(1 - metered)"
-            " FROM calls GROUP BY role"
-        ).fetchall()
-    names = ("calls", "input_tokens", "output_tokens", "cached_tokens", "unmetered_calls")
-    return {role: Usage(**dict(zip(names, sums, strict=True))) for role, *sums in rows}
 
 
 def paid_by_runs(path: Path) -> dict[tuple[str, str], Usage]:

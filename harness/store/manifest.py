@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from harness.records import Query, Record, Reference
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised when a run directory of this version could be misread by an older one."""
 
 
@@ -24,8 +24,10 @@ class Manifest(BaseModel):
     dataset: dict[str, Any]
     """Name, subset, digest, type_mix (queries per type in the whole data set), counts and notes."""
     index_id: str
+    bracket: str = ""
+    """Of a run that is no contender but a mark to read the others by: the sentence that every report prints."""
     notes: tuple[str, ...] = ()
-    """What every report says of this run, such as that it is a bracket."""
+    """What every report says of this run."""
     machine: dict[str, Any]
     packages: dict[str, str]
     git_commit: str

@@ -1,16 +1,19 @@
 """One run on disk."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import Path
 
-from harness.errors import ConfigError, StoreError, explained_io, nearest
+from harness.errors import DISTRIBUTION, ConfigError, StoreError, explained_io, nearest
 from harness.records import Estimate, EvaluationRecord, IndexRecord, RunRecord, Score
-from harness.store import files, lock
+from harness.store import files, lock, migration
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 
 RecordKey = tuple[str, int]
 """(query_id, repeat)."""
+Records = Mapping[RecordKey, RunRecord]
+"""What `RunDir.records` gives."""
 
 
 class RunDir:
@@ -46,13 +49,23 @@ class RunDir:
         path = self.path / "manifest.json"
         if not path.exists():
             raise StoreError(f"{self.path} is not a run directory (no manifest.json)", "name a run id or path")
-        version = files.read_object(path).get("schema_version")
+        tree = files.read_object(path)
+        version = tree.get("schema_version")
         if not isinstance(version, int) or version > SCHEMA_VERSION:
             raise StoreError(
                 f"{self.path} was written by a newer version (schema {version}, this one reads {SCHEMA_VERSION})",
-                "upgrade rag-harness",
+                f"upgrade {DISTRIBUTION}",
             )
-        return files.read_json(path, Manifest)
+        return files.checked(
+            path, migration.migrated_manifest(tree) if migration.is_old(version) else tree, Manifest
+        )
+
+    @cached_property
+    def _is_old(self) -> bool:
+        """Whether its lines are of an earlier schema."""
+        path = self.path / "manifest.json"
+        version = files.read_object(path).get("schema_version") if path.exists() else SCHEMA_VERSION
+        return isinstance(version, int) and migration.is_old(version)
 
     def exclusive(self, *, wait_s: float = 10.0) -> AbstractContextManager[int]:
         """Be the only writer; yields a descriptor that keeps the lock in a child that inherits it."""
@@ -72,7 +85,8 @@ class RunDir:
 
     def iter_records(self) -> Iterator[RunRecord]:
         """Every line, earlier attempts included, in the order written."""
-        return files.iter_jsonl(self._records_path, RunRecord)
+        records = files.iter_jsonl(self._records_path, RunRecord)
+        return map(migration.migrated_record, records) if self._is_old else records
 
     def records(self) -> dict[RecordKey, RunRecord]:
         """The record that counts for each (query_id, repeat): the one of the highest attempt."""
@@ -115,7 +129,8 @@ class RunDir:
     def scores(self) -> list[Score]:
         """Every score of every evaluator that has run."""
         paths = sorted((self.path / "scores").glob("*.jsonl"))
-        return [score for path in paths for score in files.iter_jsonl(path, Score)]
+        scores = (score for path in paths for score in files.iter_jsonl(path, Score))
+        return list(map(migration.migrated_score, scores) if self._is_old else scores)
 
     def write_estimate(self, estimate: Estimate) -> None:
         """Keep what the run is expected to take; the first one stays, however often the run is resumed."""

@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 
-from harness.protocols import Runtime, SystemSpec
+from harness.asking.answers import closed_book_messages, generate
+from harness.protocols import GENERATES, NO_ROLE, Runtime, SystemSpec
 from harness.records import Document, IndexStats, Prediction, Query
 from systems.brackets.expected import expect_closed_book
 from systems.brackets.params import AnswerParams, IndexParams
-from systems.parts.answering import generate
-from systems.parts.prompts.answers import closed_book_messages
 
 
 class ClosedBookSystem:
     """See `harness.protocols.System`."""
 
-    def __init__(self, _index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._params = answer
+    def __init__(self, _index: IndexParams, _answer: AnswerParams, runtime: Runtime) -> None:
         self._runtime = runtime
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
@@ -26,9 +24,8 @@ class ClosedBookSystem:
 
     async def answer(self, query: Query) -> Prediction:
         """Generate once, from the question alone."""
-        return Prediction(
-            answer=await generate(self._runtime, closed_book_messages(query.text, self._params.style))
-        )
+        messages = closed_book_messages(query.text, self._runtime.answer_style)
+        return Prediction(answer=await generate(self._runtime, messages))
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -42,7 +39,8 @@ SPEC = SystemSpec(
     answer_params=AnswerParams,
     build=ClosedBookSystem,
     index_kind="none/1",
-    index_roles=frozenset(),
+    index_roles=NO_ROLE,
+    answer_roles=GENERATES,
     expect=expect_closed_book,
     bracket="It sees no document: what the model knows by itself, a floor for the systems and not one of them.",
 )

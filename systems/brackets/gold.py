@@ -2,19 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
-from harness.protocols import Runtime, SystemSpec
+from harness.protocols import GENERATES, NO_ROLE, Runtime, SystemSpec
 from harness.records import Context, Document, Evidence, IndexStats, Prediction, Query, Span
 from systems.brackets.expected import expect_gold
 from systems.brackets.params import AnswerParams, IndexParams
-from systems.parts.answering import generate_answer
 from systems.parts.headings import document_heading, under_heading
 
 
 class GoldSystem:
     """See `harness.protocols.System`."""
 
-    def __init__(self, _index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
-        self._params = answer
+    def __init__(self, _index: IndexParams, _answer: AnswerParams, runtime: Runtime) -> None:
         self._runtime = runtime
         self._path = runtime.index_dir / "documents.jsonl"
         self._cited: Mapping[str, Document] | None = None
@@ -37,7 +35,7 @@ class GoldSystem:
         if self._cited is None:
             raise RuntimeError("answer() was called before load()")
         contexts = _contexts(self._runtime.gold.get(query.query_id, ()), self._cited)
-        answer = await generate_answer(self._runtime, query, contexts, self._params.style)
+        answer = await self._runtime.answer(query.text, contexts)
         return Prediction(answer=answer, contexts=tuple(contexts))
 
     def close(self) -> None:
@@ -64,7 +62,8 @@ SPEC = SystemSpec(
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=GoldSystem,
-    index_roles=frozenset(),
+    index_roles=NO_ROLE,
+    answer_roles=GENERATES,
     expect=expect_gold,
     sees_gold=True,
     bracket="It is given the reference evidence: a ceiling for the systems, not one of them.",

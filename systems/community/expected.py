@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING
 
 from harness.protocols import Workload
-from harness.records import Calls, Context, Expected, Work
+from harness.records import Context, Expected, ExpectedCalls, Work
 from systems.parts.expected import (
     PassageFacts,
     answer_call,
@@ -38,7 +38,7 @@ _REPORT_CHARACTERS = (
 _CHARACTERS_A_TOKEN = 4
 _LIBRARY_TOKENS = 4096
 """`max_tokens` of the library's prompts, see `from_library`."""
-_NOTE = "at most: one community a chunk, with a report each; how many there are is known once the graph is built"
+_MOST = "one community a chunk, with a report each; how many there are is known once the graph is built"
 
 
 def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
@@ -52,15 +52,15 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
         embedded_characters=entities * _NAME_CHARACTERS,
     )
     query = _global(passages, answer, workload) if answer.mode == "global" else _local(answer, workload)
-    return Expected(index=built, query=query, notes=(*notes, _NOTE))
+    return Expected(index=built, query=query, most=_MOST, notes=notes)
 
 
-def _extraction(passages: PassageFacts, index: IndexParams) -> tuple[tuple[Calls, ...], tuple[str, ...]]:
+def _extraction(passages: PassageFacts, index: IndexParams) -> tuple[tuple[ExpectedCalls, ...], tuple[str, ...]]:
     if index.extractor == "bounded":
         return extraction_work(passages, "bounded")
     # One call a chunk, one for each gleaning and one between two gleanings; the library's prompt has about
     # 8,000 characters, and each turn repeats those before it.
-    call = Calls(
+    call = ExpectedCalls(
         calls=passages.count * max(1, 2 * index.max_gleaning),
         input_characters=8000 + passages.mean_shown,
         output_tokens_most=_LIBRARY_TOKENS,
@@ -68,10 +68,12 @@ def _extraction(passages: PassageFacts, index: IndexParams) -> tuple[tuple[Calls
     return (call,), ("nano-graphrag's own prompts are taken to have 8,000 characters",)
 
 
-def _reports(passages: PassageFacts, index: IndexParams) -> Calls:
+def _reports(passages: PassageFacts, index: IndexParams) -> ExpectedCalls:
     tables = min(_TABLE_CHARACTERS, index.report_tokens * _CHARACTERS_A_TOKEN)
     prompt = characters_of(prompts.report_messages("")) + tables
-    return Calls(calls=passages.count, input_characters=prompt, output_tokens_most=prompts.REPORT_MAX_TOKENS)
+    return ExpectedCalls(
+        calls=passages.count, input_characters=prompt, output_tokens_most=prompts.REPORT_MAX_TOKENS
+    )
 
 
 def _global(passages: PassageFacts, answer: AnswerParams, workload: Workload) -> Work:
@@ -82,15 +84,15 @@ def _global(passages: PassageFacts, answer: AnswerParams, workload: Workload) ->
     room = answer.context_tokens * _CHARACTERS_A_TOKEN
     batches = math.ceil(reports / max(1, room // _REPORT_CHARACTERS))
     template = characters_of(prompts.map_messages(typical_question(workload.queries), []))
-    mapped = Calls(
+    mapped = ExpectedCalls(
         calls=batches,
         input_characters=template + min(room, reports * _REPORT_CHARACTERS / batches),
         output_tokens_most=prompts.MAP_MAX_TOKENS,
     )
     points = min(batches * prompts.MAX_POINTS, room // prompts.MAX_POINT)
-    return Work(calls=(mapped, answer_call(workload, filler(points, prompts.MAX_POINT), answer.style)))
+    return Work(calls=(mapped, answer_call(workload, filler(points, prompts.MAX_POINT))))
 
 
 def _local(answer: AnswerParams, workload: Workload) -> Work:
     full = Context(text="x" * (answer.context_tokens * _CHARACTERS_A_TOKEN), doc_ids=())
-    return search(workload, [answer_call(workload, [full], answer.style)])
+    return search(workload, [answer_call(workload, [full])])

@@ -8,7 +8,7 @@ from systems.community.tokens import count_tokens
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundUnits:
     """Contexts in rank order, and how they were found."""
 
     contexts: tuple[Context, ...]

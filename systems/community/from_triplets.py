@@ -1,12 +1,15 @@
 """From a knowledge graph to the nodes and edges of nano-graphrag, without a model call."""
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.records import Triplet
 from systems.community import library
-from systems.community.units import SEPARATOR, TextUnits
+from systems.community.fields import SEPARATOR
+from systems.community.units import TRIPLETS, TextUnits
 from systems.parts.graph import KnowledgeGraph, Relation
 
 _STATEMENTS = 5
@@ -19,7 +22,8 @@ class Node:
 
     name: str
     kind: str
-    description: str
+    stated: tuple[Triplet, ...]
+    """What describes it."""
     chunk_ids: tuple[str, ...]
 
 
@@ -29,7 +33,8 @@ class Edge:
 
     source: str
     target: str
-    description: str
+    stated: tuple[Triplet, ...]
+    """What describes it."""
     chunk_ids: tuple[str, ...]
 
 
@@ -44,7 +49,7 @@ def nodes_of(graph: KnowledgeGraph) -> list[Node]:
         taken_part[relation.head_id].append(relation)
         taken_part[relation.tail_id].append(relation)
     return [
-        Node(entity.name, entity.kind, _describe(taken_part[met], names), tuple(mentions[met]))
+        Node(entity.name, entity.kind, _main_statements(taken_part[met], names), tuple(mentions[met]))
         for entity in graph.entities
         for met in [entity.entity_id]
     ]
@@ -59,7 +64,10 @@ def edges_of(graph: KnowledgeGraph) -> list[Edge]:
         between[ends[0], ends[1]].append(relation)
     return [
         Edge(
-            source, target, _describe(relations, names), tuple(sorted({c for r in relations for c in r.chunk_ids}))
+            source,
+            target,
+            _main_statements(relations, names),
+            tuple(sorted({c for r in relations for c in r.chunk_ids})),
         )
         for (source, target), relations in sorted(between.items())
     ]
@@ -69,12 +77,17 @@ def _names(graph: KnowledgeGraph) -> dict[str, str]:
     return {entity.entity_id: entity.name for entity in graph.entities}
 
 
-def _describe(relations: Sequence[Relation], names: dict[str, str]) -> str:
+def _main_statements(relations: Sequence[Relation], names: dict[str, str]) -> tuple[Triplet, ...]:
     most_stated = sorted(relations, key=lambda relation: -len(relation.chunk_ids))[:_STATEMENTS]
-    return ". ".join(
-        f"{names[relation.head_id]} {relation.relation.lower().replace('_', ' ')} {names[relation.tail_id]}"
-        for relation in most_stated
+    return tuple(
+        Triplet(names[one.head_id], one.relation.lower().replace("_", " "), names[one.tail_id])
+        for one in most_stated
     )
+
+
+def _described(stated: Sequence[Triplet]) -> dict[str, str]:
+    """The attributes of a node or an edge that say what is stated: in words, and as it is."""
+    return {"description": ". ".join(map(" ".join, stated)), TRIPLETS: json.dumps(stated)}
 
 
 async def store(graph: KnowledgeGraph, units: TextUnits, storage: Any, vectors: Any) -> None:
@@ -85,7 +98,7 @@ async def store(graph: KnowledgeGraph, units: TextUnits, storage: Any, vectors: 
             node.name,
             {
                 "entity_type": node.kind or "UNKNOWN",
-                "description": node.description,
+                **_described(node.stated),
                 "source_id": SEPARATOR.join(units.ids_of(node.chunk_ids)),
             },
         )
@@ -95,7 +108,7 @@ async def store(graph: KnowledgeGraph, units: TextUnits, storage: Any, vectors: 
             edge.target,
             {
                 "weight": float(len(edge.chunk_ids)),
-                "description": edge.description,
+                **_described(edge.stated),
                 "source_id": SEPARATOR.join(units.ids_of(edge.chunk_ids)),
                 "order": 1,
             },
@@ -110,4 +123,5 @@ def _id_of(node: Node) -> str:
 
 def _content(node: Node) -> str:
     """What is embedded."""
-    return f"{node.name}: {node.description}" if node.description else node.name
+    description = _described(node.stated)["description"]
+    return f"{node.name}: {description}" if description else node.name

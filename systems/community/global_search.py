@@ -11,7 +11,7 @@ from harness.asking.structured import Question, Unreadable, ask_json
 from harness.extraction.names import one_line
 from harness.protocols import ChatModel, Runtime
 from harness.records import Context, Query, Step
-from systems.community.found import Found, within
+from systems.community.found import FoundUnits, within
 from systems.community.guard import CONCURRENCY
 from systems.community.params import AnswerParams
 from systems.community.reports import bounded_number
@@ -21,7 +21,7 @@ from systems.parts.prompts import reports as prompts
 
 
 @dataclass(frozen=True)
-class Point:
+class RatedPoint:
     """What a report says on the question."""
 
     description: str
@@ -32,7 +32,7 @@ class Point:
     doc_ids: tuple[str, ...]
 
 
-async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> Found:
+async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
     """The points of all reports, best first; without a generator, the reports themselves as they are ranked.
 
     Raises Unreadable where there were reports and no reply to the map step could be read: to abstain then would
@@ -41,7 +41,7 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
     reports = index.ranked_reports(params.community_level, params.max_reports)
     if runtime.chat is None:
         with runtime.stage("retrieve"):
-            return Found(tuple(within(map(_as_context, reports), params.context_tokens)), ())
+            return FoundUnits(tuple(within(map(_as_context, reports), params.context_tokens)), ())
     chat = runtime.chat
     batches = in_batches(reports, params.context_tokens)
     with runtime.stage("map"):
@@ -52,7 +52,7 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
     helpful = [point for point in chain.from_iterable(points or [] for points in found) if point.score > 0]
     helpful.sort(key=lambda point: -point.score)
     contexts = within(map(_point_context, helpful), params.context_tokens)
-    return Found(tuple(contexts), trace)
+    return FoundUnits(tuple(contexts), trace)
 
 
 def in_batches(reports: Sequence[Report], tokens: int) -> list[list[Report]]:
@@ -69,7 +69,7 @@ def in_batches(reports: Sequence[Report], tokens: int) -> list[list[Report]]:
     return [[replace(report, text=clip(report.text, tokens)) for report in batch] for batch in batches]
 
 
-async def _points(chat: ChatModel, question: str, batch: Sequence[Report]) -> list[Point] | None:
+async def _points(chat: ChatModel, question: str, batch: Sequence[Report]) -> list[RatedPoint] | None:
     """What a batch contributes; None where two replies in a row could not be read."""
     asked = Question(
         prompts.map_messages(question, [report.text for report in batch]),
@@ -83,7 +83,7 @@ async def _points(chat: ChatModel, question: str, batch: Sequence[Report]) -> li
         return None
 
 
-def _read(reply: Mapping[str, Any], batch: Sequence[Report]) -> list[Point]:
+def _read(reply: Mapping[str, Any], batch: Sequence[Report]) -> list[RatedPoint]:
     listed = reply.get("points")
     if not isinstance(listed, list):
         raise ValueError("no list of points")
@@ -91,7 +91,7 @@ def _read(reply: Mapping[str, Any], batch: Sequence[Report]) -> list[Point]:
     return [point for point in points if point]
 
 
-def _point(item: object, batch: Sequence[Report]) -> Point | None:
+def _point(item: object, batch: Sequence[Report]) -> RatedPoint | None:
     if not isinstance(item, dict) or not isinstance(item.get("description"), str):
         return None
     description = one_line(item["description"])[: prompts.MAX_POINT].strip()
@@ -101,12 +101,12 @@ def _point(item: object, batch: Sequence[Report]) -> Point | None:
     number = item.get("report")
     if isinstance(number, int) and 1 <= number <= len(batch):
         report = batch[number - 1]
-        return Point(description, score, report.community_id, report.doc_ids)
+        return RatedPoint(description, score, report.community_id, report.doc_ids)
     everywhere = tuple(dict.fromkeys(doc_id for report in batch for doc_id in report.doc_ids))
-    return Point(description, score, "", everywhere)
+    return RatedPoint(description, score, "", everywhere)
 
 
-def _shown(points: Sequence[Point] | None) -> str:
+def _shown(points: Sequence[RatedPoint] | None) -> str:
     if points is None:
         return "the reply could not be read"
     rows = [{"score": p.score, "community": p.community_id, "description": p.description} for p in points]
@@ -117,5 +117,5 @@ def _as_context(report: Report) -> Context:
     return Context(text=report.text, doc_ids=report.doc_ids, kind="summary")
 
 
-def _point_context(point: Point) -> Context:
+def _point_context(point: RatedPoint) -> Context:
     return Context(text=point.description, doc_ids=point.doc_ids, kind="summary", score=point.score)

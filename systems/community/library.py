@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from harness.errors import MissingDependency
+from harness.errors import MissingDependency, install
 from systems.community.tokens import TokenCounter
 
 # Whatever the import of nano_graphrag needs, and the Leiden algorithm.
@@ -24,10 +24,7 @@ _PACKAGES = (
     "tiktoken",
     "xxhash",
 )
-_FIX = (
-    "run `make setup`, or: pip install 'rag-harness[rag,graph,community]' and then "
-    "pip install --no-deps nano-graphrag==0.0.8.2"
-)
+_FIX = f"run `make setup`, or: {install('system-community')} and then pip install --no-deps nano-graphrag==0.0.8.2"
 
 
 def require() -> None:

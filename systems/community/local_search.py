@@ -7,16 +7,17 @@ from typing import Any
 from harness.protocols import Runtime
 from harness.records import Context, Query, Step
 from systems.community import library
-from systems.community.found import Found, within
+from systems.community.fields import SEPARATOR
+from systems.community.found import FoundUnits, within
 from systems.community.params import AnswerParams
 from systems.community.stored import StoredIndex
-from systems.community.units import SEPARATOR, Record, passage
+from systems.community.units import UnitRow, passage, triplets_in
 
 # The library's 3,200, 4,800 and 4,000 of 12,000 tokens.
 _REPORTS, _GRAPH, _PASSAGES = 0.27, 0.40, 0.33
 
 
-async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> Found:
+async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
     """Reports, entities, relations and passages, in the library's order and ranked by its functions."""
     with runtime.stage("embed_query"):
         vector = await runtime.embedder.embed_query(query.text)
@@ -33,21 +34,22 @@ async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerPar
             *within(await _passages(index, entities), int(_PASSAGES * params.context_tokens)),
         ]
     names = "\n".join(_plain(name) for name, _ in near)
-    return Found(tuple(contexts), (Step(name="entities", content=names),))
+    return FoundUnits(tuple(contexts), (Step(name="entities", content=names),))
 
 
-async def _entity(index: StoredIndex, name: str) -> Record:
+async def _entity(index: StoredIndex, name: str) -> UnitRow:
     return {**await index.graph.get_node(name), "entity_name": name}
 
 
-def _entity_context(index: StoredIndex, entity: Record, score: float) -> Context:
+def _entity_context(index: StoredIndex, entity: UnitRow, score: float) -> Context:
     name, kind = _plain(entity["entity_name"]), _plain(entity["entity_type"])
     shown = f"{name} ({kind.lower()})" if kind != "UNKNOWN" else name
     text = f"{shown}: {_plain(entity['description'])}" if entity["description"] else shown
-    return Context(text=text, doc_ids=index.sources(entity), kind="triplet", score=score)
+    sources = index.sources(entity)
+    return Context(text=text, doc_ids=sources, kind="triplet", triplets=triplets_in(entity), score=score)
 
 
-async def _reports(index: StoredIndex, params: AnswerParams, entities: Sequence[Record]) -> list[Context]:
+async def _reports(index: StoredIndex, params: AnswerParams, entities: Sequence[UnitRow]) -> list[Context]:
     """Of the communities that hold most of the entities, then the best rated."""
     found = await library.operations()._find_most_related_community_from_entities(
         entities, _unbounded(level=params.community_level), index.reports
@@ -58,22 +60,25 @@ async def _reports(index: StoredIndex, params: AnswerParams, entities: Sequence[
     ]
 
 
-async def _relations(index: StoredIndex, entities: Sequence[Record]) -> list[Context]:
+async def _relations(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:
     """Of the best connected ends, then of the greatest weight."""
     found = await library.operations()._find_most_related_edges_from_entities(entities, _unbounded(), index.graph)
     # Equal ones come in the order of a set, which differs from process to process.
     found.sort(key=lambda edge: (-edge["rank"], -edge["weight"], edge["src_tgt"]))
-    return [Context(text=_relation(edge), doc_ids=index.sources(edge), kind="triplet") for edge in found]
+    return [
+        Context(text=_relation(edge), doc_ids=index.sources(edge), kind="triplet", triplets=triplets_in(edge))
+        for edge in found
+    ]
 
 
-def _relation(edge: Record) -> str:
+def _relation(edge: UnitRow) -> str:
     ends, description = [_plain(end) for end in edge["src_tgt"]], _plain(edge["description"])
     if all(end.casefold() in description.casefold() for end in ends):
         return description
     return f"{' - '.join(ends)}: {description}"
 
 
-async def _passages(index: StoredIndex, entities: Sequence[Record]) -> list[Context]:
+async def _passages(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:
     """Text units of the nearest entity first; of one entity's, those that name most of its neighbours."""
     found = await library.operations()._find_most_related_text_unit_from_entities(
         entities, _unbounded(), index.units, index.graph

@@ -4,9 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.protocols import Params
+from harness.protocols import EMBEDS, GENERATES, Params, Role
 from systems.parts.chunking import ChunkParams
-from systems.parts.prompts.answers import AnswerStyle
 
 
 class IndexParams(ChunkParams):
@@ -35,5 +34,8 @@ class AnswerParams(Params):
     """Estimated tokens of reports in one map call, of points in the final prompt, of all contexts with `local`."""
     top_entities: int = Field(20, ge=1, le=1000)
     """With `local`: entities nearest to the question. Not `top_k`, which counts passages in other systems."""
-    style: AnswerStyle = "short"
-    """`short`: a word or name, as the thesis asks; `sentence`: for data sets with free-text references."""
+
+
+def answer_roles(_index: IndexParams, answer: AnswerParams) -> frozenset[Role]:
+    """Only a local search embeds the question."""
+    return EMBEDS | GENERATES if answer.mode == "local" else GENERATES

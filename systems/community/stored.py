@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from systems.community import library
-from systems.community.units import SEPARATOR, Record, doc_ids_of
+from systems.community.fields import SEPARATOR
+from systems.community.units import UnitRow, doc_ids_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class StoredIndex:
         self.vectors = storages.EntityVectors("entities", config, embedding_func=None)
         self.reports = nano.graphrag.JsonKVStorage("community_reports", config)
         self.units = nano.graphrag.JsonKVStorage("text_chunks", config)
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, UnitRow] = {}
         self._ranked: list[Report] = []
 
     @classmethod
@@ -44,7 +45,7 @@ class StoredIndex:
         index._ranked = sorted(reports, key=_most_important_first)
         return index
 
-    def _report(self, community_id: str, data: Record) -> Report:
+    def _report(self, community_id: str, data: UnitRow) -> Report:
         return Report(
             community_id=community_id,
             level=data["level"],
@@ -63,12 +64,12 @@ class StoredIndex:
         units = [self._records[unit_id] for unit_id in set(unit_ids)]
         return doc_ids_of(sorted(units, key=lambda unit: unit["chunk_order_index"]))
 
-    def sources(self, data: Record) -> tuple[str, ...]:
+    def sources(self, data: UnitRow) -> tuple[str, ...]:
         """The documents of a node or an edge."""
         return self.doc_ids(data["source_id"].split(SEPARATOR))
 
 
-async def _everything(store: Any) -> dict[str, Record]:
+async def _everything(store: Any) -> dict[str, UnitRow]:
     keys = await store.all_keys()
     return dict(zip(keys, await store.get_by_ids(keys), strict=True))
 

@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 
+from harness.asking.answers import ABSTENTION
 from harness.errors import ModelUnavailable
-from harness.protocols import Runtime, SystemSpec
+from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
 from harness.records import Document, IndexStats, Prediction, Query
 from systems.community import library
 from systems.community.building import build_index
 from systems.community.expected import expect
 from systems.community.global_search import search_globally
 from systems.community.local_search import search_locally
-from systems.community.params import AnswerParams, IndexParams
+from systems.community.params import AnswerParams, IndexParams, answer_roles
 from systems.community.stored import StoredIndex
-from systems.parts.answering import generate_answer
-from systems.parts.prompts.answers import ABSTENTION
 
 
 class CommunitySystem:
@@ -42,7 +41,7 @@ class CommunitySystem:
         search = search_globally if self._answer_params.mode == "global" else search_locally
         found = await search(self._runtime, self._stored, self._answer_params, query)
         if found.contexts or self._runtime.chat is None:
-            answer = await generate_answer(self._runtime, query, found.contexts, self._answer_params.style)
+            answer = await self._runtime.answer(query.text, found.contexts)
         else:
             answer = ABSTENTION
         return Prediction(answer=answer, contexts=found.contexts, trace=found.trace)
@@ -58,12 +57,13 @@ def _preflight(_index: IndexParams, _answer: AnswerParams) -> None:
 
 SPEC = SystemSpec(
     name="community",
-    version="1",
+    version="2",
     summary="graph, communities, reports (nano-graphrag): map over reports and reduce, or search near entities",
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=CommunitySystem,
-    index_roles=frozenset({"generator", "embedder"}),
+    index_roles=EMBEDS | GENERATES,
+    answer_roles=answer_roles,
     preflight=_preflight,
     expect=expect,
 )

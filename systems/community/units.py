@@ -1,25 +1,27 @@
 """Chunks as nano-graphrag keeps them: text units, known by the hash of their text."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.records import Context, Span
+from harness.records import Context, Span, Triplet
 from systems.community import library
 from systems.community.tokens import count_tokens
 from systems.parts.chunking import Chunk
 from systems.parts.headings import document_heading, under_heading
 
-SEPARATOR = "<SEP>"
-"""The library's, between the text units of a node or an edge, and between descriptions that it joined."""
-Record = dict[str, Any]
+TRIPLETS = "triplets"
+"""The attribute of a node or an edge that holds its statements as JSON; of the library's own extraction there is
+none."""
+UnitRow = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class TextUnits:
     """The text units of a corpus. Chunks with equal texts are one unit that knows all their places."""
 
-    records: tuple[Record, ...]
+    records: tuple[UnitRow, ...]
     """As the library stores them, in corpus order; `places` is ours: doc_id, start, end, heading of each chunk."""
     id_of: Mapping[str, str]
     """From chunk_id to the unit's id."""
@@ -27,7 +29,7 @@ class TextUnits:
     @classmethod
     def of(cls, chunks: Sequence[Chunk]) -> "TextUnits":
         """The units that the chunks amount to."""
-        records: dict[str, Record] = {}
+        records: dict[str, UnitRow] = {}
         id_of = {}
         for chunk in chunks:
             unit_id = id_of[chunk.chunk_id] = _hash(chunk.text, "chunk-")
@@ -51,7 +53,7 @@ class TextUnits:
         return list(dict.fromkeys(self.id_of.values()))
 
 
-def _record(chunk: Chunk, number: int) -> Record:
+def _record(chunk: Chunk, number: int) -> UnitRow:
     return {
         "tokens": count_tokens(chunk.text),
         "content": chunk.text,
@@ -66,12 +68,17 @@ def _hash(text: str, prefix: str) -> str:
     return hashed
 
 
-def doc_ids_of(records: Iterable[Record]) -> tuple[str, ...]:
+def triplets_in(record: UnitRow) -> tuple[Triplet, ...]:
+    """The statements of a node or an edge."""
+    return tuple(Triplet(*stated) for stated in json.loads(record.get(TRIPLETS, "[]")))
+
+
+def doc_ids_of(records: Iterable[UnitRow]) -> tuple[str, ...]:
     """The documents of these units, each once, in the units' order."""
     return tuple(dict.fromkeys(place["doc_id"] for record in records for place in record["places"]))
 
 
-def passage(record: Record) -> Context:
+def passage(record: UnitRow) -> Context:
     """The unit as a context: heading and span of its first place, the documents of all."""
     first = record["places"][0]
     text = record["content"]

@@ -1,18 +1,12 @@
 """What kg expects to ask of models: a graph of every chunk, then one generation a query."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from harness.protocols import Workload
-from harness.records import Calls, Expected
+from harness.records import Expected, ExpectedCalls
+from systems.kg.params import AnswerParams
 from systems.parts.expected import answer_call, characters_of, filler, passages_of, search, typical_question
 from systems.parts.expected_graph import extraction_work
 from systems.parts.graph_index import GraphIndexParams
 from systems.parts.prompts.names import MAX_TOKENS, names_messages
-
-if TYPE_CHECKING:
-    from systems.kg.system import AnswerParams
 
 _TRIPLET_CHARACTERS = 65
 """Of a triplet as the generator reads it: two names, a relation and their brackets. Seen on news: 37 to 102."""
@@ -25,10 +19,10 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     embedding = passages.embedding()
     shown = [] if answer.mode == "triplets" else passages.retrieved(answer.top_k)
     contexts = [*shown, *filler(answer.max_triplets, _TRIPLET_CHARACTERS)]
-    calls = [answer_call(workload, contexts, answer.style)]
+    calls = [answer_call(workload, contexts)]
     if answer.names_by == "model":
         prompt = characters_of(names_messages(typical_question(workload.queries)))
-        calls.insert(0, Calls(calls=1, input_characters=prompt, output_tokens_most=MAX_TOKENS))
+        calls.insert(0, ExpectedCalls(calls=1, input_characters=prompt, output_tokens_most=MAX_TOKENS))
     return Expected(
         index=embedding.model_copy(update={"calls": extraction}),
         query=search(workload, calls, searches=int(answer.mode == "hybrid")),

@@ -1,40 +1,16 @@
 """KG-Graph RAG: entities of the question, their triplets in the graph, the nearest passages, one generation."""
 
 from collections.abc import Sequence
-from typing import Literal
-
-from pydantic import Field
 
 from harness.errors import ConfigError
-from harness.protocols import Params, Runtime, SystemSpec
-from harness.records import Context, Document, IndexStats, Prediction, Query, Step
+from harness.protocols import Runtime, SystemSpec
+from harness.records import Context, Document, IndexStats, Prediction, Query, Step, Triplet
 from systems.kg.expected import expect
+from systems.kg.params import AnswerParams, answer_roles
 from systems.kg.question import ask_for_names, names_in
 from systems.kg.ranking import rank_triplets
-from systems.parts.answering import generate_answer
-from systems.parts.graph_index import INDEX_KIND, GraphIndex, GraphIndexParams, check_graph, roles_of
+from systems.parts.graph_index import INDEX_KIND, GraphIndex, GraphIndexParams, check_graph, roles_of, weights_of
 from systems.parts.graph_stores.contract import EntityHit, StoredTriplet
-from systems.parts.prompts.answers import AnswerStyle
-
-Mode = Literal["hybrid", "triplets", "triplets+text"]
-
-
-class AnswerParams(Params):
-    """What a change of may reuse the index."""
-
-    mode: Mode = "hybrid"
-    """`hybrid`: the nearest passages, then triplets (thesis); `triplets`: the graph alone; `triplets+text`: the
-    passages that state the triplets, without vector search, then the triplets."""
-    top_k: int = Field(4, ge=1, le=1000)
-    """Passages handed to the generator; none in mode `triplets`."""
-    max_triplets: int = Field(20, ge=1, le=1000)
-    """Triplets handed to the generator."""
-    entities_per_name: int = Field(3, ge=1, le=50)
-    """Entities that full-text search may find for one name of the question."""
-    names_by: Literal["rules", "model"] = "rules"
-    """How the question's names are found: quotation marks and capitals, or one more model call."""
-    style: AnswerStyle = "short"
-    """`short`: a word or name, as the thesis asks; `sentence`: for data sets with free-text references."""
 
 
 class KgSystem:
@@ -66,7 +42,7 @@ class KgSystem:
             triplets = await self._triplets(query.text, hits)
         passages = await self._passages(query.text, triplets)
         contexts = (*passages, *map(_as_context, triplets))
-        answer = await generate_answer(self._runtime, query, contexts, self._params.style)
+        answer = await self._runtime.answer(query.text, contexts)
         return Prediction(answer=answer, contexts=contexts, trace=_trace(names, hits, triplets))
 
     def close(self) -> None:
@@ -107,8 +83,9 @@ class KgSystem:
 
 
 def _as_context(triplet: StoredTriplet) -> Context:
-    text = f"({triplet.head})-[{triplet.relation}]->({triplet.tail})"
-    return Context(text=text, doc_ids=triplet.doc_ids, kind="triplet")
+    stated = Triplet(triplet.head, triplet.relation, triplet.tail)
+    text = f"({stated.head})-[{stated.relation}]->({stated.tail})"
+    return Context(text=text, doc_ids=triplet.doc_ids, kind="triplet", triplets=(stated,))
 
 
 def _trace(names: Sequence[str], hits: Sequence[EntityHit], triplets: Sequence[StoredTriplet]) -> tuple[Step, ...]:
@@ -129,6 +106,8 @@ SPEC = SystemSpec(
     build=KgSystem,
     index_kind=INDEX_KIND,
     index_roles=roles_of,
+    answer_roles=answer_roles,
+    weights=weights_of,
     preflight=check_graph,
     expect=expect,
 )

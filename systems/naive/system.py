@@ -2,24 +2,12 @@
 
 from collections.abc import Sequence
 
-from pydantic import Field
-
-from harness.protocols import Params, Runtime, SystemSpec
+from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
 from harness.records import Document, IndexStats, Prediction, Query
 from systems.naive.expected import expect
-from systems.parts.answering import generate_answer
+from systems.naive.params import AnswerParams
 from systems.parts.chunking import ChunkParams
-from systems.parts.passages import INDEX_KIND, Passages
-from systems.parts.prompts.answers import AnswerStyle
-
-
-class AnswerParams(Params):
-    """What a change of may reuse the index."""
-
-    top_k: int = Field(10, ge=1, le=1000)
-    """Passages handed to the generator."""
-    style: AnswerStyle = "short"
-    """`short`: a word or name, as the thesis asks; `sentence`: for data sets with free-text references."""
+from systems.parts.passages import INDEX_KIND, Passages, check_passages
 
 
 class NaiveSystem:
@@ -42,7 +30,7 @@ class NaiveSystem:
     async def answer(self, query: Query) -> Prediction:
         """Retrieve by cosine, then generate once."""
         contexts = await self._passages.search(query.text, self._answer_params.top_k)
-        answer = await generate_answer(self._runtime, query, contexts, self._answer_params.style)
+        answer = await self._runtime.answer(query.text, contexts)
         return Prediction(answer=answer, contexts=tuple(contexts))
 
     def close(self) -> None:
@@ -57,6 +45,9 @@ SPEC = SystemSpec(
     index_params=ChunkParams,
     answer_params=AnswerParams,
     build=NaiveSystem,
+    index_roles=EMBEDS,
+    answer_roles=EMBEDS | GENERATES,
     index_kind=INDEX_KIND,
+    preflight=check_passages,
     expect=expect,
 )

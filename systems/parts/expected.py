@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from harness.asking.answers import answer_messages
 from harness.protocols import Corpus, Message, Workload
-from harness.records import Calls, Context, Query, Work
+from harness.records import Context, ExpectedCalls, Query, Work
 from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.headings import passage_text
-from systems.parts.prompts.answers import AnswerStyle, answer_messages
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,15 @@ def characters_of(messages: Sequence[Message]) -> int:
     return sum(len(message.content) for message in messages)
 
 
-def answer_call(workload: Workload, contexts: Sequence[Context], style: AnswerStyle) -> Calls:
+def answer_call(workload: Workload, contexts: Sequence[Context]) -> ExpectedCalls:
     """The one generation that ends an answer."""
-    messages = answer_messages(typical_question(workload.queries), contexts, style)
-    return Calls(calls=1, input_characters=characters_of(messages), output_tokens_most=workload.answer_tokens)
+    messages = answer_messages(typical_question(workload.queries), contexts, workload.answer_style)
+    return ExpectedCalls(
+        calls=1, input_characters=characters_of(messages), output_tokens_most=workload.answer_tokens
+    )
 
 
-def search(workload: Workload, calls: Sequence[Calls], searches: int = 1) -> Work:
+def search(workload: Workload, calls: Sequence[ExpectedCalls], searches: int = 1) -> Work:
     """A query that is embedded `searches` times for these calls."""
     length = len(typical_question(workload.queries))
     return Work(calls=tuple(calls), embedded_texts=searches, embedded_characters=searches * length)

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.nouns import TextGraph
-from harness.protocols import Params, Role, Runtime
+from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
 from harness.records import Document, IndexStats
 from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.extraction.assemble import assemble
@@ -35,16 +36,19 @@ _STORE_NOTES = {"neo4j": ("the graph lies on the Neo4j server, and its size on d
 
 
 def roles_of(params: GraphIndexParams) -> frozenset[Role]:
-    """The models that determine the index: without a model call, only the embedder."""
-    return frozenset({"embedder"}) if params.extractor == "nlp" else frozenset({"embedder", "generator"})
+    """The models that build the index: without a model call, only the embedder."""
+    return EMBEDS if params.extractor == "nlp" else EMBEDS | GENERATES
+
+
+def weights_of(params: GraphIndexParams) -> dict[str, str]:
+    """The digest of the parser's pipeline, where one reads the graph."""
+    return {"parser": pipeline_digest(params.nlp_pipeline)} if params.extractor == "nlp" else {}
 
 
 def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
     """Raise HarnessError where the store's server or a package is not there; see `SystemSpec.preflight`."""
     check_store(index_params.store)
     if index_params.extractor == "nlp":
-        from harness.extraction.nlp import check_pipeline
-
         check_pipeline(index_params.nlp_pipeline)
     if index_params.extractor == "langchain":
         from systems.parts.extraction.langchain import check_langchain
@@ -107,7 +111,7 @@ class GraphIndex:
             self._store.close()
 
     def _extractor(self) -> Extractor:
-        params, chat = self._params, self._runtime.chat
+        params = self._params
 
         def progress(done: int, total: int) -> None:
             self._runtime.progress(done, total, "extracting")
@@ -116,6 +120,8 @@ class GraphIndex:
             from systems.parts.extraction.nlp import NlpOfChunks
 
             return NlpOfChunks(params.nlp_pipeline, progress)
+        # By rules no phase names the generator: it may be asked for no earlier.
+        chat = self._runtime.chat
         if chat is None:
             raise RuntimeError("this extractor needs a generator, and the plan should have refused the run")
         if params.extractor == "langchain":

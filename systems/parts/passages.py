@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 
-from harness.protocols import Runtime
+from harness.protocols import Params, Runtime
 from harness.records import Context, Document, IndexStats
 from systems.parts.chunking import ChunkParams, iter_chunks
-from systems.parts.vector_index import PassageIndex
+from systems.parts.vector_index import PassageIndex, check_chroma
 
 INDEX_KIND = "passages/1"
 """The `index_kind` of every system whose whole index is `Passages.build`: they share one stored index."""
+
+
+def check_passages(_index_params: Params, _answer_params: Params) -> None:
+    """The `preflight` of every system over passages alone."""
+    check_chroma()
 
 
 class Passages:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import need
 from harness.records import Context, Span
 from systems.parts.chunking import Chunk
 from systems.parts.headings import document_heading, under_heading
@@ -78,6 +79,11 @@ class PassageIndex:
     def close(self) -> None:
         """Release the files."""
         self._client.close()
+
+
+def check_chroma() -> None:
+    """Raise MissingDependency where Chroma is not installed."""
+    need("system-naive", "chromadb")
 
 
 def _client(folder: Path) -> Any:

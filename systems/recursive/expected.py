@@ -1,17 +1,11 @@
 """What recursive expects to ask of models, if every round is used and finds only new passages."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from harness.protocols import Workload
-from harness.records import Calls, Expected
+from harness.records import Expected, ExpectedCalls
 from systems.parts.chunking import ChunkParams
 from systems.parts.expected import answer_call, characters_of, passages_of, search, typical_question
 from systems.parts.prompts.sub_questions import reply_tokens, sub_question_messages
-
-if TYPE_CHECKING:
-    from systems.recursive.system import AnswerParams
+from systems.recursive.params import AnswerParams
 
 
 def expect(index: ChunkParams, answer: AnswerParams, workload: Workload) -> Expected:
@@ -23,14 +17,14 @@ def expect(index: ChunkParams, answer: AnswerParams, workload: Workload) -> Expe
         )
         for done in range(1, answer.rounds)
     ]
-    between = Calls(
+    between = ExpectedCalls(
         calls=len(asked),
         input_characters=sum(asked) / max(len(asked), 1),
         output_tokens_most=reply_tokens(answer.max_questions),
     )
-    last = answer_call(workload, passages.retrieved(answer.rounds * answer.k_per_round), answer.style)
+    last = answer_call(workload, passages.retrieved(answer.rounds * answer.k_per_round))
     return Expected(
         index=passages.embedding(),
         query=search(workload, [between, last] if asked else [last], searches=answer.rounds),
-        notes=(f"at most: {answer.rounds} rounds, none of which finds a passage again",) if asked else (),
+        most=f"{answer.rounds} rounds, none of which finds a passage again" if asked else "",
     )

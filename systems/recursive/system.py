@@ -2,29 +2,13 @@
 
 from collections.abc import Sequence
 
-from pydantic import Field
-
-from harness.protocols import ChatModel, Params, Runtime, SystemSpec
+from harness.protocols import EMBEDS, GENERATES, ChatModel, Runtime, SystemSpec
 from harness.records import Context, Document, IndexStats, Prediction, Query, Span, Step
-from systems.parts.answering import generate_answer
 from systems.parts.chunking import ChunkParams
-from systems.parts.passages import INDEX_KIND, Passages
-from systems.parts.prompts.answers import AnswerStyle
+from systems.parts.passages import INDEX_KIND, Passages, check_passages
 from systems.parts.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 from systems.recursive.expected import expect
-
-
-class AnswerParams(Params):
-    """What a change of may reuse the index."""
-
-    rounds: int = Field(5, ge=1, le=20)
-    """Retrievals for a query, at most; 1 is naive RAG with k_per_round passages."""
-    k_per_round: int = Field(7, ge=1, le=100)
-    """Passages that one round retrieves, found before or not. Not `top_k`, which would set naive's too."""
-    max_questions: int = Field(3, ge=1, le=10)
-    """Sub-questions that extend the query in one round, at most."""
-    style: AnswerStyle = "short"
-    """`short`: a word or name, as the thesis asks; `sentence`: for data sets with free-text references."""
+from systems.recursive.params import AnswerParams
 
 
 class RecursiveSystem:
@@ -48,7 +32,7 @@ class RecursiveSystem:
         """Retrieve round by round, then generate once from everything that was found."""
         found = _Found()
         reason = await self._search(query.text, found)
-        answer = await generate_answer(self._runtime, query, found.contexts, self._params.style)
+        answer = await self._runtime.answer(query.text, found.contexts)
         trace = (*found.rounds, Step(name="stop", content=reason))
         return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace)
 
@@ -119,6 +103,9 @@ SPEC = SystemSpec(
     index_params=ChunkParams,
     answer_params=AnswerParams,
     build=RecursiveSystem,
+    index_roles=EMBEDS,
+    answer_roles=EMBEDS | GENERATES,
     index_kind=INDEX_KIND,
+    preflight=check_passages,
     expect=expect,
 )

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.datasets import Dataset, Sample, load_dataset
-from harness.registry import load_dataset_spec, system_names
+from harness.datasets import Dataset, QuerySample, load_dataset
+from harness.registry import DATASETS, SYSTEMS
 from tests.contract.suite import Findings, Indexed, Task, answer_each, build_index, load, opened, run_guarded
 
 
-@pytest.fixture(scope="session", params=system_names())
+@pytest.fixture(scope="session", params=SYSTEMS.names())
 def system(request: pytest.FixtureRequest) -> str:
     """A registered system's name: one that is registered tomorrow is tested tomorrow."""
     return str(request.param)
@@ -20,7 +20,7 @@ def system(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def demo() -> Dataset:
     """A real corpus of 28 articles with a query of each type."""
-    return load_dataset(load_dataset_spec("demo"), sample=Sample(per_type=1, seed=3))
+    return load_dataset(DATASETS.load("demo"), sample=QuerySample(per_type=1, seed=3))
 
 
 @pytest.fixture(scope="session")

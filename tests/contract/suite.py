@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import count, pairwise
 from pathlib import Path
@@ -30,9 +31,9 @@ from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.transport import Seam
 from harness.protocols import System
-from harness.records import Context, Document, Evidence, IndexStats, Prediction, Query
-from harness.registry import load_dataset_spec, load_system
-from harness.runner.executing.worker import WorkerRuntime
+from harness.records import Context, Document, Evidence, IndexStats, Phase, Prediction, Query
+from harness.registry import DATASETS, SYSTEMS
+from harness.runner.executing.worker import Unnamed, WorkerRuntime
 from harness.store import Journal
 
 FAKE = GeneratorConfig(provider="fake", max_retries=0)
@@ -42,9 +43,16 @@ _numbers = count()
 
 
 @contextmanager
-def opened(name: str, folder: Path, generator: GeneratorConfig = FAKE) -> Iterator[System]:
-    """The system of that name with its default parameters over `folder/store`, neither indexed nor loaded."""
-    spec = load_system(name)
+def opened(
+    name: str, folder: Path, generator: GeneratorConfig = FAKE, phase: Phase = "answer"
+) -> Iterator[System]:
+    """The system of that name with its default parameters over `folder/store`, neither indexed nor loaded; it gets
+    the models that its spec names for the phase.
+    """
+    spec = SYSTEMS.load(name)
+    index_params, answer_params = spec.index_params(), spec.answer_params()
+    roles = spec.roles(index_params, answer_params)
+    named = roles.index if phase == "index" else roles.answer
     (folder / "store").mkdir(parents=True, exist_ok=True)
     journal = Journal(folder / "harness" / f"calls-{os.getpid()}-{next(_numbers)}.sqlite")
     cache = EmbeddingCache(folder / "harness" / "embeddings.sqlite", "fake")
@@ -52,11 +60,13 @@ def opened(name: str, folder: Path, generator: GeneratorConfig = FAKE) -> Iterat
     runtime = WorkerRuntime(
         index_dir=folder / "store",
         seed=SEED,
-        chat=build_chat(resolve_generator(generator), seam),
-        embedder=build_embedder(resolve_embedder(EmbedderConfig(provider="fake")), seam, cache),
+        generator=build_chat(resolve_generator(generator), seam) if "generator" in named else Unnamed("generator"),
+        vectors=build_embedder(resolve_embedder(EmbedderConfig(provider="fake")), seam, cache)
+        if "embedder" in named
+        else Unnamed("embedder"),
         gold=_demo_gold() if spec.sees_gold else {},
     )
-    system = spec.build(spec.index_params.model_validate({}), spec.answer_params.model_validate({}), runtime)
+    system = spec.build(index_params, answer_params, runtime)
     try:
         yield system
     finally:
@@ -66,13 +76,13 @@ def opened(name: str, folder: Path, generator: GeneratorConfig = FAKE) -> Iterat
 
 
 def _demo_gold() -> dict[str, Sequence[Evidence]]:
-    rows = load_dataset_spec("demo").load("default").rows
+    rows = DATASETS.load("demo").load("default").rows
     return {row.query.query_id: row.reference.evidence for row in rows}
 
 
 async def build_index(name: str, folder: Path, documents: Sequence[Document]) -> IndexStats:
     """Index `documents`, and close."""
-    with opened(name, folder) as system, metered(Meter("index")):
+    with opened(name, folder, phase="index") as system, metered(Meter("index")):
         return await system.index(documents)
 
 
@@ -122,6 +132,16 @@ def _check_provenance(context: Context, documents: dict[str, Document]) -> None:
         assert span.doc_id in context.doc_ids
         assert 0 <= span.start < span.end <= len(documents[span.doc_id].text)
         assert documents[span.doc_id].text[span.start : span.end] in context.text
+
+
+def roles_called(folder: Path, phase: str) -> set[str]:
+    """The models that were called over the index in `folder`, in the scope `phase` or one below it."""
+    called: set[str] = set()
+    for path in (folder / "harness").glob("calls-*.sqlite"):
+        with closing(sqlite3.connect(path)) as journal:
+            rows = journal.execute("SELECT DISTINCT scope, role FROM calls").fetchall()
+        called |= {role for scope, role in rows if scope.split("/")[0] == phase}
+    return called
 
 
 def files_below(folder: Path) -> list[str]:

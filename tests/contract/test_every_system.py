@@ -17,7 +17,7 @@ from harness.datasets import Dataset
 from harness.models.metering import Meter, metered
 from harness.protocols import Params
 from harness.records import Document, Prediction, Query
-from harness.registry import load_system, system_names
+from harness.registry import SYSTEMS
 from harness.runner.executing.execute import run_cell
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
@@ -35,6 +35,7 @@ from tests.contract.suite import (
     finish_guarded,
     load,
     opened,
+    roles_called,
     run_guarded,
     start_guarded,
     still_open,
@@ -45,11 +46,11 @@ SMOKE = Path(__file__).resolve().parents[2] / "configs" / "bench" / "smoke.yaml"
 
 
 def test_some_systems_are_registered() -> None:
-    assert "naive" in system_names()
+    assert "naive" in SYSTEMS.names()
 
 
 def test_it_presents_itself(system: str) -> None:
-    spec = load_system(system)
+    spec = SYSTEMS.load(system)
     assert spec.name == system
     assert spec.version
     assert spec.summary
@@ -103,6 +104,16 @@ def test_without_a_generator_it_retrieves_and_answers_none(fresh: Findings, demo
     retrieved, first = fresh.passes["retrieved"], fresh.passes["first"]
     assert [prediction.answer for prediction in retrieved] == [None] * len(demo.queries)
     assert [bool(prediction.contexts) for prediction in retrieved] == [bool(one.contexts) for one in first]
+
+
+def test_each_phase_calls_the_models_that_its_spec_names(system: str, indexed: Indexed) -> None:
+    """A model that is named and never called would make two runs of what is one; one that is called and not named
+    raises.
+    """
+    spec = SYSTEMS.load(system)
+    roles = spec.roles(spec.index_params(), spec.answer_params())
+    assert roles_called(indexed.folder, "index") == roles.index
+    assert roles_called(indexed.folder, "indexer") == roles.answer
 
 
 def test_answering_writes_nothing_outside_the_index_folder(fresh: Findings) -> None:
@@ -239,10 +250,10 @@ async def test_a_document_of_a_megabyte_is_survived(system: str, tmp_path: Path)
 async def test_an_index_without_need_of_a_generator_is_built_without_one(
     system: str, tmp_path: Path, demo: Dataset
 ) -> None:
-    spec = load_system(system)
-    if "generator" in spec.roles_of(spec.index_params()):
+    spec = SYSTEMS.load(system)
+    if "generator" in spec.roles(spec.index_params(), spec.answer_params()).index:
         pytest.skip(f"{system} indexes with the generator")
-    with opened(system, tmp_path, NONE) as built, metered(Meter("index")):
+    with opened(system, tmp_path, NONE, phase="index") as built, metered(Meter("index")):
         assert (await built.index(demo.documents[:3])).documents == 3
 
 

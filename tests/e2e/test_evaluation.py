@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from command_line import SMOKE, CommandLine, over_http
+from journals import usage_by_role
 
 from harness.models.fake import FakeScript
 from harness.store import RunDir
-from harness.store.journal import usage_by_role
 
 pytestmark = pytest.mark.slow
 

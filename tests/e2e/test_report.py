@@ -9,6 +9,7 @@ import pytest
 from command_line import SMOKE, CommandLine
 from explorer_runs import Answers, Asked, Said, records, score, write_run
 
+from harness.analysis.prices import load_prices
 from harness.records import Context, Evidence, Failure, Step
 from harness.report import load_chapters, write_report
 
@@ -90,7 +91,7 @@ def test_a_hostile_corpus_stays_text_on_every_part_of_the_page(tmp_path: Path, o
         ),
     ]
     written = [write_run(tmp_path / "results", asked, run) for run in runs]
-    path = write_report(load_chapters(written), tmp_path / "report")
+    path = write_report(load_chapters(written, load_prices()), tmp_path / "report")
     assert path.stat().st_size < 15_000_000
     page = open_file(path)
     page.wait_for_selector("[data-ready]")

@@ -1,11 +1,11 @@
 """A third-party system that crashes, blocks, exits or raises costs one record, never the run."""
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import CommandLine
+from plugins import install, python_path
 
 from harness.records import RunRecord
 from harness.store import RunDir
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 NASTY = """
 import asyncio, os, time
-from harness.protocols import Params, SystemSpec
+from harness.protocols import NO_ROLE, Params, SystemSpec
 from harness.records import IndexStats, Prediction
 
 class Answer(Params):
@@ -49,7 +49,7 @@ class Nasty:
     def close(self):
         pass
 
-SPEC = SystemSpec("nasty", "1", "misbehaves", Params, Answer, Nasty, index_roles=frozenset())
+SPEC = SystemSpec("nasty", "1", "misbehaves", Params, Answer, Nasty, index_roles=NO_ROLE, answer_roles=NO_ROLE)
 """
 
 
@@ -57,12 +57,8 @@ SPEC = SystemSpec("nasty", "1", "misbehaves", Params, Answer, Nasty, index_roles
 def nasty(cli: CommandLine) -> CommandLine:
     """The command line with the nasty system installed, as its distribution's entry point says."""
     site = cli.folder / "site"
-    metadata = site / "nasty-1.dist-info"
-    metadata.mkdir(parents=True)
-    (site / "nasty.py").write_text(textwrap.dedent(NASTY))
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: nasty\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text("[rag_harness.systems]\nnasty = nasty:SPEC\n")
-    cli.env["PYTHONPATH"] = str(site)
+    install(site, "rag_harness.systems", "nasty", NASTY)
+    cli.env["PYTHONPATH"] = python_path(site)
     return cli
 
 

@@ -1,16 +1,20 @@
-"""Canonical JSON and its hash: what makes two runs the same run."""
+"""Canonical JSON, the bytes of files, and their hashes: what makes two runs the same run."""
 
+import hashlib
 import json
 import math
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.identity import canonical_json, digest, short_digest
+from harness.identity import canonical_json, digest, file_digest, folder_digest, short_digest
 
 TREES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -81,3 +85,63 @@ def test_the_digest_does_not_depend_on_the_process() -> None:
 
 def test_the_short_digest_is_the_beginning_of_the_long_one() -> None:
     assert short_digest("x") == digest("x")[:12]
+
+
+# Files
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Two files, one of them below a folder; digests are read anew."""
+    (tmp_path / "model" / "inner").mkdir(parents=True)
+    (tmp_path / "model" / "a").write_bytes(b"one")
+    (tmp_path / "model" / "inner" / "b").write_bytes(b"two")
+    folder_digest.cache_clear()
+    yield tmp_path / "model"
+    folder_digest.cache_clear()
+
+
+def digest_now(folder: Path) -> str:
+    folder_digest.cache_clear()
+    return folder_digest(folder)
+
+
+def test_a_files_digest_is_that_of_its_bytes(folder: Path) -> None:
+    assert file_digest(folder / "a") == hashlib.sha256(b"one").hexdigest()
+
+
+def test_a_folder_has_the_same_digest_wherever_it_lies(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "elsewhere")
+    assert folder_digest(copy) == folder_digest(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "a").write_bytes(b"other"),
+        lambda folder: (folder / "inner" / "b").write_bytes(b""),
+        lambda folder: (folder / "a").rename(folder / "c"),
+        lambda folder: (folder / "a").rename(folder / "inner" / "a"),
+        lambda folder: (folder / "inner" / "b").unlink(),
+        lambda folder: (folder / "inner" / "c").write_bytes(b""),
+    ],
+    ids=["bytes", "bytes below", "name", "place", "less", "more"],
+)
+def test_whatever_changes_in_a_folder_changes_its_digest(folder: Path, change: Callable[[Path], object]) -> None:
+    before = digest_now(folder)
+    change(folder)
+    assert digest_now(folder) != before
+
+
+def test_a_folder_of_links_to_files_has_the_digest_of_the_files(folder: Path, tmp_path: Path) -> None:
+    """As the hub's cache keeps its models."""
+    (tmp_path / "links" / "inner").mkdir(parents=True)
+    for name in ("a", "inner/b"):
+        (tmp_path / "links" / name).symlink_to(folder / name)
+    assert folder_digest(tmp_path / "links") == folder_digest(folder)
+
+
+def test_a_folder_is_read_once_in_a_process(folder: Path) -> None:
+    before = folder_digest(folder)
+    (folder / "a").write_bytes(b"other")
+    assert folder_digest(folder) == before

@@ -24,6 +24,7 @@ from harness.records import (
     Score,
     Span,
     Step,
+    Triplet,
     Usage,
 )
 
@@ -55,6 +56,7 @@ CONTEXTS = st.builds(
     text=TEXTS,
     doc_ids=st.lists(TEXTS, max_size=3).map(tuple),
     kind=st.sampled_from(["passage", "triplet", "summary", "sentence"]),
+    triplets=st.lists(st.builds(Triplet, TEXTS, TEXTS, TEXTS), max_size=2).map(tuple),
     score=st.none() | FLOATS,
     span=st.none() | st.builds(Span, doc_id=TEXTS, start=COUNTS, end=COUNTS),
 )
@@ -198,7 +200,8 @@ def test_a_run_record_says_how_its_query_ended(changes: Mapping[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("status", "value"), [("scored", None), ("imputed", None), ("failed", 0.0), ("not_applicable", 0.0)]
+    ("status", "value"),
+    [("scored", None), ("imputed", None), ("failed", 0.0), ("missing", 0.0), ("not_applicable", 0.0)],
 )
 def test_a_score_without_a_value_where_it_counts_or_with_one_where_it_does_not_is_refused(
     status: str, value: float | None
@@ -208,7 +211,8 @@ def test_a_score_without_a_value_where_it_counts_or_with_one_where_it_does_not_i
 
 
 @pytest.mark.parametrize(
-    ("status", "value"), [("scored", 0.5), ("imputed", 0.0), ("failed", None), ("not_applicable", None)]
+    ("status", "value"),
+    [("scored", 0.5), ("imputed", 0.0), ("failed", None), ("missing", None), ("not_applicable", None)],
 )
 def test_a_score_has_a_value_exactly_if_it_is_counted(status: str, value: float | None) -> None:
     assert Score(**score(status=status, value=value)).value == value

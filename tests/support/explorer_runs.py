@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.analysis.prices import load_prices
 from harness.records import (
     Context,
     Cost,
@@ -99,7 +100,7 @@ def score(
 def explorer_of(results: Path, asked: Sequence[Asked], runs: Sequence[Answers], **options: Any) -> Explorer:
     """What the page shows of these runs."""
     written = [write_run(results, asked, run) for run in runs]
-    (group,) = load_groups(written)
+    (group,) = load_groups(written, load_prices())
     return build_explorer(group, "g0", **options)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.datasets.multihop_rag import SPEC
-from harness.protocols import Row
+from harness.protocols import DatasetRow
 from harness.records import Cost, EvaluationRecord, Evidence, Query, Reference
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
@@ -42,7 +42,7 @@ Place = tuple[str, float]
 class Corpus:
     """What is asked of what."""
 
-    rows: Sequence[Row]
+    rows: Sequence[DatasetRow]
     documents: Mapping[str, str]
 
 
@@ -70,7 +70,7 @@ def _made_up(n_queries: int) -> Corpus:
         facts = tuple(Evidence(doc_id=doc, fact=documents[doc][2000:2150]) for doc in cited)
         query = Query(query_id=f"q{at:05d}", text=" ".join(rng.choices(words, k=35)) + "?")
         gold = Reference(query_id=query.query_id, query_type=f"type {at % 4}", answers=("Yes",), evidence=facts)
-        rows.append(Row(query, gold, tuple(cited)))
+        rows.append(DatasetRow(query, gold, tuple(cited)))
     return Corpus(rows, documents)
 
 
@@ -113,7 +113,7 @@ class _Maker:
         run.mark_done(Done(n_expected=len(sample), n_ok=len(sample), n_error=0, finished_at="2026-11-20"))
         return run
 
-    def _record(self, row: Row, ranking: list[Place]) -> dict[str, Any]:
+    def _record(self, row: DatasetRow, ranking: list[Place]) -> dict[str, Any]:
         rng = self._rng
         took = rng.uniform(0.5, 9)
         tokens = {"calls": 1, "input_tokens": rng.randint(900, 4000), "output_tokens": rng.randint(2, 60)}
@@ -157,17 +157,18 @@ class _Maker:
 
     def _triplet(self, doc: str, place: float) -> dict[str, Any]:
         words = self._corpus.documents[doc][int(place * 20) * 200 :].split()[:9] or ["nothing"]
-        text = f"({' '.join(words[:3])})-[{'_'.join(words[3:5]).upper()}]->({' '.join(words[5:])})"
-        return {"text": text, "doc_ids": [doc], "kind": "triplet"}
+        head, relation, tail = " ".join(words[:3]), "_".join(words[3:5]).upper(), " ".join(words[5:])
+        text = f"({head})-[{relation}]->({tail})"
+        return {"text": text, "doc_ids": [doc], "kind": "triplet", "triplet": [head, relation, tail]}
 
-    def _trace(self, row: Row) -> list[dict[str, str]]:
+    def _trace(self, row: DatasetRow) -> list[dict[str, str]]:
         if self._name not in {"recursive", "kg", "community"}:
             return []
         words = row.query.text.split()
         self._rng.shuffle(words)
         return [{"name": f"round {at}", "content": " ".join(words[at : at + 14])} for at in (1, 2)]
 
-    def _scores(self, row: Row) -> Iterator[dict[str, Any]]:
+    def _scores(self, row: DatasetRow) -> Iterator[dict[str, Any]]:
         """Of one query: a ranking has one first hit, and all explanations of an answer are of that answer."""
         rng, gold = self._rng, max(1, len(row.reference.evidence))
         first = rng.randint(1, 4)

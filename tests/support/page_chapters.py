@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from paired_runs import ScoredRun, write_run
 
+from harness.analysis.prices import load_prices
+from harness.display import Content, Picture, Quantity, Rank, Section, Table
 from harness.report.chapter import Chapter
-from harness.report.findings import Findings
-from harness.report.nouns import Picture, Section, Table
 from harness.report.page.explorer import Explorer
-from harness.report.text import NOTHING
 from harness.report.view import load_groups
+from harness.report.words.findings import Findings
 
 HEADLINE = "kg and naive tie; community is behind both"
 SENTENCE = "kg and naive: no difference that these queries can show."
@@ -22,12 +21,13 @@ SVG = (
     '<text style="font-size: 7px" x="10" y="20">accuracy</text></svg>'
 )
 RIGHT = {"kg": (1, 1, 1, 0), "naive": (1, 1, 0, 0), "community": (0, 0, 0, 0)}
-RANKS = {"kg": "1-2", "naive": "1-2", "community": "3"}
+RANKS = {"kg": Rank(1, 2), "naive": Rank(1, 2), "community": Rank(3, 3)}
 
 
 def picture(stem: str = "pareto", svg: str = SVG) -> Picture:
     """A picture of one word."""
-    return Picture(stem, "Accuracy against cost", "Four queries.", "kg 75 %, naive 50 %.", (), svg)
+    caption, alt = "Four queries.", "kg 75 %, naive 50 %."
+    return Picture(stem, "Accuracy against cost", caption, alt, (), svg, width_pt=331.2, smallest_letters_pt=7.0)
 
 
 def chapter(results: Path, right: dict[str, Sequence[float]] | None = None, digest: str = "d" * 64) -> Chapter:
@@ -37,31 +37,33 @@ def chapter(results: Path, right: dict[str, Sequence[float]] | None = None, dige
         write_run(results, ScoredRun(name, {"accuracy": values} if values else {}, digest=digest))
         for name, values in right.items()
     ]
-    (group,) = load_groups(runs)
-    ranks = tuple(RANKS.get(name, NOTHING) for name in right)
+    (group,) = load_groups(runs, load_prices())
+    ranks = tuple(RANKS.get(name) for name in right)
     measure = "accuracy" if any(right.values()) else None
     findings = Findings(HEADLINE, (SENTENCE,), measure, tuple(range(len(runs))), ranks, None)
-    return Chapter(group, findings, sections())
+    return Chapter(group, findings, (), sections())
 
 
 def sections() -> tuple[Section, ...]:
     """One of everything."""
-    long = tuple((f"pair {number}", "0.1 [0.0, 0.2]") for number in range(40))
+    long = tuple((f"pair {number}", Quantity(0.1, 0.0, 0.2)) for number in range(40))
+    pairs = Table("pairs", "Pairs", ("pair", "p"), long)
+    models = Table("runs", "Models", ("system", "generator"), (("kg", "openai/gpt-4o-mini"),))
+    commands = ("rag-harness run --set 'systems=[\"kg\"]'", "rag-harness report a")
     return (
-        Section("answer", "The answer", paragraphs=(HEADLINE, SENTENCE, "More."), pictures=(picture(),)),
-        Section("notes", "To know before comparing", items=("naive: unfinished.",)),
-        Section("accuracy", "Accuracy", pictures=(picture("types"),), tables=(numbers(),)),
-        Section("significance", "Is it more than chance?", tables=(Table("pairs", "Pairs", ("pair", "p"), long),)),
-        Section("runs", "What was run", tables=(replace(numbers(), name="runs", words=True),)),
-        Section(
-            "reproduce", "Run it again", code=("rag-harness run --set 'systems=[\"kg\"]'", "rag-harness report a")
-        ),
+        Section("answer", "The answer", Content(paragraphs=(HEADLINE, SENTENCE, "More.")), (picture(),)),
+        Section("notes", "To know before comparing", Content(items=("naive: unfinished.",))),
+        Section("accuracy", "Accuracy", Content(tables=(numbers(),)), (picture("types"),)),
+        Section("significance", "Is it more than chance?", Content(tables=(pairs,))),
+        Section("runs", "What was run", Content(tables=(models,))),
+        Section("reproduce", "Run it again", Content(code=commands)),
     )
 
 
 def numbers() -> Table:
     """One number with its interval."""
-    return Table("accuracy", "By type", ("system", "overall"), (("kg", "0.750 [0.301, 0.954]"),), note="Means.")
+    mean = Quantity(0.75, 0.301, 0.954, unit="share")
+    return Table("accuracy", "By type", ("system", "overall"), (("kg", mean),), note="Means.")
 
 
 def explorer(blocks: Sequence[tuple[str, str]] = (("g0-core", "QUJD"),)) -> Explorer:

@@ -39,6 +39,8 @@ class ScoredRun:
     """Of the first query, one more for each that follows; None: nobody counted."""
     bracket: str = ""
     """What makes it a bracket."""
+    measure: str | None = None
+    """What its config says is to rank."""
     replayed: int = 0
     """So many of the first queries were answered from the journal."""
     evaluator: EvaluationRecord = field(
@@ -85,10 +87,10 @@ def _manifest(plan: ScoredRun) -> Manifest:
         schema_version=SCHEMA_VERSION,
         run_id=f"{plan.dataset}--{short_digest([identity])}",
         identity=identity,
-        config={"evaluators": ["answer"]},
+        config={"evaluators": ["answer"], "measure": plan.measure},
         dataset={"name": plan.dataset},
         index_id="",
-        notes=(plan.bracket,) if plan.bracket else (),
+        bracket=plan.bracket,
         machine={},
         packages={},
         git_commit="c0ffee",

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import protocols
+from harness.asking.answers import answer_messages, generate
 from harness.models.fake import bag_of_words
 from harness.protocols import ChatModel, Message
-from harness.records import Evidence
+from harness.records import AnswerStyle, Context, Evidence
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -79,9 +80,13 @@ class BareRuntime:
     chat: ChatModel | None = field(default_factory=Chat)
     embedder: protocols.Embedder = field(default_factory=Embedder)
     seed: int = 0
+    answer_style: AnswerStyle = "short"
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     stages: list[str] = field(default_factory=list)
     told: list[tuple[int, int, str]] = field(default_factory=list)
+
+    async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
+        return await generate(self, answer_messages(question, contexts, self.answer_style))
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

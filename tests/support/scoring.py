@@ -63,7 +63,8 @@ def score_run_answers(run: RunDir) -> list[Score]:
     """Score a run directory with the answer evaluator and write the scores."""
     scorer = build_scorer(SPEC)
     scores = asyncio.run(score_run_dir(run, scorer))
-    run.write_scores(evaluation(scorer.name), scores)
+    measures = tuple(measure.name for measure in scorer.measures)
+    run.write_scores(evaluation(scorer.name).model_copy(update={"measures": measures}), scores)
     return scores
 
 

@@ -1,14 +1,13 @@
 """What runs will take, from what systems expect and what earlier runs took; no file is read or written here."""
 
 from harness.analysis.estimates.predict import Amounts, Earlier, Task, predict
-from harness.analysis.estimates.rates import Phase, Rates, rates_of
+from harness.analysis.estimates.rates import Rates, rates_of
 from harness.analysis.estimates.spent import Spent, answers_spent, index_spent, live_span
 from harness.analysis.estimates.timing import SecondsFit, covered_seconds, own_seconds
 
 __all__ = [
     "Amounts",
     "Earlier",
-    "Phase",
     "Rates",
     "SecondsFit",
     "Spent",

@@ -20,10 +20,15 @@ class Sum:
 
 def phases_left(estimate: Estimate) -> list[PhaseEstimate]:
     """The index unless it is built, and the answers that have no record yet; without what judges take."""
-    phases = [] if estimate.index_is_built or not estimate.n_left else [estimate.index]
-    if estimate.n_left:
-        phases.append(scaled(estimate.answer, estimate.n_left / estimate.n_answers))
-    return phases
+    return list(named_phases_left(estimate).values())
+
+
+def named_phases_left(estimate: Estimate) -> dict[str, PhaseEstimate]:
+    """`phases_left` by name: `index`, `answer`."""
+    if not estimate.n_left:
+        return {}
+    index = {} if estimate.index_is_built else {"index": estimate.index}
+    return {**index, "answer": scaled(estimate.answer, estimate.n_left / estimate.n_answers)}
 
 
 def scaled(phase: PhaseEstimate, share: float) -> PhaseEstimate:

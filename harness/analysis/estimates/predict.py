@@ -12,7 +12,7 @@ from harness.analysis.estimates.spent import EMBEDDER, GENERATOR, Spent
 from harness.analysis.estimates.timing import SecondsFit, least_squares
 from harness.records import PhaseEstimate, Usage, Work
 
-Price = Callable[[Mapping[str, Usage]], float | None]
+PriceUsage = Callable[[Mapping[str, Usage]], float | None]
 """USD of usage by role, or None: no price."""
 _FAR = 10
 """Times as many texts as any index that was timed: then the estimate says that it reaches far."""
@@ -65,7 +65,7 @@ class Task:
     """Of one unit, without generator calls where the run has no generator."""
     rates: Rates
     earlier: Sequence[Earlier]
-    price: Price
+    price: PriceUsage
     embedder_is_metered: bool
     slowest_rpm: float | None = None
     """Requests a minute that the generator is limited to."""

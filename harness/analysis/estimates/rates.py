@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from harness.analysis.estimates.timing import SecondsFit, fit_seconds, own_seconds
-from harness.records import Calls
+from harness.records import ExpectedCalls
 from harness.store.asked_calls import AskedCall
 
-Phase = Literal["index", "answer"]
 CHARACTERS_PER_TOKEN = 4.0
 """Where nothing was measured: a rule of thumb for English and byte-pair encodings."""
 
@@ -33,12 +31,12 @@ class Rates:
     """By `max_tokens`."""
     seconds: SecondsFit | None = None
 
-    def replies_of(self, calls: Calls) -> Replies:
+    def replies_of(self, calls: ExpectedCalls) -> Replies:
         """Of calls of that kind; where there was none, replies are as long as they may be."""
         measured = self.replies.get(round(calls.output_tokens_most))
         return measured or Replies(calls.output_tokens_most, 0.0)
 
-    def knows(self, calls: Calls) -> bool:
+    def knows(self, calls: ExpectedCalls) -> bool:
         """Whether a call of that kind was measured."""
         return round(calls.output_tokens_most) in self.replies
 

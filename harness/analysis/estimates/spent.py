@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from harness.analysis.estimates.timing import Interval, covered_seconds
+from harness.analysis.estimates.timing import BusyTime, covered_seconds
 from harness.records import Cost, IndexRecord, RunRecord, Usage
 
 GENERATOR, EMBEDDER = "generator", "embedder"
@@ -62,7 +62,7 @@ def answers_spent(records: Sequence[RunRecord]) -> Spent:
     )
 
 
-def live_span(record: RunRecord) -> Interval | None:
+def live_span(record: RunRecord) -> BusyTime | None:
     """When an answer was under way, in seconds since 1970; None where it was not timed or partly replayed."""
     if record.cost.wall_s is None or record.cost.replayed_calls:
         return None

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Interval = tuple[float, float]
+BusyTime = tuple[float, float]
 """Start and end, in seconds."""
 
 
-def own_seconds(intervals: Sequence[Interval]) -> list[float]:
+def own_seconds(intervals: Sequence[BusyTime]) -> list[float]:
     """Each interval's part of the time that is covered: a moment belongs in equal parts to all that are under way.
 
     They sum to the time in which any was under way. So a call that shared a server with seven others counts an
@@ -32,7 +32,7 @@ def own_seconds(intervals: Sequence[Interval]) -> list[float]:
     return [credited[max(start, end)] - credited[start] for start, end in intervals]
 
 
-def covered_seconds(intervals: Sequence[Interval]) -> float:
+def covered_seconds(intervals: Sequence[BusyTime]) -> float:
     """The time in which any interval was under way."""
     return sum(own_seconds(intervals))
 

@@ -109,7 +109,7 @@ class TokenEncoder:
         import torch
         from bert_score.utils import bert_encode
 
-        from harness.models.clients import unit_rows
+        from harness.models.vectors import unit_rows
 
         ids = torch.from_numpy(window)[None].to(self._model.device)
         vectors: Vectors = bert_encode(self._model, ids, torch.ones_like(ids))[0].float().cpu().numpy()

@@ -10,13 +10,22 @@ from pydantic import Field
 
 from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.bertscore.encoder import TokenEncoder
-from harness.evaluators.bertscore.loading import MINILM, load, need_packages
+from harness.evaluators.bertscore.loading import MINILM, load, need_packages, weights_of
 from harness.evaluators.bertscore.matching import NOTHING, Agreement, match
 from harness.evaluators.bertscore.table import TokenTable
 from harness.evaluators.scores import bounded, not_applicable, scored
 from harness.evaluators.sides import is_null
 from harness.models.weights import cache_dir
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
+from harness.protocols import (
+    Case,
+    EvaluationRuntime,
+    EvaluatorSpec,
+    Measure,
+    Panel,
+    PanelFigure,
+    Params,
+    RunFacts,
+)
 from harness.records import Context, Reference, Score
 
 _PARTS: dict[str, Callable[[Agreement], float]] = {
@@ -31,9 +40,37 @@ _OF_WHAT = {
 }
 
 
+_CONTEXTS = PanelFigure(
+    "bertscore_context",
+    "BERTScore: contexts against the gold evidence",
+    "BERTScore of the contexts against the gold evidence",
+    zoomed=True,
+)
+_ANSWERS = PanelFigure(
+    "bertscore_answer",
+    "BERTScore: answers against the references",
+    "BERTScore of the answers against the references",
+    zoomed=True,
+)
+_FIGURES = {"context": _CONTEXTS, "text": _CONTEXTS, "answer": _ANSWERS}
+_ROWS = {"context": "contexts", "text": "contexts without triplets", "answer": "answers"}
+
+
 def _measure(side: str, part: str) -> Measure:
-    summary = f"BERTScore {part} {_OF_WHAT[side]}"
-    return Measure(name=f"bertscore_{side}_{part}", summary=summary, failure_value=0.0, range=(-1.0, 1.0))
+    spoken = "F1" if part == "f1" else part
+    # Without a triplet among the contexts both are the same numbers.
+    repeats = f"bertscore_context_{part}" if side == "text" else ""
+    return Measure(
+        name=f"bertscore_{side}_{part}",
+        summary=f"BERTScore {part} {_OF_WHAT[side]}",
+        failure_value=0.0,
+        title=f"BERTScore {spoken} of {_ROWS[side]}",
+        section="BERTScore",
+        reads=frozenset({"answer" if side == "answer" else "contexts", "reference"}),
+        queries="answerable",
+        range=(-1.0, 1.0),
+        panel=Panel(_FIGURES[side], spoken, row=_ROWS[side], repeats=repeats),
+    )
 
 
 _PLACES = {_measure(side, part): (side, part) for side in _OF_WHAT for part in _PARTS}
@@ -175,5 +212,6 @@ SPEC = EvaluatorSpec(
     params=BertScoreParams,
     measures=lambda _params: MEASURES,
     build=_build,
+    weights=lambda params: weights_of(params.model),
     preflight=lambda _params: need_packages(),
 )

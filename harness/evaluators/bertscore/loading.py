@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.errors import ConfigError, HarnessError, MissingDependency, ModelUnavailable, explained_io
+from harness.errors import ConfigError, HarnessError, MissingDependency, ModelUnavailable, explained_io, install
+from harness.identity import folder_digest
 from harness.models.catalogue import MINILM_TOKENIZER, MINILM_TORCH
-from harness.models.hub import hub_is_reachable
-from harness.models.weights import fetch
+from harness.models.hub import hub_is_reachable, hub_revision
+from harness.models.weights import fetch, weights_dir
 from harness.store.files import write_atomic
 
 MINILM = "minilm"
@@ -41,7 +43,8 @@ def need_packages() -> None:
     """Raise MissingDependency where a package is not installed; imports nothing."""
     missing = [name for name in ("torch", "transformers", "bert_score") if find_spec(name) is None]
     if missing:
-        raise MissingDependency(f"bertscore needs {' and '.join(missing)}", "run scripts/setup --torch")
+        fix = f"run scripts/setup --torch, or {install('evaluator-bertscore')}"
+        raise MissingDependency(f"bertscore needs {' and '.join(missing)}", fix)
 
 
 def load(name: str, num_layers: int | None) -> Loaded:
@@ -71,23 +74,34 @@ def load(name: str, num_layers: int | None) -> Loaded:
             ) from error
 
 
+def weights_of(name: str) -> dict[str, str]:
+    """What identifies the weights of that model: their digests, or the commit of one on the hub."""
+    if name == MINILM:
+        return {"encoder": MINILM_TORCH.sha256, "tokenizer": MINILM_TOKENIZER.sha256}
+    return {"encoder": folder_digest(Path(name)) if Path(name).is_dir() else hub_revision(name)}
+
+
 def minilm_folder() -> Path:
     """all-MiniLM-L6-v2 as the transformers library reads it: a folder of the weight cache, fetched if need be."""
-    weights, tokenizer = fetch(MINILM_TORCH), fetch(MINILM_TOKENIZER)
-    folder = weights.parent / "all-minilm-l6-v2-torch"
-    _link(folder / "model.safetensors", weights)
-    _link(folder / "tokenizer.json", tokenizer)
+    folder = weights_dir() / "all-minilm-l6-v2-torch"
+    _link(folder / "model.safetensors", fetch(MINILM_TORCH))
+    _link(folder / "tokenizer.json", fetch(MINILM_TOKENIZER))
     _write(folder / "config.json", _MINILM_CONFIG)
     _write(folder / "tokenizer_config.json", _MINILM_TOKENIZER_CONFIG)
     return folder
 
 
 def _link(path: Path, target: Path) -> None:
-    if path.exists():
+    """The weights may lie here or in the hub's cache, and elsewhere than when the link was made."""
+    if path.exists() and path.samefile(target):
         return
-    with explained_io("write", path), suppress(FileExistsError):
+    with explained_io("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.symlink_to(Path("..") / target.name)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".link-") as scratch:
+            link = Path(scratch, path.name)
+            # Relative, so that a cache that is moved as a whole stays whole.
+            link.symlink_to(os.path.relpath(target.resolve(), path.parent.resolve()))
+            link.replace(path)
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -8,12 +8,12 @@ from typing import Protocol
 from harness.asking.once import Once
 from harness.evaluators.judged import Judgement
 from harness.evaluators.kg.explaining import judgements, measurable
-from harness.evaluators.kg.graph import KgGraph, connect
-from harness.evaluators.kg.measures import KgParams, Place, ScoreName
-from harness.evaluators.kg.pairs import PAIRS, PairName, side_texts
-from harness.evaluators.kg.sides import Side, distinct_labels
-from harness.extraction.nouns import Triplet
-from harness.protocols import Case, Embedder
+from harness.evaluators.kg.graphs.graph import KgGraph, connect
+from harness.evaluators.kg.graphs.sides import TripletSide, distinct_labels
+from harness.evaluators.kg.measures import KgParams, MeasurePlace, ScoreName
+from harness.evaluators.kg.pairs import PAIRS, PairName, said_by
+from harness.protocols import Case, Embedder, Side
+from harness.records import Triplet
 
 
 class Reading(Protocol):
@@ -35,7 +35,7 @@ class Comparisons:
         self._reading, self._embedder, self._params = reading, embedder, params
         self._judged: Once[tuple[str, int, PairName], dict[ScoreName, Judgement]] = Once()
 
-    async def judgement(self, case: Case, place: Place) -> Judgement:
+    async def judgement(self, case: Case, place: MeasurePlace) -> Judgement:
         """Value and explanation. Raises where a text cannot be read, and ValueError for a vector that is none."""
         if place.score == "measurable":
             return measurable(place.pair, await self._sides(case, place.pair))
@@ -55,9 +55,12 @@ class Comparisons:
     async def _judge(self, case: Case, pair: PairName) -> dict[ScoreName, Judgement]:
         return await asyncio.to_thread(judgements, await self.graph(case, pair), pair, self._params)
 
-    async def _sides(self, case: Case, pair: PairName) -> tuple[Side, Side]:
+    async def _sides(self, case: Case, pair: PairName) -> tuple[TripletSide, TripletSide]:
         inputs, contexts = await asyncio.gather(
-            self._reading.of(*side_texts(case, PAIRS[pair].input)),
-            self._reading.of(*side_texts(case, PAIRS[pair].context)),
+            self._triplets(case, PAIRS[pair].input), self._triplets(case, PAIRS[pair].context)
         )
-        return Side.of(inputs), Side.of(contexts)
+        return TripletSide.of(inputs), TripletSide.of(contexts)
+
+    async def _triplets(self, case: Case, side: Side) -> tuple[Triplet, ...]:
+        said = said_by(case, side)
+        return (*said.triplets, *await self._reading.of(*said.texts))

@@ -23,73 +23,74 @@ does an abstention; an empty answer, and no context in a run that has some, are 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 
-from harness.errors import MissingDependency
+from harness.errors import need
 from harness.evaluators.extracted import judged_extractions
-from harness.evaluators.judged import Judgement, judge_each
+from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement
 from harness.evaluators.kg.comparing import Comparisons, Reading, StartReading
-from harness.evaluators.kg.graph import KgGraph
+from harness.evaluators.kg.graphs.graph import KgGraph
 from harness.evaluators.kg.measures import KgParams, Names
-from harness.evaluators.kg.pairs import PAIRS, PairName, side_texts
-from harness.evaluators.sides import settled, why_not
-from harness.extraction.nlp import check_pipeline
+from harness.evaluators.kg.pairs import PAIRS, PairName, said_by
+from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.parsed import ParsedTexts
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, RunFacts
-from harness.records import Reference, Score
+from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params
 
-JUDGED = Names("kg")
-PARSED = Names("kg_nlp", twin_prefix="kg")
+JUDGED = Names("kg", "a judge model")
+PARSED = Names("kg_nlp", "rules on a parse", twin_prefix="kg")
 _BLOCK = 32
 """Comparisons: many more than are worth having under way at once."""
 
 
-class KgEvaluator:
-    """See the module."""
+class KgEvaluator(JudgedEvaluator):
+    """See the module. The scores of one pair fail together, with the reason."""
 
     def __init__(
         self, params: KgParams, runtime: EvaluationRuntime, names: Names, start_reading: StartReading
     ) -> None:
-        self._params, self._runtime = params, runtime
-        self._names, self._start_reading = names, start_reading
+        super().__init__(runtime)
+        self._params, self._names, self._start_reading = params, names, start_reading
 
-    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """No generator, contexts or reference where the pair reads them; half of the pairs on null queries."""
-        pair = PAIRS[self._names.place(measure).pair]
-        return why_not(pair.reads, reference, run, on_null_queries=pair.on_null_queries)
-
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
-        """Every measure of every case; the scores of one pair fail together, with the reason."""
-        scores: list[Score] = []
-        asked: list[tuple[Case, PairName]] = []
-        for case in cases:
-            left: dict[PairName, list[Measure]] = {}
-            for measure in case.measures:
-                pair = self._names.place(measure).pair
-                if score := settled(case, measure, PAIRS[pair].reads):
-                    scores.append(score)
-                else:
-                    left.setdefault(pair, []).append(measure)
-            asked += [(replace(case, measures=tuple(measures)), pair) for pair, measures in left.items()]
-        comparisons = await self._compare(asked)
+    async def begin(self, cases: Sequence[Case]) -> Judge:
+        """All the texts that will be compared are known now."""
+        pairs = [(case, self._pair(measure)) for case in cases for measure in case.measures]
+        comparisons = await self._compare(pairs)
 
         async def judge(case: Case, measure: Measure) -> Judgement:
             return await comparisons.judgement(case, self._names.place(measure))
 
-        return scores + await judge_each(list(_in_blocks([case for case, _ in asked])), self._runtime, judge)
+        return judge
+
+    def ordered(self, cases: Sequence[Case]) -> Sequence[Case]:
+        """Pair by pair."""
+        by_pair: list[Case] = []
+        for case in cases:
+            left: dict[PairName, list[Measure]] = {}
+            for measure in case.measures:
+                left.setdefault(self._pair(measure), []).append(measure)
+            by_pair += [replace(case, measures=tuple(measures)) for measures in left.values()]
+        return list(_in_blocks(by_pair))
 
     async def graph(self, case: Case, pair: PairName) -> KgGraph:
         """The graph behind the scores of one pair; charged. Raises what makes those scores fail."""
         with self._runtime.charge():
             return await (await self._compare([(case, pair)])).graph(case, pair)
 
-    def close(self) -> None:
-        """Nothing is open."""
+    def measure_of(self, pair: PairName) -> Measure:
+        """One of the measures of a pair: all of them read the same."""
+        return next(measure for measure in self._names.measures(KgParams()) if self._pair(measure) == pair)
+
+    def _pair(self, measure: Measure) -> PairName:
+        return self._names.place(measure).pair
 
     async def _compare(self, asked: Sequence[tuple[Case, PairName]]) -> Comparisons:
         """The comparisons of these pairs, whose texts are now known."""
-        sides = ((case, side) for case, pair in asked for side in (PAIRS[pair].input, PAIRS[pair].context))
-        texts = [text for case, side in sides for text in side_texts(case, side)]
+        sides = dict.fromkeys(
+            (case.record.query_id, case.record.repeat, side)
+            for case, pair in asked
+            for side in (PAIRS[pair].input, PAIRS[pair].context)
+        )
+        by_key = {(case.record.query_id, case.record.repeat): case for case, _ in asked}
+        texts = [text for query, repeat, side in sides for text in said_by(by_key[query, repeat], side).texts]
         return Comparisons(await self._start_reading(texts), self._runtime.embedder, self._params)
 
 
@@ -121,10 +122,16 @@ def _parsed(params: KgParams, runtime: EvaluationRuntime) -> KgEvaluator:
     return KgEvaluator(params, runtime, PARSED, start_reading)
 
 
+def built(name: str, params: Params, runtime: EvaluationRuntime) -> KgEvaluator:
+    """The evaluator of that name; ValueError for params of another."""
+    if not isinstance(params, KgParams):
+        raise ValueError(f"{name}: {type(params).__name__} are not its parameters")
+    return (_judged if name == SPEC.name else _parsed)(params, runtime)
+
+
 def check_kg(_params: KgParams) -> None:
     """Raise MissingDependency unless igraph is installed."""
-    if find_spec("igraph") is None:
-        raise MissingDependency("the igraph package is not installed", "pip install 'rag-harness[kg]'")
+    need("evaluator-kg", "igraph")
 
 
 def check_kg_nlp(params: KgParams) -> None:
@@ -151,5 +158,6 @@ NLP_SPEC = EvaluatorSpec(
     measures=PARSED.measures,
     build=_parsed,
     roles=frozenset({"judge_embedder"}),
+    weights=lambda _params: {"parser": pipeline_digest(None)},
     preflight=check_kg_nlp,
 )

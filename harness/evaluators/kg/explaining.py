@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Sequence
 
 from harness.evaluators.judged import Judgement
-from harness.evaluators.kg.graph import KgGraph
+from harness.evaluators.kg.graphs.graph import KgGraph
+from harness.evaluators.kg.graphs.multi_hop import paths
+from harness.evaluators.kg.graphs.scores import KgScores, scores_of
+from harness.evaluators.kg.graphs.sides import TripletSide
 from harness.evaluators.kg.measures import KgParams, ScoreName
-from harness.evaluators.kg.multi_hop import paths
 from harness.evaluators.kg.pairs import PAIRS, PairName
-from harness.evaluators.kg.scores import KgScores, scores_of
-from harness.evaluators.kg.sides import Side
 from harness.evaluators.scores import bounded
-from harness.evaluators.sides import Side as SideName
 from harness.extraction.names import one_line
+from harness.protocols import Side
 
 _MOST_NAMED = 5
 _LONGEST_NAMED = 40
@@ -32,14 +32,14 @@ def judgements(graph: KgGraph, pair: PairName, params: KgParams) -> dict[ScoreNa
     return {name: (value, reasons[name]) for name, value in values.items()}
 
 
-def measurable(pair: PairName, sides: tuple[Side, Side]) -> Judgement:
+def measurable(pair: PairName, sides: tuple[TripletSide, TripletSide]) -> Judgement:
     """1 where both sides have triplets; else the others are 0 for want of anything to compare."""
     nothing = without_triplets(pair, sides)
     counts = (f"{len(side.triplets):,} of {_the(name)}" for side, name in zip(sides, PAIRS[pair][:2], strict=True))
     return (0.0, nothing) if nothing else (1.0, f"triplets: {', '.join(counts)}")
 
 
-def without_triplets(pair: PairName, sides: tuple[Side, Side]) -> str:
+def without_triplets(pair: PairName, sides: tuple[TripletSide, TripletSide]) -> str:
     """Which sides have no triplets; empty where both have some."""
     names = PAIRS[pair].input, PAIRS[pair].context
     missing = [name for side, name in zip(sides, names, strict=True) if not side.triplets]
@@ -72,5 +72,5 @@ def _shown(labels: Sequence[str]) -> list[str]:
     return shown + ([f"and {len(labels) - _MOST_NAMED:,} more"] if len(labels) > _MOST_NAMED else [])
 
 
-def _the(name: SideName) -> str:
+def _the(name: Side) -> str:
     return f"the {name}"

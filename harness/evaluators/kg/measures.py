@@ -6,22 +6,29 @@ from typing import Literal, NamedTuple, get_args
 
 from pydantic import Field
 
-from harness.evaluators.kg.graph import TAU
-from harness.evaluators.kg.multi_hop import DELTA
+from harness.evaluators.kg.graphs.graph import TAU
+from harness.evaluators.kg.graphs.multi_hop import DELTA
+from harness.evaluators.kg.graphs.scores import SEEDS
 from harness.evaluators.kg.pairs import PAIRS, PairName
-from harness.evaluators.kg.scores import SEEDS
-from harness.protocols import Measure, Params
+from harness.protocols import Measure, Panel, PanelFigure, Params
 
 ScoreName = Literal["multi_hop", "multi_hop_undirected", "direct", "community", "community_coverage", "measurable"]
 
 _SCORES: dict[ScoreName, str] = {
-    "multi_hop": "share of the entities {} within reach (KG-eval, Algorithm 2)",
-    "multi_hop_undirected": "share of the entities {} within reach, triplets read both ways",
-    "direct": "share of the entities {} that are similar to one there",
-    "community": "share of the entities {} in a community with one there (KG-eval, Formula 2)",
+    "multi_hop": "share of the entities of the {} within reach (KG-eval, Algorithm 2)",
+    "multi_hop_undirected": "share of the entities of the {} within reach, triplets read both ways",
+    "direct": "share of the entities of the {} that are similar to one there",
+    "community": "share of the entities of the {} in a community with one there (KG-eval, Formula 2)",
     "community_coverage": "share of the communities that hold both: {} (KG-eval, Algorithm 3)",
     "measurable": "both sides have triplets: {}",
 }
+_ROWS: dict[ScoreName, str] = {
+    "multi_hop": "multi-hop",
+    "community": "community",
+    "direct": "direct",
+    "community_coverage": "coverage",
+}
+"""What is drawn, the main scores first, and what a row of panels is called."""
 
 
 class KgParams(Params):
@@ -37,7 +44,7 @@ class KgParams(Params):
     """Partitions into communities whose mean counts."""
 
 
-class Place(NamedTuple):
+class MeasurePlace(NamedTuple):
     """What a measure's name says."""
 
     pair: PairName
@@ -49,38 +56,56 @@ class Names:
     """The measures of one evaluator."""
 
     prefix: str
+    extracted_by: str
+    """Who reads the triplets."""
     twin_prefix: str = ""
     """Of the evaluator that these measures stand in for."""
 
     def measures(self, params: KgParams) -> tuple[Measure, ...]:
         """The chosen ones by pair, then by score, in the order of the tables."""
         return tuple(
-            self._measure(Place(pair, score))
+            self._measure(MeasurePlace(pair, score))
             for pair in PAIRS
             if pair in params.pairs
             for score in _SCORES
             if score in params.scores
         )
 
-    def place(self, measure: Measure) -> Place:
+    def place(self, measure: Measure) -> MeasurePlace:
         """The pair and the score that a measure of this evaluator names."""
         return self._places[measure.name]
 
     @cached_property
-    def _places(self) -> dict[str, Place]:
-        places = [Place(pair, score) for pair in PAIRS for score in _SCORES]
+    def _places(self) -> dict[str, MeasurePlace]:
+        places = [MeasurePlace(pair, score) for pair in PAIRS for score in _SCORES]
         return {_name(self.prefix, place): place for place in places}
 
-    def _measure(self, place: Place) -> Measure:
+    @cached_property
+    def _figure(self) -> PanelFigure:
+        return PanelFigure(
+            f"graph_scores_{self.prefix}",
+            f"Graph scores, triplets by {self.extracted_by}",
+            f"KG-eval with triplets by {self.extracted_by}: how much of one text's entities the other's graph "
+            "reaches",
+        )
+
+    def _measure(self, place: MeasurePlace) -> Measure:
+        pair, measurable = PAIRS[place.pair], MeasurePlace(place.pair, "measurable")
+        drawn = Panel(self._figure, pair.title, _ROWS.get(place.score, ""), _name(self.prefix, measurable))
         return Measure(
             name=_name(self.prefix, place),
-            summary=_SCORES[place.score].format(PAIRS[place.pair].summary),
+            summary=_SCORES[place.score].format(f"{pair.input} in the {pair.context}"),
             failure_value=0.0,
+            title=f"{place.score.replace('_', '-')} score of {pair.title}",
+            section="Knowledge-graph scores",
+            reads=pair.reads,
+            queries="all" if pair.on_null_queries else "answerable",
             binary=place.score == "measurable",
             range=(0.0, 1.0),
             twin_of=_name(self.twin_prefix, place) if self.twin_prefix and place.score != "measurable" else "",
+            panel=drawn if place.score in _ROWS else None,
         )
 
 
-def _name(prefix: str, place: Place) -> str:
+def _name(prefix: str, place: MeasurePlace) -> str:
     return f"{prefix}_{place.score}_{place.pair}"

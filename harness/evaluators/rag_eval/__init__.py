@@ -22,7 +22,7 @@ What is neither is "grounded but partial". Nine decimals are what makes .75 trus
 short of it by its last bit.
 
 - `calls: one` (the default) asks for the five grades in one call; `parallel` asks for each by itself, and the
-  judge reads the contexts five times. `scripts/check_confidence.py` measures what differs between the two.
+  judge reads the contexts five times. `scripts/research/check_confidence.py` measures what differs between them.
 - A grade is a whole number that the reply states beyond doubt (`harness.evaluators.rag_eval.grades`). Where one
   is missing, the judge is asked once more in other words; what it then still leaves out has failed, and with it
   the confidence and its bands. The other grades stand.

@@ -8,18 +8,23 @@ from typing import Literal
 from pydantic import Field
 
 from harness.asking.once import Once
-from harness.evaluators.judged import Judgement, judge_each
+from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement
 from harness.evaluators.rag_eval.confidence import Weights, band_of, confidence_of, normalised
 from harness.evaluators.rag_eval.grades import HIGHEST
 from harness.evaluators.rag_eval.grading import Graded, Grades, ask_grades
-from harness.evaluators.rag_eval.prompts import METRICS, Material, MetricName, material, spoken
-from harness.evaluators.scores import scored
-from harness.evaluators.sides import Sides, settled, why_not
-from harness.protocols import Case, ChatModel, EvaluationRuntime, EvaluatorSpec, Measure, Params, RunFacts
-from harness.records import Reference, Score
+from harness.evaluators.rag_eval.prompts import METRICS, GradeName, Material, material, spoken
+from harness.protocols import (
+    Case,
+    ChatModel,
+    EvaluationRuntime,
+    EvaluatorSpec,
+    Measure,
+    Panel,
+    PanelFigure,
+    Params,
+)
 
-_READS: Sides = frozenset({"answer", "contexts"})
-_SAYS: dict[MetricName, str] = {
+_SAYS: dict[GradeName, str] = {
     "query_relevance": "grade of how far the answer gives what the query asks for",
     "factual_accuracy": "grade of how far the contexts state what the answer states",
     "coverage": "grade of how much of what the contexts say on the query the answer holds",
@@ -28,21 +33,38 @@ _SAYS: dict[MetricName, str] = {
 }
 
 
+_FIGURE = PanelFigure(
+    "judged_rag_eval", "RAG-Eval", "Grades of RAG-Eval as shares of the best grade, by a judge model"
+)
+
+
 def _measure(name: str, summary: str) -> Measure:
-    return Measure(f"rag_eval_{name}", f"{summary} (RAG-Eval)", failure_value=0.0, range=(0.0, 1.0))
+    return Measure(
+        name=f"rag_eval_{name}",
+        summary=f"{summary} (RAG-Eval)",
+        failure_value=0.0,
+        title=name.replace("_", " "),
+        section="Judged measures",
+        reads=frozenset({"answer", "contexts"}),
+        range=(0.0, 1.0),
+        panel=Panel(_FIGURE),
+    )
 
 
 _GRADED = {_measure(name, summary): name for name, summary in _SAYS.items()}
 _MEASURE_OF = {name: measure for measure, name in _GRADED.items()}
 CONFIDENCE = _measure("confidence", "weighted sum of the five grades")
-TRUSTWORTHY = replace(_measure("trustworthy", "share of answers with a confidence of .75 and more"), binary=True)
+TRUSTWORTHY = replace(
+    _measure("trustworthy", "share of answers with a confidence of .75 and more"), binary=True, panel=None
+)
 MISALIGNED = replace(
     _measure("misaligned", "share of answers with a confidence below .50"),
     failure_value=1.0,
     higher_is_better=False,
     binary=True,
+    panel=None,
 )
-MEASURES = (*_GRADED, CONFIDENCE, TRUSTWORTHY, MISALIGNED)
+MEASURES = (CONFIDENCE, *_GRADED, TRUSTWORTHY, MISALIGNED)
 
 
 class RagEvalParams(Params):
@@ -56,33 +78,32 @@ class RagEvalParams(Params):
     """What the judge is sent of the contexts; the default fits into a window of 8,192 tokens with all else."""
 
 
-class RagEvalEvaluator:
-    """Five grades, the confidence and its bands."""
+class RagEvalEvaluator(JudgedEvaluator):
+    """Five grades, the confidence and its bands; a grade that fails takes the confidence with it, not the
+    others."""
 
     def __init__(self, params: RagEvalParams, runtime: EvaluationRuntime) -> None:
-        self._params, self._runtime, self._judge = params, runtime, runtime.judge
+        super().__init__(runtime)
+        self._params = params
 
-    def not_applicable(self, reference: Reference, _: Measure, run: RunFacts) -> str:
-        """No generator, no contexts."""
-        return why_not(_READS, reference, run, on_null_queries=True)
+    async def begin(self, _cases: Sequence[Case]) -> Judge:
+        """The calls about one answer are shared by its measures."""
+        return _Grading(self._params, self._runtime.judge).judge
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
-        """Every measure of every case; a grade that fails takes the confidence with it, not the other grades."""
-        scores: list[Score] = []
-        asked: list[Case] = []
-        for case in cases:
-            known = [_without_judge(case, measure) for measure in case.measures]
-            scores += [score for score in known if score]
-            if not any(known):
-                asked.append(case)
-        grading = _Grading(self._params, self._judge)
-        # First what needs a call of its own: else the measures of one case would queue for the same call.
-        calls = [replace(case, measures=grading.asking) for case in asked]
-        await judge_each(calls, self._runtime, grading.judge)
-        return scores + await judge_each(asked, self._runtime, grading.judge)
+    def ordered(self, cases: Sequence[Case]) -> Sequence[Case]:
+        """First one measure for each call about an answer."""
+        first = [_MEASURE_OF[group[0]] for group in _calls(self._params)]
+        leading = [replace(case, measures=_among(case, first, within=True)) for case in cases]
+        return [*leading, *(replace(case, measures=_among(case, first, within=False)) for case in cases)]
 
-    def close(self) -> None:
-        """Nothing is open."""
+
+def _among(case: Case, first: Sequence[Measure], *, within: bool) -> tuple[Measure, ...]:
+    return tuple(measure for measure in case.measures if (measure in first) is within)
+
+
+def _calls(params: RagEvalParams) -> tuple[tuple[GradeName, ...], ...]:
+    """The grades that are asked for together."""
+    return (METRICS,) if params.calls == "one" else tuple((name,) for name in METRICS)
 
 
 class _Grading:
@@ -90,11 +111,8 @@ class _Grading:
 
     def __init__(self, params: RagEvalParams, judge: ChatModel) -> None:
         self._params, self._judge = params, judge
-        groups = (METRICS,) if params.calls == "one" else tuple((name,) for name in METRICS)
-        self._together = {name: group for group in groups for name in group}
-        self._asked: Once[tuple[str, int, tuple[MetricName, ...]], Graded] = Once()
-        self.asking = tuple(_MEASURE_OF[group[0]] for group in groups)
-        """One measure for each call about an answer."""
+        self._together = {name: group for group in _calls(params) for name in group}
+        self._asked: Once[tuple[str, int, tuple[GradeName, ...]], Graded] = Once()
 
     async def judge(self, case: Case, measure: Measure) -> Judgement:
         """The value of any measure."""
@@ -109,7 +127,7 @@ class _Grading:
         band = "trustworthy" if measure == TRUSTWORTHY else "misaligned"
         return float(band_of(value) == band), f"confidence {value:g}: {band_of(value)}"
 
-    async def _grade(self, case: Case, texts: Material, name: MetricName) -> int:
+    async def _grade(self, case: Case, texts: Material, name: GradeName) -> int:
         group = self._together[name]
         key = (case.record.query_id, case.record.repeat, group)
         graded = await self._asked.of(key, partial(ask_grades, self._judge, texts, group))
@@ -125,14 +143,6 @@ SPEC = EvaluatorSpec(
     build=RagEvalEvaluator,
     roles=frozenset({"judge"}),
 )
-
-
-def _without_judge(case: Case, measure: Measure) -> Score | None:
-    """The score that follows from there being nothing to judge; None where the judge is to be asked."""
-    score = settled(case, measure, _READS)
-    if score is None or score.value is None:
-        return score
-    return scored(case, measure, measure.failure_value, score.explanation)
 
 
 def _material(case: Case, context_characters: int) -> Material:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from harness.asking.structured import Question, Unreadable, ask_json
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST, grade_in, part_of
-from harness.evaluators.rag_eval.prompts import Material, MetricName, messages, schema, spoken
+from harness.evaluators.rag_eval.prompts import GradeName, Material, messages, schema, spoken
 from harness.protocols import ChatModel
 
 MAX_TOKENS = 100
@@ -24,14 +24,14 @@ class Graded:
     missing: str = ""
     """Why a metric has no grade; empty where all have one."""
 
-    def of(self, name: MetricName) -> int:
+    def of(self, name: GradeName) -> int:
         """Its grade, 1 to 5; Unreadable where the judge gave none."""
         if name not in self.grades:
             raise Unreadable(self.missing)
         return self.grades[name]
 
 
-async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[MetricName]) -> Graded:
+async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[GradeName]) -> Graded:
     """The grades of these metrics, in one call; in two where the first reply leaves any out.
 
     A grade that the first reply states stands, the second fills in. Raises what the judge's client raises.
@@ -51,7 +51,7 @@ async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[Metric
     return Graded(grades)
 
 
-def grades_in(reply: str, metrics: Sequence[MetricName]) -> dict[str, int]:
+def grades_in(reply: str, metrics: Sequence[GradeName]) -> dict[str, int]:
     """The grades that a reply states; a metric of which it states none, or several, is left out."""
     grades: dict[str, int] = {}
     for name in metrics:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from harness.protocols import ChatModel, Embedder
 
-MetricName = Literal[
+RagasMetric = Literal[
     "context_precision_no_reference",
     "context_precision",
     "context_recall",
@@ -17,7 +17,7 @@ MetricName = Literal[
 
 
 @dataclass(frozen=True)
-class Row:
+class RagasRow:
     """One answered query as ragas sees it."""
 
     question: str

@@ -23,7 +23,7 @@ from ragas.metrics._faithfulness import Faithfulness
 from ragas.metrics._nv_metrics import ContextRelevance
 
 from harness.evaluators.judged import Judgement
-from harness.evaluators.ragas_metrics.asking import Asking, MetricName, Row
+from harness.evaluators.ragas_metrics.asking import Asking, RagasMetric, RagasRow
 from harness.evaluators.ragas_metrics.llm import JudgeLLM, UnusableReply
 from harness.evaluators.scores import bounded
 
@@ -39,7 +39,7 @@ _RATING_SCHEMA = {
     "required": ["score"],
     "additionalProperties": False,
 }
-_FROM_THE_LIBRARY: dict[MetricName, Callable[[], Any]] = {
+_FROM_THE_LIBRARY: dict[RagasMetric, Callable[[], Any]] = {
     "context_precision_no_reference": LLMContextPrecisionWithoutReference,
     "context_precision": LLMContextPrecisionWithReference,
     "context_recall": LLMContextRecall,
@@ -54,11 +54,11 @@ class Ragas:
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
-    async def score(self, name: MetricName, row: Row) -> Judgement:
+    async def score(self, name: RagasMetric, row: RagasRow) -> Judgement:
         """The value and what the judge said. Raises UnusableReply, and whatever the model's client raises."""
         # A metric and its model are made anew each time: ragas keeps settings of a call in both.
         llm = JudgeLLM(self._asking.judge, constrained=self._asking.constrained)
-        plans: dict[MetricName, Callable[[Row, JudgeLLM], Awaitable[Judgement]]] = {
+        plans: dict[RagasMetric, Callable[[RagasRow, JudgeLLM], Awaitable[Judgement]]] = {
             "response_relevancy": self._response_relevancy,
             "context_relevance": _context_relevance,
         }
@@ -71,7 +71,7 @@ class Ragas:
         finally:
             await llm.end()
 
-    async def _response_relevancy(self, row: Row, llm: JudgeLLM) -> Judgement:
+    async def _response_relevancy(self, row: RagasRow, llm: JudgeLLM) -> Judgement:
         # ragas embeds synchronously in the midst of its own plan, so its steps are taken one by one.
         metric = ResponseRelevancy(strictness=self._asking.strictness)
         answers = await metric.question_generation.generate_multiple(
@@ -95,7 +95,7 @@ class Ragas:
         return min(1.0, max(-1.0, value)), f"{noted}asked back: {' | '.join(questions)}"
 
 
-async def _by_the_library(metric: Any, row: Row, llm: JudgeLLM) -> Judgement:
+async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> Judgement:
     heard = _Heard()
     metric.llm = llm
     sample = SingleTurnSample(
@@ -111,7 +111,7 @@ async def _by_the_library(metric: Any, row: Row, llm: JudgeLLM) -> Judgement:
     return float(value), "verdicts " + "; ".join(" ".join(map(str, found)) for found in verdicts)
 
 
-async def _context_relevance(row: Row, llm: JudgeLLM) -> Judgement:
+async def _context_relevance(row: RagasRow, llm: JudgeLLM) -> Judgement:
     # ragas' own plan prints what went wrong and goes on.
     contexts, metric = "\n".join(row.contexts), ContextRelevance()
     if not row.question.strip() or contexts.strip() in row.question.strip():

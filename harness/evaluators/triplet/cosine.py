@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.evaluators.kg.similar import DECIMALS, unit_rows
-from harness.extraction.nouns import Triplet
+from harness.evaluators.kg.graphs.similar import DECIMALS, unit_rows
 from harness.extraction.texts import windows_of
 from harness.protocols import Embedder
-from harness.records import Context
+from harness.records import Context, Triplet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,78 +1,87 @@
 """The five measures, one judgement at a time."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from harness.evaluators.extracted import judged_extractions, texts_of
 from harness.evaluators.judged import Judgement, NotApplicable
-from harness.evaluators.kg.similar import TOLERANCE
+from harness.evaluators.kg.graphs.similar import TOLERANCE
 from harness.evaluators.normalise import canonical
-from harness.evaluators.sides import Sides, reference_answer, settled
+from harness.evaluators.sides import reference_answer, settled
 from harness.evaluators.triplet.cosine import highest_cosines, texts_of_triplets, windows_of_contexts
 from harness.evaluators.triplet.excerpts import excerpts
 from harness.evaluators.triplet.questions import LONGEST, questions_answered
 from harness.evaluators.triplet.verdicts import stated_in, supporting_passages
-from harness.extraction.nouns import Triplet
-from harness.protocols import Case, EvaluationRuntime, Measure
+from harness.protocols import Case, EvaluationRuntime, Measure, Panel, PanelFigure, Sides
+from harness.records import Triplet
 
-MetricName = Literal[
+TripletMetric = Literal[
     "response_relevancy",
     "faithfulness",
     "faithfulness_cosine",
     "factual_correctness",
     "factual_correctness_cosine",
 ]
-PREFIX = "triplet_"
 _LONGEST_PASSAGES = 12_000
 _LONGEST_ANSWER = 6_000
 _EQUAL = "the answer equals the reference"
 
 
-@dataclass(frozen=True)
-class Metric:
-    """What a measure reads, and where it means anything."""
-
-    summary: str
-    reads: Sides
-    on_null_queries: bool = False
-    lowest: float = 0.0
-    twin_of: MetricName | None = None
+_FIGURE = PanelFigure(
+    "judged_triplet",
+    "Triplets",
+    "Facts as triplets: by a judge's verdict, and by cosine where the title says so",
+)
 
 
-METRICS: dict[MetricName, Metric] = {
-    "response_relevancy": Metric(
-        "cosine of the question and the nearest that the contexts answer (LLM-eval)",
+def _measure(name: TripletMetric, summary: str, reads: Sides, **more: Any) -> Measure:
+    given: dict[str, Any] = {"queries": "answerable", "range": (0.0, 1.0), **more}
+    return Measure(
+        name=f"triplet_{name}",
+        summary=f"{summary} (LLM-eval)",
+        failure_value=0.0,
+        title=name.replace("_cosine", " by cosine").replace("_", " "),
+        section="Judged measures",
+        reads=reads,
+        panel=Panel(_FIGURE),
+        **given,
+    )
+
+
+MEASURES: dict[TripletMetric, Measure] = {
+    "response_relevancy": _measure(
+        "response_relevancy",
+        "cosine of the question and the nearest that the contexts answer",
         frozenset({"question", "contexts"}),
-        lowest=-1.0,
+        range=(-1.0, 1.0),
     ),
-    "faithfulness": Metric(
-        "share of the answer's triplets that a context supports (LLM-eval)",
+    "faithfulness": _measure(
+        "faithfulness",
+        "share of the answer's triplets that a context supports",
         frozenset({"answer", "contexts"}),
-        on_null_queries=True,
+        queries="all",
     ),
-    "faithfulness_cosine": Metric(
-        "mean cosine of the answer's triplets and their nearest contexts (LLM-eval)",
+    "faithfulness_cosine": _measure(
+        "faithfulness_cosine",
+        "mean cosine of the answer's triplets and their nearest contexts",
         frozenset({"answer", "contexts"}),
-        on_null_queries=True,
-        lowest=-1.0,
-        twin_of="faithfulness",
+        queries="all",
+        range=(-1.0, 1.0),
+        twin_of="triplet_faithfulness",
     ),
-    "factual_correctness": Metric(
-        "share of the reference's triplets that the answer states (LLM-eval)",
+    "factual_correctness": _measure(
+        "factual_correctness",
+        "share of the reference's triplets that the answer states",
         frozenset({"question", "answer", "reference"}),
     ),
-    "factual_correctness_cosine": Metric(
-        "share of the reference's triplets near one of the answer's by cosine (LLM-eval)",
+    "factual_correctness_cosine": _measure(
+        "factual_correctness_cosine",
+        "share of the reference's triplets near one of the answer's by cosine",
         frozenset({"answer", "reference"}),
-        twin_of="factual_correctness",
+        twin_of="triplet_factual_correctness",
     ),
 }
-
-
-def name_of(measure: Measure) -> MetricName:
-    """The metric behind a measure."""
-    return next(name for name in METRICS if PREFIX + name == measure.name)
+_NAMES = {measure: name for name, measure in MEASURES.items()}
 
 
 class Judging:
@@ -82,7 +91,7 @@ class Judging:
         self._runtime = runtime
         self._questions, self._threshold = questions, threshold
         self._extractions = judged_extractions(runtime.judge)
-        self._plans: Mapping[MetricName, Callable[[Case], Awaitable[Judgement]]] = {
+        self._plans: Mapping[TripletMetric, Callable[[Case], Awaitable[Judgement]]] = {
             "response_relevancy": self._response_relevancy,
             "faithfulness": self._faithfulness,
             "faithfulness_cosine": self._faithfulness_cosine,
@@ -92,12 +101,12 @@ class Judging:
 
     async def judge(self, case: Case, measure: Measure) -> Judgement:
         """Value and explanation. Raises NotApplicable, Unreadable, and whatever the models' clients raise."""
-        name = name_of(measure)
-        if "reference" not in METRICS[name].reads:
+        name = _NAMES[measure]
+        if "reference" not in measure.reads:
             return await self._plans[name](case)
         # Asked first, so that the reference alone decides which queries count, not what a system answers to them.
         await self._reference_triplets(case)
-        known = settled(case, measure, METRICS[name].reads)
+        known = settled(case, measure)
         if known and known.value is not None:
             return known.value, known.explanation
         if canonical(case.prediction.answer or "") == canonical(reference_answer(case.reference)):

@@ -6,8 +6,8 @@ from typing import Any
 
 from harness.asking.schemas import integer_of, list_of, object_of
 from harness.asking.structured import Question, ask_json
-from harness.extraction.nouns import Triplet
 from harness.protocols import ChatModel, Message
+from harness.records import Triplet
 
 AT_ONCE = 24
 """Triplets of a call: those of one window, and as many as a small model keeps apart."""

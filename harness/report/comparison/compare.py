@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.analysis import Prices, load_prices
-from harness.analysis.paired import MeasureComparison, PairedMeasure, Shared, compare_measure
+from harness.analysis import Prices
+from harness.analysis.paired import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
+from harness.display.text import printable
 from harness.errors import ConfigError
-from harness.report.comparison.measures import known_measures, select_measures
+from harness.report.comparison.choosing import MeasureBook, select_measures
 from harness.report.comparison.notes import comparison_notes
 from harness.report.comparison.runs import (
     ComparedRun,
@@ -17,7 +18,7 @@ from harness.report.comparison.runs import (
     load_compared,
     shared_queries,
 )
-from harness.report.text import printable
+from harness.report.measures import known_measures, ranking_choice
 from harness.store import RunDir
 
 
@@ -43,7 +44,7 @@ class Comparison:
     baseline: int | None
     """Its position among the runs."""
     runs: tuple[ComparedRun, ...]
-    shared: Shared
+    shared: SharedQueries
     measures: tuple[MeasureComparison, ...]
     notes: tuple[str, ...]
     """What to know before believing a number."""
@@ -53,23 +54,26 @@ class Comparison:
         return self.runs[position].label
 
 
-def compare_runs(runs: Sequence[RunDir], choice: Choice | None = None, prices: Prices | None = None) -> Comparison:
+def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None) -> Comparison:
     """Compare all pairs of runs, or every run with the baseline, which need not be named among the runs.
 
-    `prices`: None is the table that ships. What cannot be compared is one ConfigError line: fewer than two runs,
+    What cannot be compared is one ConfigError line: fewer than two runs,
     other data sets, no query in common, a measure or query type that is not there.
     """
     choice = choice or Choice()
     named = [*runs, choice.baseline] if choice.baseline else runs
-    return compare_loaded(load_compared(named, choice.query_type, prices or load_prices()), choice)
+    return compare_loaded(load_compared(named, choice.query_type, prices), choice)
 
 
 def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
     """`compare_runs` of runs that were read already, the baseline among them, over the queries they hold."""
     baseline = _position(runs, choice.baseline)
     shared = shared_queries(runs, baseline)
-    known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
-    chosen, repeated = select_measures([(run.label, run.values) for run in runs], choice.measures, known)
+    book = MeasureBook(
+        known_measures(evaluation for run in runs for evaluation in run.evaluations),
+        ranking_choice([run.manifest for run in runs]).name,
+    )
+    chosen, repeated = select_measures([(run.label, run.values) for run in runs], choice.measures, book)
     measures = tuple(_compared(runs, shared, chosen, wanted=bool(choice.measures)))
     notes = comparison_notes(runs, shared, measures, [measure.name for measure in chosen])
     return Comparison(
@@ -84,7 +88,7 @@ def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
 
 
 def _compared(
-    runs: Sequence[ComparedRun], shared: Shared, chosen: Sequence[PairedMeasure], *, wanted: bool
+    runs: Sequence[ComparedRun], shared: SharedQueries, chosen: Sequence[PairedMeasure], *, wanted: bool
 ) -> Iterator[MeasureComparison]:
     """Each measure between the runs that it scored in one way; none where there are no two of them."""
     for measure in chosen:
@@ -93,7 +97,8 @@ def _compared(
             yield compare_measure(measure, comparable)
         elif wanted:
             raise ConfigError(
-                f"'{printable(measure.name)}': no two runs were scored in one way (version, parameters, models)",
+                f"'{printable(measure.name)}': no two runs were scored in one way "
+                "(version, parameters, models, weights)",
                 "run: rag-harness evaluate with the same --set for all of them",
             )
 

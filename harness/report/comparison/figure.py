@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.analysis.paired import MeasureComparison, Pair, Place
+from harness.analysis.paired import ComparedPair, MeasureComparison, PairPlaces
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
 from harness.report.comparison.compare import Comparison
 from harness.report.figures.marks import wrapped
-from harness.report.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 MOST_PAIRS = 28
 """As many rows as a page holds."""
@@ -40,7 +40,7 @@ def drawn_measures(measures: Sequence[MeasureComparison]) -> list[MeasureCompari
     return [compared for compared in measures if compared.pairs][:_MOST_PANELS]
 
 
-def pairs_of(measures: Sequence[MeasureComparison]) -> list[Place]:
+def pairs_of(measures: Sequence[MeasureComparison]) -> list[PairPlaces]:
     """Every pair of runs that any of them compares, in order."""
     return list(dict.fromkeys((pair.a, pair.b) for compared in measures for pair in compared.pairs))
 
@@ -80,7 +80,7 @@ def _measure_name(name: str) -> str:
     return wrapped(name.replace("_", " "), 22).replace("\n", "_\n").replace(" ", "_")
 
 
-def _panel(axes: Axes, compared: MeasureComparison, places: Sequence[Place]) -> None:
+def _panel(axes: Axes, compared: MeasureComparison, places: Sequence[PairPlaces]) -> None:
     axes.axvline(0, color=GREY, linewidth=0.8)
     for pair in compared.pairs:
         row, color = places.index((pair.a, pair.b)), _colour(compared, pair)
@@ -96,6 +96,6 @@ def _panel(axes: Axes, compared: MeasureComparison, places: Sequence[Place]) -> 
     axes.locator_params(axis="x", nbins=3)
 
 
-def _colour(compared: MeasureComparison, pair: Pair) -> str:
+def _colour(compared: MeasureComparison, pair: ComparedPair) -> str:
     """Blue where A is better, vermilion where B is, grey for a tie."""
     return {"a": PALETTE[0], "b": PALETTE[5], "tie": GREY, "differ": PALETTE[6]}[compared.verdict(pair)]

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.analysis.paired import MeasureComparison, Pair
 from harness.errors import explained_io
-from harness.report.comparison import text
 from harness.report.comparison.compare import Comparison
+from harness.report.comparison.data import comparison_csv, differences_csv
 from harness.report.comparison.figure import draw_differences
-from harness.report.comparison.tables import comparison_csv, differences_csv
-from harness.report.render.markdown import grid
-from harness.report.text import counted, markdown, printable
-
-Lines = list[str]
+from harness.report.comparison.sections import comparison_sections, title_of
+from harness.report.render.markdown import prose, section_lines
 
 _HOW_TO_READ = """\
 ## How to read this
@@ -60,59 +56,11 @@ def write_comparison(comparison: Comparison, out: Path) -> Path:
 
 def comparison_markdown(comparison: Comparison, figures: Sequence[Path] = ()) -> str:
     """The whole text, with figures that stand in the same folder. Names and messages in it are escaped."""
-    kind = f", queries of type {markdown(comparison.query_type)}" if comparison.query_type else ""
-    against = ""
-    if comparison.baseline is not None:
-        against = f", each against {markdown(comparison.label(comparison.baseline))}"
-    lines = [
-        f"# {counted(len(comparison.runs), 'run')} compared over {markdown(comparison.title)}",
-        "",
-        f"Paired by query{kind}{against}.",
-        "",
-        *grid(
-            ["system", "run"],
-            [[one.label, printable(one.run.run_id, 200)] for one in comparison.runs],
-            words=True,
-        ),
-        "",
-    ]
-    if comparison.notes:
-        lines += [
-            "## To know before comparing",
-            "",
-            *[f"- {markdown(note, 600)}" for note in comparison.notes],
-            "",
-        ]
+    lines = [f"# {prose(title_of(comparison))}", "", "Paired by query.", ""]
+    runs, *found = comparison_sections(comparison)
+    lines += section_lines(runs)
     for path in figures:
         lines += [f"![differences]({path.name})", ""] if path.suffix == ".png" else []
-    for compared in comparison.measures:
-        lines += _section(comparison, compared)
+    for section in found:
+        lines += section_lines(section)
     return "\n".join([*lines, _HOW_TO_READ])
-
-
-def _section(comparison: Comparison, compared: MeasureComparison) -> Lines:
-    ranking = [
-        [
-            text.rank(compared, position),
-            comparison.label(position),
-            text.value(compared, compared.means[position]),
-        ]
-        for position in text.ranking(compared)
-    ]
-    header = ["pair", *text.PAIR_HEADER, "result"]
-    return [
-        f"## {markdown(compared.measure.name)}",
-        "",
-        f"{text.described(compared)}; {text.means_over(compared)}.",
-        "",
-        *grid(["rank", "system", "mean"], ranking),
-        "",
-        *grid(header, [_row(comparison, compared, pair) for pair in compared.pairs]),
-        "",
-    ]
-
-
-def _row(comparison: Comparison, compared: MeasureComparison, pair: Pair) -> Sequence[str]:
-    names = [comparison.label(position) for position in (pair.a, pair.b)]
-    result = {"a": f"{names[0]} is better", "b": f"{names[1]} is better", "tie": "tie", "differ": "they differ"}
-    return [f"A {names[0]}, B {names[1]}", *text.pair_cells(compared, pair), result[compared.verdict(pair)]]

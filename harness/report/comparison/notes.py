@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from harness.analysis.paired import MeasureComparison, Shared
+from harness.analysis.paired import MeasureComparison, SharedQueries
+from harness.display.text import counted, printable
 from harness.report.comparison.runs import ComparedRun, comparable_pairs
 from harness.report.notes import group_notes, judge_notes
-from harness.report.text import counted, printable
 
 
 def comparison_notes(
-    runs: Sequence[ComparedRun], shared: Shared, measures: Sequence[MeasureComparison], chosen: Collection[str]
+    runs: Sequence[ComparedRun],
+    shared: SharedQueries,
+    measures: Sequence[MeasureComparison],
+    chosen: Collection[str],
 ) -> Iterator[str]:
     """One sentence for each thing: first of all runs, then of pairs, then of single runs. `chosen`: the measures
     that were to be compared, of which `measures` may lack some.
@@ -23,7 +26,7 @@ def comparison_notes(
     yield from _run_notes(runs)
 
 
-def _sample_notes(runs: Sequence[ComparedRun], shared: Shared) -> Iterator[str]:
+def _sample_notes(runs: Sequence[ComparedRun], shared: SharedQueries) -> Iterator[str]:
     for (a, b), queries in shared.items():
         one, other = runs[a], runs[b]
         if _digest(one) == _digest(other):
@@ -41,7 +44,7 @@ def _digest(run: ComparedRun) -> object:
 
 
 def _unpaired_notes(
-    runs: Sequence[ComparedRun], shared: Shared, measures: Sequence[MeasureComparison]
+    runs: Sequence[ComparedRun], shared: SharedQueries, measures: Sequence[MeasureComparison]
 ) -> Iterator[str]:
     for compared in measures:
         comparable = comparable_pairs(runs, compared.measure.name, shared)

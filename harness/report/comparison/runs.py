@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.analysis import Frame, Prices
-from harness.analysis.paired import Place, Shared
+from harness.analysis.paired import PairPlaces, SharedQueries
 from harness.analysis.paired_values import QueryValues, values_of
+from harness.display.text import printable, type_name
 from harness.errors import ConfigError, nearest
 from harness.records import EvaluationRecord
 from harness.report.labels import labels
 from harness.report.notes import run_notes, scored_by
-from harness.report.text import printable, type_name
 from harness.store import Manifest, RunDir, SampleRow
 
 
@@ -64,7 +64,7 @@ def dataset_title(manifest: Manifest) -> str:
     return printable(f"{name} ({subset})" if subset and subset != "default" else name)
 
 
-def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> Shared:
+def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> SharedQueries:
     """The pairs to compare (with a baseline: every other run against it) and of each the queries that both were
     asked in the same words and with the same reference. ConfigError where there is none.
     """
@@ -79,13 +79,13 @@ def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> Shared:
     return shared
 
 
-def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: Shared) -> Shared:
-    """Those whose two runs were scored in one way: the same version, parameters and models of its evaluator."""
+def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQueries) -> SharedQueries:
+    """Those whose two runs were scored in one way: see `scored_by`."""
     ways = [[scored_by(one) for one in run.evaluations if measure in one.measures] for run in runs]
     return {(a, b): queries for (a, b), queries in shared.items() if ways[a] == ways[b]}
 
 
-def _places(n: int, baseline: int | None) -> list[Place]:
+def _places(n: int, baseline: int | None) -> list[PairPlaces]:
     if baseline is None:
         return list(itertools.combinations(range(n), 2))
     return [(other, baseline) for other in range(n) if other != baseline]

@@ -1,124 +1,67 @@
-"""A comparison for machines: comparison.csv, differences.csv, and one JSON value."""
+"""What a comparison found, as tables: who ranks where by a measure, its pairs, and a matrix of them."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
-from harness.analysis.paired import MeasureComparison, Pair, differing_queries
-from harness.report.comparison.compare import Comparison
-from harness.report.text import csv_name, printable
-
-COLUMNS = (
-    *("dataset", "query_type", "measure", "higher_is_better", "run_a", "system_a", "run_b", "system_b"),
-    *("n", "n_expected", "mean_a", "mean_b", "difference", "ci_low", "ci_high", "ratio"),
-    *("n_a_better", "n_equal", "n_b_better", "test", "p", "family", "p_holm", "result", "detectable"),
-)
-DIFFERENCE_COLUMNS = (
-    *("measure", "run_a", "system_a", "run_b", "system_b", "query_id", "query_type", "value_a", "value_b"),
-    "better",
+from harness.analysis.paired import ComparedPair, MeasureComparison, PairPlaces
+from harness.display import Entry, Table, file_name, printable
+from harness.report.comparison.quantities import (
+    LEFT_TO_FILES,
+    PAIR_HEADER,
+    described,
+    difference,
+    mean,
+    means_over,
+    pair_entries,
+    rank,
+    ranking,
 )
 
 
-def comparison_csv(comparison: Comparison) -> str:
-    """A row for each measure and pair. `result`: a or b is significantly better, `tie`, or `differ` where no
-    direction is known (then `n_a_better` counts higher values). An empty cell: not known.
-    """
-    rows = (
-        [comparison.title, comparison.query_type or "", *_pair_cells(comparison, compared, pair)]
-        for compared in comparison.measures
-        for pair in compared.pairs
+def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
+    """Every run with its rank and mean, the best first."""
+    rows = tuple(
+        (names[place], rank(compared, place), mean(compared, compared.means[place])) for place in ranking(compared)
     )
-    return _csv(COLUMNS, rows)
-
-
-def differences_csv(comparison: Comparison) -> str:
-    """A row for each query on which the two runs of a pair have different values, costs left out: what to look at
-    with `rag-harness show RUN QUERY_ID`.
-    """
-    rows = (
-        row
-        for compared in comparison.measures
-        for pair in compared.pairs
-        if not compared.measure.is_cost
-        for row in _differing(comparison, compared, pair)
+    title = f"{printable(compared.measure.name)}: ranks"
+    return Table(
+        _name("ranks", compared), title, ("system", "rank", "mean"), rows, note=_sentence(means_over(compared))
     )
-    return _csv(DIFFERENCE_COLUMNS, rows)
 
 
-def comparison_json(comparison: Comparison) -> dict[str, object]:
-    """Everything in comparison.csv, the rankings and the notes."""
-    return {
-        "dataset": comparison.title,
-        "query_type": comparison.query_type,
-        "runs": [{"run_id": printable(one.run.run_id, 200), "system": one.label} for one in comparison.runs],
-        "baseline": None if comparison.baseline is None else comparison.label(comparison.baseline),
-        "notes": list(comparison.notes),
-        "measures": [_measure_json(comparison, compared) for compared in comparison.measures],
-    }
+def pair_table(names: Sequence[str], compared: MeasureComparison) -> Table:
+    """Every pair of runs by one measure."""
+    rows = tuple((f"{names[pair.a]}, {names[pair.b]}", *pair_entries(compared, pair)) for pair in compared.pairs)
+    detectable = "Detectable: the true difference that so many queries would show four times out of five."
+    note = f"{_sentence(described(compared))} {detectable}"
+    title = f"Pairs: {printable(compared.measure.name)}"
+    header = ("A, B", *PAIR_HEADER)
+    return Table(_name("pairs", compared), title, header, rows, note=note, details=LEFT_TO_FILES)
 
 
-def _measure_json(comparison: Comparison, compared: MeasureComparison) -> dict[str, object]:
-    ranks = compared.ranks or (None,) * len(compared.means)
-    ranking = [
-        {"system": one.label, "mean": mean, "ranks": rank}
-        for one, mean, rank in zip(comparison.runs, compared.means, ranks, strict=True)
-    ]
-    pairs = [
-        dict(zip(COLUMNS[4:], _pair_cells(comparison, compared, pair)[2:], strict=True)) for pair in compared.pairs
-    ]
-    return {
-        "measure": printable(compared.measure.name),
-        "higher_is_better": compared.measure.higher_is_better,
-        "n_common": compared.n_common,
-        "ranking": ranking,
-        "pairs": pairs,
-    }
+def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureComparison) -> Table:
+    """Row less column, both in that order."""
+    pairs = {(pair.a, pair.b): pair for one in compared.pairs for pair in (one, one.turned)}
+    rows = tuple((names[a], *[_against(compared, (a, b), pairs) for b in order]) for a in order)
+    measure = printable(compared.measure.name)
+    note = (
+        f"Row minus column, {measure}, with its 95 % interval over queries. {_sentence(described(compared))} "
+        "> the row is better, < the column is, ~ no more than chance (which is no proof of equality)."
+    )
+    header = ("system", *[names[place] for place in order])
+    return Table("significance", f"Who differs from whom: {measure}", header, rows, note=note)
 
 
-def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: Pair) -> list[object]:
-    """The cells of COLUMNS from `measure` on."""
-    measure = compared.measure
-    return [
-        *(printable(measure.name), measure.higher_is_better),
-        *_names(comparison, pair),
-        *(pair.n, pair.n_expected, pair.mean_a, pair.mean_b, pair.difference),
-        *(pair.interval.low, pair.interval.high, pair.ratio),
-        *compared.outcomes(pair),
-        *(measure.test, pair.p, len(compared.pairs), pair.p_holm, compared.verdict(pair), pair.detectable),
-    ]
-
-
-def _names(comparison: Comparison, pair: Pair) -> list[str]:
-    runs = [comparison.runs[position] for position in (pair.a, pair.b)]
-    return [name for one in runs for name in (printable(one.run.run_id, 200), one.label)]
-
-
-def _differing(comparison: Comparison, compared: MeasureComparison, pair: Pair) -> Iterator[list[object]]:
-    place = (pair.a, pair.b)
-    first, second = (compared.measure.runs[position].values for position in place)
-    way = compared.measure.higher_is_better
-    for query_id in differing_queries(compared.measure, place, comparison.shared[place]):
-        better = "" if way is None else "a" if (first[query_id] > second[query_id]) == way else "b"
-        query_type = comparison.runs[pair.a].rows[query_id].reference.query_type
-        yield [
-            *(compared.measure.name, *_names(comparison, pair), query_id, query_type),
-            *(first[query_id], second[query_id], better),
-        ]
-
-
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return text.getvalue()
-
-
-def _cell(value: object) -> str:
-    if value is None:
+def _against(compared: MeasureComparison, place: PairPlaces, pairs: dict[PairPlaces, ComparedPair]) -> Entry:
+    if place[0] == place[1]:
         return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.10g}" if isinstance(value, float) else csv_name(str(value))
+    return difference(compared, pairs[place]) if place in pairs else None
+
+
+def _name(kind: str, compared: MeasureComparison) -> str:
+    return f"{kind}-{file_name(printable(compared.measure.name))}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

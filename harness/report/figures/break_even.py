@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.break_even import Line, cheapest_changes, crossing
-from harness.report.break_even import UNITS, Unit, lines_of
+from harness.analysis.break_even import CostLine, cheapest_changes, crossing
+from harness.display import Drawing
+from harness.display.plotting import GREY, LIGHT, WIDTH_IN
+from harness.display.text import counted, number
 from harness.report.figures.marks import alt_of, legend_names, look_of, n_of, name_of, wrapped
 from harness.report.figures.rows import LETTERS_PT, name_ticks
-from harness.report.plotting import GREY, LIGHT, WIDTH_IN, Drawing
-from harness.report.text import counted, number
+from harness.report.tables.break_even import UNITS, CostUnit, lines_of
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 _FEWEST_SHOWN, _MOST_SHOWN = 10_000, 10_000_000
 _POINTS = 61
@@ -28,7 +29,7 @@ _LETTERS = 26
 _APART = 1.9
 """The factor from which on two numbers on the axis do not run into each other."""
 
-Lines = Sequence[tuple[RunView, Line]]
+CostLines = Sequence[tuple[RunView, CostLine]]
 
 
 def draw_break_even(group: Group, new_figure: NewFigure) -> list[Drawing]:
@@ -36,7 +37,7 @@ def draw_break_even(group: Group, new_figure: NewFigure) -> list[Drawing]:
     return [_draw(group, unit, new_figure) for unit in UNITS if lines_of(group, unit)]
 
 
-def _draw(group: Group, unit: Unit, new_figure: NewFigure) -> Drawing:
+def _draw(group: Group, unit: CostUnit, new_figure: NewFigure) -> Drawing:
     lines = lines_of(group, unit)
     n_run = len(group.views[0].frame.query_types)
     legend_in = 0.2 + sum(0.125 * (wrapped(name_of(view), _LETTERS).count("\n") + 1) + 0.05 for view, _ in lines)
@@ -65,13 +66,13 @@ def _draw(group: Group, unit: Unit, new_figure: NewFigure) -> Drawing:
     return Drawing(f"break_even_{unit.measure}", title, _caption(group, lines, unit), _alt(lines, unit), figure)
 
 
-def _last_shown(lines: Lines, n_run: int) -> float:
+def _last_shown(lines: CostLines, n_run: int) -> float:
     changes = cheapest_changes([line for _, line in lines])
     wanted = max(_FEWEST_SHOWN, 10 * n_run, *(5 * change for change in changes))
     return float(10 ** np.ceil(np.log10(min(wanted, _MOST_SHOWN))))
 
 
-def _curve(axes: Axes, own: tuple[RunView, Line], number: int, end: float) -> None:
+def _curve(axes: Axes, own: tuple[RunView, CostLine], number: int, end: float) -> None:
     view, line = own
     look, queries = look_of(number), np.geomspace(1, end, _POINTS)
     axes.plot(
@@ -102,7 +103,7 @@ def _widen(axes: Axes) -> None:
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
 
 
-def _mark_crossings(axes: Axes, lines: Sequence[Line], end: float) -> None:
+def _mark_crossings(axes: Axes, lines: Sequence[CostLine], end: float) -> None:
     """A ring where two lines cross, small where others are lower anyway; a number where the cheapest changes."""
     changes = cheapest_changes(list(lines))
     for place, one in enumerate(lines):
@@ -129,7 +130,7 @@ def _mark_crossings(axes: Axes, lines: Sequence[Line], end: float) -> None:
             )
 
 
-def _caption(group: Group, lines: Lines, unit: Unit) -> str:
+def _caption(group: Group, lines: CostLines, unit: CostUnit) -> str:
     n = n_of(view.row(unit.measure) for view, _ in lines)
     text = (
         f"Mean {unit.name} of a query with its share of the index, by how many queries share it (log scales). "
@@ -143,7 +144,7 @@ def _caption(group: Group, lines: Lines, unit: Unit) -> str:
     return f"{text} Nothing at all, so no line: {', '.join(free)}." if free else text
 
 
-def _alt(lines: Lines, unit: Unit) -> str:
+def _alt(lines: CostLines, unit: CostUnit) -> str:
     """Who is cheapest from when on, and where everybody ends."""
     changes = cheapest_changes([line for _, line in lines])
     first, *later = [min(lines, key=lambda own: own[1].total(at * 1.0001))[0].label for at in (0.5, *changes)]

@@ -6,19 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.display import Drawing
+from harness.display.plotting import PALETTE
+from harness.display.text import number
 from harness.report.figures.marks import alt_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels
-from harness.report.plotting import PALETTE, Drawing
-from harness.report.text import number
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 _BAR = 0.62
-Measured = tuple[float | None, bool]
+KnownAmount = tuple[float | None, bool]
 """A value, and whether it is only a lower bound."""
 
 
@@ -26,21 +27,21 @@ Measured = tuple[float | None, bool]
 class _Quantity:
     unit: str
     color: str
-    of: Callable[[RunView], Measured]
+    of: Callable[[RunView], KnownAmount]
     of_what: str = ""
     where_zero: bool = True
     """Shown even where it is 0 in every run."""
 
 
-def _exactly(measure: str, scale: float = 1.0) -> Callable[[RunView], Measured]:
-    def of(view: RunView) -> Measured:
+def _exactly(measure: str, scale: float = 1.0) -> Callable[[RunView], KnownAmount]:
+    def of(view: RunView) -> KnownAmount:
         value = view.value(measure)
         return (None if value is None else value * scale), False
 
     return of
 
 
-def _seconds(view: RunView) -> Measured:
+def _seconds(view: RunView) -> KnownAmount:
     """With calls or vectors of an earlier build, what it took is less than a first build takes."""
     first = view.value("index_wall_s")
     return (first, False) if first is not None else (view.value("index_spent_s"), True)
@@ -79,7 +80,7 @@ def _sentences(views: Sequence[RunView], shown: Sequence[_Quantity]) -> list[str
     ]
 
 
-def _written(measured: Measured) -> str:
+def _written(measured: KnownAmount) -> str:
     value, is_bound = measured
     return f"{'≥ ' if is_bound and value is not None else ''}{number(value)}"
 

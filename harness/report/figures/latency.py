@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.display import Drawing
+from harness.display.plotting import GREY
+from harness.display.text import number
+from harness.display.written import written
+from harness.report.aggregates import population
 from harness.report.figures.marks import Look, alt_of, dot, look_of, n_of
 from harness.report.figures.rows import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
-from harness.report.plotting import GREY, Drawing
-from harness.report.text import NOTHING, number, population
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_DOTS = 600
@@ -93,7 +96,7 @@ def _print_median(axes: Axes, view: RunView, place: int) -> None:
     if row and (row.ci_low is not None or row.ci_high is not None):
         text += f" [{number(row.ci_low)}, {number(row.ci_high)}]"
     axes.annotate(
-        f"{text}, {population(row) if row else NOTHING}",
+        f"{text}, {written(population(row) if row else None)}",
         (1.01, place),
         xycoords=("axes fraction", "data"),
         va="center",

@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import OVERALL, Aggregate
-from harness.report.plotting import PALETTE
-from harness.report.text import printable
+from harness.display.plotting import PALETTE
+from harness.display.text import printable
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _HATCHES = ("", "///", "\\\\\\", "---", "xxx")
 _LINESTYLES = ("-", "--", ":", "-.")
 _LONGEST_ALT = 270
 
-Runs = Sequence[tuple[int, RunView]]
+DrawnRuns = Sequence[tuple[int, RunView]]
 """Runs that a figure shows, each with its place in the group: it looks the same in every figure."""
 
 
@@ -44,7 +44,7 @@ def look_of(number: int) -> Look:
     return Look(*(kind[number % len(kind)] for kind in looks))
 
 
-def runs_with(group: Group, measures: Iterable[str]) -> Runs:
+def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
     """The runs with an overall value of any of `measures`."""
     names = list(measures)
     return [
@@ -56,7 +56,7 @@ def runs_with(group: Group, measures: Iterable[str]) -> Runs:
 
 def name_of(view: RunView) -> str:
     """Its label; an unfinished run says so."""
-    return view.label if view.run.done() else f"{view.label} (unfinished)"
+    return view.label if view.is_finished else f"{view.label} (unfinished)"
 
 
 def cells(text: str) -> int:
@@ -84,6 +84,16 @@ def n_of(rows: Iterable[Aggregate | None]) -> str:
     return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
 
 
+def counted_in(views: Iterable[RunView]) -> str:
+    """What a mean is over: `queries`, or `answers` where some were asked more than once."""
+    return "answers" if any(view.frame.repeats > 1 for view in views) else "queries"
+
+
+def queries_of(views: Iterable[RunView], rows: Iterable[Aggregate | None]) -> str:
+    """`n = 22 queries`, `n = 44 answers`."""
+    return f"n = {n_of(rows)} {counted_in(views)}"
+
+
 def dot(axes: Axes, row: Aggregate, height: float, look: Look) -> None:
     """The mean of `row` as a marker on a line that is its interval, at `height`; nothing without a mean."""
     if row.mean is None:
@@ -94,7 +104,7 @@ def dot(axes: Axes, row: Aggregate, height: float, look: Look) -> None:
     axes.plot(row.mean, height, marker=look.marker, markersize=4.5, color=look.color, clip_on=False, zorder=3)
 
 
-def key_of(runs: Runs, texts: Sequence[str] = ()) -> tuple[list[Any], list[str]]:
+def key_of(runs: DrawnRuns, texts: Sequence[str] = ()) -> tuple[list[Any], list[str]]:
     """Handles and names of a legend; `texts` instead of the runs' names."""
     from matplotlib.lines import Line2D
 
@@ -128,7 +138,7 @@ def alt_of(sentences: Iterable[str]) -> str:
     return " ".join([*said, *([f"{left_out} more in the table."] if left_out else [])])
 
 
-def extremes(title: str, runs: Runs, measure: str, query_type: str = OVERALL) -> str:
+def extremes(title: str, runs: DrawnRuns, measure: str, query_type: str = OVERALL) -> str:
     """`title: 0.41 (naive) to 0.72 (kg).`, for an alt text."""
     rows = ((view.row(measure, query_type), view.label) for _, view in runs)
     values = [(row.mean, printable(label, 40)) for row, label in rows if row is not None and row.mean is not None]

@@ -8,16 +8,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis import Aggregate
-from harness.report.figures.marks import Runs, cells, dot, extremes, interval_of, look_of, n_of, name_of, wrapped
-from harness.report.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN
-from harness.report.text import NOTHING, population
+from harness.display import NOTHING, written
+from harness.display.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN
+from harness.report.aggregates import population
+from harness.report.figures.marks import (
+    DrawnRuns,
+    cells,
+    dot,
+    extremes,
+    interval_of,
+    look_of,
+    name_of,
+    queries_of,
+    wrapped,
+)
 from harness.report.view import RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 Limits = tuple[float, float]
 UNIT: Limits = (0.0, 1.0)
@@ -28,13 +39,25 @@ _NARROWEST_IN = 1.0
 
 
 @dataclass(frozen=True)
-class Panel:
+class Subplot:
     """What one panel shows."""
 
     title: str
     measure: str
     ceiling: str = ""
     """A measure whose mean is the most that this one's can be: a grey tick."""
+    row: str = ""
+    """The name of the row in which it stands."""
+
+    @property
+    def headings(self) -> list[str]:
+        """Its row, if it stands in one, and its title."""
+        return [self.row, self.title] if self.row else [self.title]
+
+    @property
+    def named(self) -> str:
+        """Both on one line."""
+        return ": ".join(self.headings)
 
 
 @dataclass(frozen=True)
@@ -47,12 +70,7 @@ class Layout:
     """Panels beside each other; 0: as many as suit their number."""
 
 
-def panels_with_values(runs: Runs, panels: Sequence[Panel]) -> list[Panel]:
-    """Those that are not empty."""
-    return [panel for panel in panels if any(view.value(panel.measure) is not None for _, view in runs)]
-
-
-def draw_panels(new_figure: NewFigure, runs: Runs, panels: Sequence[Panel], layout: Layout) -> Figure:
+def draw_panels(new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[Subplot], layout: Layout) -> Figure:
     """Of one run, one panel with a row for each measure; of several, a panel for each measure."""
     if len(runs) == 1:
         return _one_run(new_figure, runs[0], panels, layout)
@@ -78,20 +96,35 @@ def row_height(names: Sequence[str]) -> float:
     return 0.08 + 0.12 * max(name.count("\n") + 1 for name in names)
 
 
-def tight(runs: Runs, panels: Sequence[Panel]) -> Limits:
+def tight(runs: DrawnRuns, panels: Sequence[Subplot]) -> Limits:
     """From just below the lowest to just above the highest limit of any interval."""
-    rows = [row for _, view in runs for panel in panels if (row := view.row(panel.measure))]
-    ends = [end for row in rows if row.mean is not None for end in (interval_of(row) or (row.mean,))]
+    ends = _ends(runs, panels)
     room = 0.05 * max(max(ends) - min(ends), 0.05)
     return min(ends) - room, max(ends) + room
 
 
-def sentences(runs: Runs, panels: Sequence[Panel]) -> list[str]:
+def from_zero(runs: DrawnRuns, panels: Sequence[Subplot]) -> Limits:
+    """From 0 to 1 where everything lies there, else as far as the values go."""
+    ends = [0.0, *_ends(runs, panels)]
+    low, high = min(ends), max(ends)
+    if low == 0 and high <= 1:
+        return UNIT
+    room = 0.03 * (high - low)
+    return low - room, high + room
+
+
+def _ends(runs: DrawnRuns, panels: Sequence[Subplot]) -> list[float]:
+    """The limits of every interval; of a mean without one, itself."""
+    rows = [row for _, view in runs for panel in panels if (row := view.row(panel.measure))]
+    return [end for row in rows if row.mean is not None for end in (interval_of(row) or (row.mean,))]
+
+
+def sentences(runs: DrawnRuns, panels: Sequence[Subplot]) -> list[str]:
     """For an alt text: the lowest and the highest value of each panel."""
-    return [extremes(panel.title.replace("\n", ": "), runs, panel.measure) for panel in panels]
+    return [extremes(panel.named, runs, panel.measure) for panel in panels]
 
 
-def _panel(axes: Axes, runs: Runs, panel: Panel, limits: Limits) -> None:
+def _panel(axes: Axes, runs: DrawnRuns, panel: Subplot, limits: Limits) -> None:
     rows = [view.row(panel.measure) for _, view in runs]
     same = _same_n(rows)
     for height, ((number, view), row) in enumerate(zip(runs, rows, strict=True)):
@@ -107,20 +140,20 @@ def _panel(axes: Axes, runs: Runs, panel: Panel, limits: Limits) -> None:
     _dress(axes, len(runs), limits)
 
 
-def _title(runs: Runs, panel: Panel, width: int) -> str:
+def _title(runs: DrawnRuns, panel: Subplot, width: int) -> str:
     """With n, unless it stands beside each row."""
     rows = [view.row(panel.measure) for _, view in runs]
-    title = "\n".join(textwrap.fill(line, width) for line in panel.title.splitlines())
-    return f"{title}\nn = {population(rows[0])}" if _same_n(rows) else title
+    title = "\n".join(textwrap.fill(line, width) for line in panel.headings)
+    return f"{title}\nn = {written(population(rows[0]))}" if _same_n(rows) else title
 
 
 def _same_n(rows: Sequence[Aggregate | None]) -> bool:
     return all(rows) and len({population(row) for row in rows}) == 1
 
 
-def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[Panel], layout: Layout) -> Figure:
+def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[Subplot], layout: Layout) -> Figure:
     number, view = run
-    names = [textwrap.fill(panel.title.replace("\n", ": "), 40) for panel in panels]
+    names = [textwrap.fill(panel.named, 40) for panel in panels]
     height = 0.85 + row_height(names) * len(panels)
     figure = new_figure(figsize=(HALF_IN, height), layout="constrained")
     axes = figure.subplots()
@@ -151,7 +184,7 @@ def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _ceiling(axes: Axes, view: RunView, panel: Panel, height: float) -> None:
+def _ceiling(axes: Axes, view: RunView, panel: Subplot, height: float) -> None:
     most = view.value(panel.ceiling) if panel.ceiling else None
     if most is not None:
         axes.plot(most, height, marker="|", markersize=8, markeredgewidth=1.4, color=GREY, clip_on=False)
@@ -159,7 +192,7 @@ def _ceiling(axes: Axes, view: RunView, panel: Panel, height: float) -> None:
 
 def _beside(axes: Axes, row: Aggregate, height: float) -> None:
     place = axes.get_yaxis_transform()
-    axes.text(1.03, height, population(row), transform=place, va="center", fontsize=7, color=GREY)
+    axes.text(1.03, height, written(population(row)), transform=place, va="center", fontsize=7, color=GREY)
 
 
 def _n_above(axes: Axes) -> None:
@@ -171,7 +204,7 @@ def _nothing(axes: Axes, height: float) -> None:
     axes.text(0.5, height, NOTHING, transform=place, ha="center", va="center", fontsize=7, color=GREY)
 
 
-def _fitting(runs: Runs, panels: Sequence[Panel], layout: Layout, longest: int) -> tuple[int, int]:
+def _fitting(runs: DrawnRuns, panels: Sequence[Subplot], layout: Layout, longest: int) -> tuple[int, int]:
     """Into how many columns panels go beside names of `longest` letters, and how many letters a title has."""
     counted = any(not _same_n([view.row(panel.measure) for _, view in runs]) for panel in panels)
     columns = layout.columns or _columns(len(panels))
@@ -188,9 +221,9 @@ def _columns(count: int) -> int:
     return 4 if count > 6 else min(count, 3)
 
 
-def how_to_read(runs: Runs, panels: Sequence[Panel]) -> str:
+def how_to_read(runs: DrawnRuns, panels: Sequence[Subplot]) -> str:
     """The end of a caption: what a dot is, over how many queries."""
     rows = [view.row(panel.measure) for _, view in runs for panel in panels]
     failed = any(row is not None and row.n_failed for row in rows)
     covered = " “a of b”: only a of b scores have a value." if failed else ""
-    return f"Dot: mean; line: 95 % interval; n = {n_of(rows)} queries.{covered}"
+    return f"Dot: mean; line: 95 % interval; {queries_of((view for _, view in runs), rows)}.{covered}"

@@ -1,4 +1,4 @@
-"""Accuracy against what a query takes: which runs are worth their price."""
+"""The measure that ranks against what a query takes: which runs are worth their price."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.figures.marks import alt_of, interval_of, n_of
-from harness.report.figures.scatter import Point, Segment, Span, draw_points, key_height, name_points
-from harness.report.plotting import GREY, HALF_IN, Drawing
-from harness.report.text import number, percent, printable
+from harness.display import Drawing, number, printable
+from harness.display.plotting import GREY, HALF_IN
+from harness.report.figures.marks import alt_of, interval_of, queries_of
+from harness.report.figures.scales import Scale
+from harness.report.figures.scatter import (
+    ScatterPoint,
+    Segment,
+    Stretch,
+    draw_points,
+    key_height,
+    name_points,
+)
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 _NARROWEST = 5.0
 """What the right end of a logarithmic axis is of the left at least: with ticks at 1, 2 and 5, two are on it."""
@@ -24,79 +32,98 @@ _NARROWEST = 5.0
 
 @dataclass(frozen=True)
 class _Price:
-    """What accuracy is held against."""
+    """What the measure is held against."""
 
     stem: str
     measure: str
-    label: str
+    name: str
     says: str
+    detail: str = ""
+    """Behind the name, on the axis."""
+
+    @property
+    def label(self) -> str:
+        """Of an axis."""
+        return f"{self.name} {self.detail}".rstrip()
 
 
 _PRICES = (
     _Price(
         "pareto_tokens",
         "tokens",
-        "tokens per query (input + output, all roles)",
+        "tokens per query",
         "tokens per query, input and output of every model that was called",
+        "(input + output, all roles)",
     ),
     _Price("pareto_usd", "usd", "USD per query", "US dollars per query at the price table"),
     _Price("pareto_latency", "latency_s_p50", "latency p50, s", "the median latency of a query in seconds"),
 )
 
 
-def draw_pareto(group: Group, new_figure: NewFigure) -> list[Drawing]:
-    """Accuracy against tokens, dollars and seconds per query, each where any run has it and not all are 0."""
-    drawn = (_draw(group, new_figure, price) for price in _PRICES)
+def draw_pareto(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
+    """A measure against tokens, dollars and seconds per query, each where any run has it and not all are 0."""
+    if measure in group.costs:
+        return []
+    scale = Scale.of(group, measure)
+    drawn = (_draw(group, new_figure, scale, price) for price in _PRICES)
     return [drawing for drawing in drawn if drawing]
 
 
-def frontier(points: Sequence[Point]) -> list[Point]:
-    """The points that no other beats: none is as cheap and more accurate, or cheaper and as accurate."""
-    best: list[Point] = []
-    for point in sorted(points, key=lambda one: (one.x.value, -one.y.value)):
-        if not best or point.y.value > best[-1].y.value or _same_place(point, best[-1]):
+def frontier(points: Sequence[ScatterPoint], *, lower_is_better: bool = False) -> list[ScatterPoint]:
+    """The points that no other beats: none is as cheap and better, or cheaper and as good."""
+    sign = -1 if lower_is_better else 1
+    best: list[ScatterPoint] = []
+    for point in sorted(points, key=lambda one: (one.x.value, -sign * one.y.value)):
+        better = not best or sign * point.y.value > sign * best[-1].y.value
+        if better or _same_place(point, best[-1]):
             best.append(point)
     return best
 
 
-def _same_place(one: Point, other: Point) -> bool:
+def _same_place(one: ScatterPoint, other: ScatterPoint) -> bool:
     return one.x.value == other.x.value and one.y.value == other.y.value
 
 
-def _draw(group: Group, new_figure: NewFigure, price: _Price) -> Drawing | None:
+def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> Drawing | None:
     points = [
-        Point(number, view, x, y)
+        ScatterPoint(number, view, x, y)
         for number, view in enumerate(group.views)
-        if (x := _span(view, price.measure)) and (y := _span(view, "accuracy"))
+        if (x := _stretch(view, price.measure)) and (y := _stretch(view, scale.measure))
     ]
     if not any(point.x.value > 0 for point in points):
         return None
+    known = group.known.get(scale.measure)
+    lower = known is not None and not known.higher_is_better
     figure = new_figure(figsize=(HALF_IN, 3.2 + key_height(points)), layout="constrained")
     axes = figure.subplots()
     draw_points(axes, points)
-    _dress(axes, points, price)
-    name_points(figure, axes, points, _draw_frontier(axes, frontier(points)))
-    rows = [point.view.row(name) for point in points for name in ("accuracy", price.measure)]
+    _dress(axes, points, scale, price)
+    name_points(figure, axes, points, _draw_frontier(axes, frontier(points, lower_is_better=lower), lower=lower))
+    rows = [point.view.row(name) for point in points for name in (scale.measure, price.measure)]
+    title = f"{scale.name[:1].upper()}{scale.name[1:]} against {price.name}"
     caption = (
-        f"Accuracy against {price.says}, with 95 % intervals; n = {n_of(rows)} queries. Upper left is best. "
-        "Dashed: the frontier; a run below it is beaten by one that is no dearer and more accurate."
+        f"{title}: {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
+        f"{'Lower' if lower else 'Upper'} left is best. "
+        "Dashed: the frontier of the means; for a run off it there is one that is no dearer and better, "
+        "or cheaper and as good."
     )
+    sign = 1 if lower else -1
     spoken = [
-        f"{printable(point.view.label, 40)}: {percent(point.view.row('accuracy'))} % at {number(point.x.value)}."
-        for point in sorted(points, key=lambda one: (-one.y.value, one.x.value, one.number))
+        f"{printable(point.view.label, 40)}: {scale.text(point.view.row(scale.measure))}"
+        f"{' %' if scale.is_share else ''} at {number(point.x.value)}."
+        for point in sorted(points, key=lambda one: (sign * one.y.value, one.x.value, one.number))
     ]
-    title = f"Accuracy against {price.label.split(' (')[0]}"
-    return Drawing(price.stem, title, caption, alt_of([f"Accuracy against {price.label}.", *spoken]), figure)
+    return Drawing(price.stem, title, caption, alt_of([f"{title}.", *spoken]), figure)
 
 
-def _span(view: RunView, measure: str) -> Span | None:
+def _stretch(view: RunView, measure: str) -> Stretch | None:
     row = view.row(measure)
     if row is None or row.mean is None:
         return None
-    return Span(row.mean, *(interval_of(row) or (row.mean, row.mean)))
+    return Stretch(row.mean, *(interval_of(row) or (row.mean, row.mean)))
 
 
-def _dress(axes: Axes, points: Sequence[Point], price: _Price) -> None:
+def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Price) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
     lows, highs = [point.x.low for point in points], [point.x.high for point in points]
@@ -114,15 +141,17 @@ def _dress(axes: Axes, points: Sequence[Point], price: _Price) -> None:
         axes.set_xlabel(price.label)
     bottom, top = min(point.y.low for point in points), max(point.y.high for point in points)
     room = 0.1 * max(top - bottom, 0.1)
-    axes.set_ylim(max(-0.04, bottom - room), min(1.04, top + room))
-    axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
-    axes.set_ylabel("accuracy, %")
+    low, high = bottom - room, top + room
+    axes.set_ylim(max(-0.04, low) if scale.is_unit else low, min(1.04, high) if scale.is_unit else high)
+    if scale.is_share:
+        axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+    axes.set_ylabel(f"{scale.name}, %" if scale.is_share else scale.name)
 
 
-def _draw_frontier(axes: Axes, best: Sequence[Point]) -> list[Segment]:
-    """Between two of its points, the cheaper one's accuracy is what the money buys; also beyond the last."""
-    right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
-    corners = [(best[0].x.value, bottom)]
+def _draw_frontier(axes: Axes, best: Sequence[ScatterPoint], *, lower: bool) -> list[Segment]:
+    """Between two of its points, the cheaper one's quality is what the money buys; also beyond the last."""
+    right, edge = axes.get_xlim()[1], axes.get_ylim()[1 if lower else 0]
+    corners = [(best[0].x.value, edge)]
     for point in best:
         corners += [(point.x.value, corners[-1][1]), (point.x.value, point.y.value)]
     corners.append((right, corners[-1][1]))

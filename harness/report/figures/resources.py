@@ -7,34 +7,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.analysis.resources import QUANTITIES, Sample
+from harness.analysis.resources import QUANTITIES, ResourceSample
+from harness.display import Drawing
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN
+from harness.display.text import counted, file_name, number
 from harness.report.figures.marks import alt_of, name_of, wrapped
-from harness.report.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, Drawing
-from harness.report.text import counted, file_name, number
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 _MOST_POINTS = 600
 """Of a line: a point for each of 18,000 samples would be no more to see, and a page of a megabyte."""
 _WHOSE = {"machine": "whole machine", "system": "system's processes", "server": "model server"}
 _LOOKS = {"machine": (GREY, ":"), "system": (PALETTE[0], "-"), "server": (PALETTE[5], "--")}
 
+_TINTS = {"index": "blue tint: the index is built", "answer": "yellow tint: queries are answered"}
+
 
 @dataclass(frozen=True)
 class _Timeline:
     """The sessions in which a run was under way, laid end to end."""
 
-    sessions: Sequence[Sequence[Sample]]
+    sessions: Sequence[Sequence[ResourceSample]]
     starts: Sequence[float]
     """Of each session, in seconds of the figure."""
 
     @classmethod
-    def of(cls, sessions: Sequence[Sequence[Sample]]) -> _Timeline:
+    def of(cls, sessions: Sequence[Sequence[ResourceSample]]) -> _Timeline:
         lengths = [session[-1].time_s - session[0].time_s for session in sessions]
         return cls(sessions, [0.0, *itertools.accumulate(lengths[:-1])])
 
@@ -94,11 +97,20 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
     n = sum(map(len, sessions))
     caption = (
         f"CPU and RAM while the run was under way, {counted(n, 'sample')}"
-        f"{f', drawn as means over {number(stretch)} s each' if stretch else ''}. Blue tint: the index is built; "
-        "yellow: queries are answered. Dotted upright line: the run was interrupted and resumed."
+        f"{f', drawn as means over {number(stretch)} s each' if stretch else ''}. {_tints(sessions)}."
     )
     stem = f"resources--{file_name(view.run.run_id)}"
     return Drawing(stem, f"CPU and RAM over time: {view.label}", caption, _alt(view), figure)
+
+
+def _tints(sessions: Sequence[Sequence[ResourceSample]]) -> str:
+    """What is tinted, and what a mark is, where there is any."""
+    phases = {sample.phase for session in sessions for sample in session}
+    said = [tint for phase, tint in _TINTS.items() if phase in phases]
+    if len(sessions) > 1:
+        said.append("dotted upright line: the run was interrupted and resumed")
+    told = "; ".join(said)
+    return f"{told[:1].upper()}{told[1:]}"
 
 
 def _head(figure: Figure, cpu: Axes, view: RunView) -> None:
@@ -118,7 +130,7 @@ def _alt(view: RunView) -> str:
     return alt_of(sentences)
 
 
-def _means(session: Sequence[Sample], stretch_s: float) -> list[Sample]:
+def _means(session: Sequence[ResourceSample], stretch_s: float) -> list[ResourceSample]:
     """The means of each phase over stretches of the session; a quantity that was not measured in one has none."""
     start, thinned = session[0].time_s, []
     keyed = itertools.groupby(session, lambda sample: (sample.phase, (sample.time_s - start) // stretch_s))
@@ -129,7 +141,7 @@ def _means(session: Sequence[Sample], stretch_s: float) -> list[Sample]:
             for column in range(len(QUANTITIES))
         ]
         means = tuple(sum(values) / len(values) if values else None for values in columns)
-        thinned.append(Sample(sum(sample.time_s for sample in samples) / len(samples), phase, means))
+        thinned.append(ResourceSample(sum(sample.time_s for sample in samples) / len(samples), phase, means))
     return thinned
 
 

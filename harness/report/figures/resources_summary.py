@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis.resources import PHASES
+from harness.display import Drawing
+from harness.display.plotting import PALETTE
+from harness.display.text import number
 from harness.report.figures.marks import alt_of
 from harness.report.figures.rows import leave_room, print_nothing, row_panels
-from harness.report.plotting import PALETTE, Drawing
-from harness.report.text import number
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 
 @dataclass(frozen=True)
@@ -43,16 +44,19 @@ def draw_resources_summary(group: Group, new_figure: NewFigure) -> list[Drawing]
     figure, panels = row_panels(new_figure, group.views, (1.0,) * (2 * len(phases)), row_in=0.32)
     for place, phase in enumerate(phases):
         cpu, ram = panels[2 * place : 2 * place + 2]
-        _panel(cpu, group.views, f"{phase}_{{}}_cpu_percent", len(phases))
-        _panel(ram, group.views, f"{phase}_{{}}_rss_bytes", len(phases))
+        share = 1 / (2 * len(phases))
+        _panel(cpu, group.views, (f"{phase}_{{}}_cpu_percent", 1.0), share)
+        _panel(ram, group.views, (f"{phase}_{{}}_rss_bytes", 1e-9), share)
         cpu.set_xlabel("CPU, % of a core", fontsize=8)
         ram.set_xlabel("RAM, GB", fontsize=8)
         cpu.set_title(phase, loc="left", fontsize=8)
-    _legend(figure)
+    sources = [source for source in _SOURCES if _is_drawn(group, source, phases)]
+    _legend(figure, sources)
+    unbuilt = any(not _sampled(view, "index") for view in group.views)
     caption = (
-        "CPU and RAM by phase: mean (filled) and maximum (bar) of samples, of the system's processes and of a "
-        f"local model server; 100 % is one core. {_samples(group, phases)} Neighbouring samples are alike, so "
-        "that there is no interval. A run that reused an index has no index phase."
+        f"CPU and RAM by phase: mean (filled) and maximum (bar) of samples, of the {_names(sources)}; "
+        f"100 % is one core. {_samples(group, phases)} Neighbouring samples are alike, so that there is no "
+        f"interval.{' A run that reused an index has no index phase.' if unbuilt else ''}"
     )
     return [Drawing("resources_summary", "CPU and RAM by phase", caption, _alt(group, phases), figure)]
 
@@ -61,8 +65,9 @@ def _sampled(view: RunView, phase: str) -> bool:
     return view.row(f"{phase}_machine_cpu_percent_mean") is not None
 
 
-def _panel(axes: Axes, views: Sequence[RunView], measure: str, n_phases: int) -> None:
-    scale, highest = (1e-9 if measure.endswith("bytes") else 1.0), 0.0
+def _panel(axes: Axes, views: Sequence[RunView], shown: tuple[str, float], share: float) -> None:
+    """`shown`: a measure with a place for whose it is, and in what it is counted; `share`: of the width."""
+    (measure, scale), highest = shown, 0.0
     for place, view in enumerate(views):
         spans = [(source, _mean_max(view, measure.format(source.key), scale)) for source in _SOURCES]
         for source, span in spans:
@@ -71,7 +76,7 @@ def _panel(axes: Axes, views: Sequence[RunView], measure: str, n_phases: int) ->
                 highest = max(highest, span[1])
         if not any(span for _, span in spans):
             print_nothing(axes, place)
-    leave_room(axes, highest * 1.08, 1 / (2 * n_phases), letters=0)
+    leave_room(axes, highest * 1.08, share, letters=0)
 
 
 def _mean_max(view: RunView, measure: str, scale: float) -> tuple[float, float] | None:
@@ -86,12 +91,21 @@ def _span(axes: Axes, span: tuple[float, float], height: float, source: _Source)
     axes.plot(mean, height, marker=source.marker, markersize=4, color=source.color, clip_on=False, zorder=3)
 
 
-def _legend(figure: Figure) -> None:
+def _is_drawn(group: Group, source: _Source, phases: Sequence[str]) -> bool:
+    names = [f"{phase}_{source.key}_{what}" for phase in phases for what in ("cpu_percent", "rss_bytes")]
+    return any(_mean_max(view, name, 1.0) for view in group.views for name in names)
+
+
+def _names(sources: Sequence[_Source]) -> str:
+    return " and of the ".join(source.name for source in sources) or "machine"
+
+
+def _legend(figure: Figure, sources: Sequence[_Source]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
         Line2D([], [], color=source.color, marker=source.marker, markersize=4, linewidth=0.9, label=source.name)
-        for source in _SOURCES
+        for source in sources
     ]
     maximum = Line2D([], [], color="black", marker="|", markersize=6, linestyle="", label="maximum")
     figure.legend(handles=[*handles, maximum], loc="outside upper left", ncols=3, fontsize=7.5)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from harness.display.plotting import GREY, LIGHT, WIDTH_IN
+from harness.display.text import NOTHING, number
 from harness.report.figures.marks import name_of, wrapped
 from harness.report.figures.panels import row_height
-from harness.report.plotting import GREY, LIGHT, WIDTH_IN
-from harness.report.text import NOTHING, number
 from harness.report.view import RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 LETTERS_PT = 7
 _NAME_LETTERS = 26

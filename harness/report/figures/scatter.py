@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.report.figures.marks import Runs, cells, columns_of, key_of, look_of, name_of, wrapped
-from harness.report.plotting import GREY, LIGHT
+from harness.display.plotting import GREY, LIGHT
+from harness.report.figures.marks import DrawnRuns, cells, columns_of, key_of, look_of, name_of, wrapped
 from harness.report.view import RunView
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _LEADER_FROM_PT = 9
 _MARKER_PT = 3.5
 
 
-class Span(NamedTuple):
+class Stretch(NamedTuple):
     """A value and its 95 % interval; both limits are the value where there is no interval."""
 
     value: float
@@ -39,13 +39,13 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Point:
+class ScatterPoint:
     """A run at its place."""
 
     number: int
     view: RunView
-    x: Span
-    y: Span
+    x: Stretch
+    y: Stretch
 
 
 Segment = tuple[tuple[float, float], tuple[float, float]]
@@ -75,7 +75,7 @@ class _Box(NamedTuple):
         )
 
 
-def key_height(points: Sequence[Point]) -> float:
+def key_height(points: Sequence[ScatterPoint]) -> float:
     """Inches of a key below the points; 0 where their names stand beside them."""
     if not _needs_key(points):
         return 0.0
@@ -84,7 +84,7 @@ def key_height(points: Sequence[Point]) -> float:
     return 0.1 + 0.14 * lines * (1 + max(name.count("\n") for name in names))
 
 
-def draw_points(axes: Axes, points: Sequence[Point]) -> None:
+def draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
     """A marker at each point, its intervals as a cross; of several at one place, the first is the largest."""
     for place, point in enumerate(points):
         look = look_of(point.number)
@@ -97,13 +97,13 @@ def draw_points(axes: Axes, points: Sequence[Point]) -> None:
     axes.grid(axis="both", color=LIGHT, linewidth=0.6)
 
 
-def name_points(figure: Figure, axes: Axes, points: Sequence[Point], lines: Sequence[Segment] = ()) -> None:
+def name_points(figure: Figure, axes: Axes, points: Sequence[ScatterPoint], lines: Sequence[Segment] = ()) -> None:
     """Each point's name beside it; of many or long ones a number, with a key below. The last thing to be drawn:
     the layout is settled by it. `lines`: what else no name should stand on.
     """
     texts = [name_of(point.view) for point in points]
     if _needs_key(points):
-        runs: Runs = [(point.number, point.view) for point in points]
+        runs: DrawnRuns = [(point.number, point.view) for point in points]
         handles, names = key_of(runs, _key_names(points))
         columns = columns_of(names, _LETTERS_WIDE)
         place = {
@@ -124,7 +124,7 @@ def name_points(figure: Figure, axes: Axes, points: Sequence[Point], lines: Sequ
     _write_names(axes, {place: _joined(names) for place, names in together.items()}, [*crosses, *lines])
 
 
-def _place_of(point: Point) -> tuple[float, float]:
+def _place_of(point: ScatterPoint) -> tuple[float, float]:
     return point.x.value, point.y.value
 
 
@@ -149,11 +149,11 @@ def _write_names(axes: Axes, names: Mapping[tuple[float, float], str], lines: Se
         axes.annotate(text, place, shift, arrowprops=line if far else None, zorder=4, **style)
 
 
-def _needs_key(points: Sequence[Point]) -> bool:
+def _needs_key(points: Sequence[ScatterPoint]) -> bool:
     return len(points) > _MOST_NAMES or any(cells(name_of(point.view)) > _LONGEST_NAME for point in points)
 
 
-def _key_names(points: Sequence[Point]) -> list[str]:
+def _key_names(points: Sequence[ScatterPoint]) -> list[str]:
     return [f"{number}  {wrapped(name_of(point.view), 56)}" for number, point in enumerate(points, start=1)]
 
 
@@ -178,7 +178,7 @@ def _around(center: Sequence[float], size: tuple[float, float]) -> _Box:
     return _Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
 
 
-def _cross(point: Point) -> list[Segment]:
+def _cross(point: ScatterPoint) -> list[Segment]:
     x, y = point.x, point.y
     return [((x.low, y.value), (x.high, y.value)), ((x.value, y.low), (x.value, y.high))]
 

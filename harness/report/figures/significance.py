@@ -7,19 +7,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.analysis.paired import MeasureComparison
+from harness.display import Drawing
+from harness.display.text import number, printable
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.figure import MOST_PAIRS, drawn_measures, forest, pairs_of
 from harness.report.figures.marks import alt_of
-from harness.report.findings import Findings
-from harness.report.plotting import Drawing
-from harness.report.text import number, printable
-from harness.report.view import Group
+from harness.report.words.findings import Findings
 
 if TYPE_CHECKING:
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
+
+_BEYOND_CHANCE = {
+    "a": "blue (A is better)",
+    "b": "vermilion (B is better)",
+    "differ": "black (they differ, nobody here knows which way is better)",
+}
 
 
-def draw_significance(group: Group, findings: Findings, new_figure: NewFigure) -> list[Drawing]:
+def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing]:
     """A row for each pair, a panel for each of the main measures. Of more pairs than a page holds, those with the
     run that ranks first: the table has all.
     """
@@ -29,23 +34,26 @@ def draw_significance(group: Group, findings: Findings, new_figure: NewFigure) -
         return []
     against, first = "", None
     if len(pairs_of(measures)) > MOST_PAIRS:
-        first = _position(comparison, group, findings)
+        first = next(iter(findings.compared_order), 0)
         measures = [_with(compared, first) for compared in measures]
         against = f" Of {len(comparison.shared):,} pairs, those with {comparison.label(first)}; the table has all."
     caption = (
         f"Difference of the means of two runs, A \N{MINUS SIGN} B, over the queries of both ({_n(measures)}), "
-        "with its 95 % CI. Blue: A is better, vermilion: B is better, both beyond chance after Holm's correction "
-        f"for all pairs of the measure; grey and hollow: a tie.{against}"
+        f"with its 95 % CI. {_colours(measures)}.{against}"
     )
     drawn = forest(new_figure, comparison, measures, first)
     return [Drawing("significance", "Differences between runs", caption, _alt(comparison, measures), drawn)]
 
 
-def _position(comparison: Comparison, group: Group, findings: Findings) -> int:
-    """Where the run that ranks first stands in the comparison; the first run, where the best is not in it."""
-    places = {compared.run.run_id: place for place, compared in enumerate(comparison.runs)}
-    ranked = (group.views[position].run.run_id for position in findings.order)
-    return next((places[run_id] for run_id in ranked if run_id in places), 0)
+def _colours(measures: Sequence[MeasureComparison]) -> str:
+    """Those that are there, what they mean, and beyond what chance."""
+    verdicts = {compared.verdict(pair) for compared in measures for pair in compared.pairs}
+    beyond = [said for verdict, said in _BEYOND_CHANCE.items() if verdict in verdicts]
+    told = f"{', '.join(beyond)}: beyond chance after Holm's correction for all pairs of the measure"
+    tie = "grey and hollow: a tie"
+    if not beyond:
+        return "Grey and hollow: a tie, no more than chance after Holm's correction"
+    return "; ".join([f"{told[0].upper()}{told[1:]}", *([tie] if "tie" in verdicts else [])])
 
 
 def _with(compared: MeasureComparison, place: int) -> MeasureComparison:

@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.display import Drawing
+from harness.display.plotting import PALETTE
+from harness.display.text import number
 from harness.report.figures.marks import alt_of, interval_of, n_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels, spoken
-from harness.report.plotting import PALETTE, Drawing
-from harness.report.text import number
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 _BAR = 0.62
 _PANELS = (1.5, 1.0)
+_SHARES = tuple(wide / sum(_PANELS) for wide in _PANELS)
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ _INDEX_PARTS = (
     _Part("input, to build the index", PALETTE[2], "\\\\\\", "index_input_tokens"),
     _Part("output", PALETTE[1], "---", "index_output_tokens"),
 )
+_USD = ("usd", "index_usd")
 _USD_PARTS = (_Part("query", PALETTE[0], "", "usd"),), (_Part("index", PALETTE[2], "\\\\\\", "index_usd"),)
 
 
@@ -60,8 +63,8 @@ def _draw_tokens(group: Group, new_figure: NewFigure) -> list[Drawing]:
     if not _any(group, "tokens", "index_tokens"):
         return []
     figure, panels = row_panels(new_figure, group.views, _PANELS)
-    used = _bars(panels[0], group.views, _QUERY_PARTS, "tokens")
-    used += _bars(panels[1], group.views, _INDEX_PARTS, "index_tokens")
+    used = _bars((panels[0], _SHARES[0]), group.views, _QUERY_PARTS, "tokens")
+    used += _bars((panels[1], _SHARES[1]), group.views, _INDEX_PARTS, "index_tokens")
     panels[0].set_xlabel("tokens a query (mean, 95 % CI of the sum)", fontsize=8)
     panels[1].set_xlabel("tokens of the index, once", fontsize=8)
     _legend(figure, used)
@@ -76,8 +79,8 @@ def _draw_usd(group: Group, new_figure: NewFigure) -> list[Drawing]:
     if not _any(group, "usd", "index_usd"):
         return []
     figure, panels = row_panels(new_figure, group.views, _PANELS)
-    for axes, parts, measure in zip(panels, _USD_PARTS, ("usd", "index_usd"), strict=True):
-        _bars(axes, group.views, parts, measure)
+    for panel, parts, measure in zip(zip(panels, _SHARES, strict=True), _USD_PARTS, _USD, strict=True):
+        _bars(panel, group.views, parts, measure)
     panels[0].set_xlabel("USD a query (mean, 95 % CI)", fontsize=8)
     panels[1].set_xlabel("USD of the index, once", fontsize=8)
     caption = (
@@ -101,8 +104,11 @@ def _alt(group: Group, measure: str, unit: str) -> str:
     return alt_of(["A query:", *per_query, "The index:", *once])
 
 
-def _bars(axes: Axes, views: Sequence[RunView], parts: Sequence[_Part], total: str) -> list[_Part]:
-    """Stacked bars with the interval and the number of `total`; the parts that any run has."""
+def _bars(panel: tuple[Axes, float], views: Sequence[RunView], parts: Sequence[_Part], total: str) -> list[_Part]:
+    """Stacked bars with the interval and the number of `total`; the parts that any run has. `panel`: and its share
+    of the width.
+    """
+    axes, share = panel
     highest, letters, used = 0.0, 1, []
     for place, view in enumerate(views):
         row, end = view.row(total), 0.0
@@ -120,7 +126,7 @@ def _bars(axes: Axes, views: Sequence[RunView], parts: Sequence[_Part], total: s
         right = max(row.mean, limits[1] if limits else 0.0)
         print_at(axes, right, place, number(row.mean))
         highest, letters = max(highest, right), max(letters, len(number(row.mean)))
-    leave_room(axes, highest, _PANELS[total.startswith("index_")] / sum(_PANELS), letters)
+    leave_room(axes, highest, share, letters)
     return used
 
 

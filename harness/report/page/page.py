@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import MissingDependency
-from harness.report.nouns import Picture, Section, Table
+from harness.display import Entry, Picture, Quantity, Section, bare, beside, printable, written
+from harness.errors import MissingDependency, install
 from harness.report.page.facts import facts, size
 from harness.report.page.leaderboard import Leaderboard, leaderboard
-from harness.report.text import NOTHING, printable
+from harness.report.sections import ANSWER, NOTES
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 _EXPLORER_JS = ("tools", "blocks", "verdicts", "facts", "query", "list", "start")
 _HERE = Path(__file__).parent
-_FIRST, _SECOND = "answer", "notes"
 _AFTER_EXPLORER = {"runs", "reproduce"}
 _NARROW_PT = 400
 _READABLE_PX = 9.0
@@ -65,7 +63,7 @@ class _Part:
         explorer = [("explorer", "Every query")] if self.explorer else []
         notes = [(self.notes.key, self.notes.title)] if self.notes else []
         before, after = ([(one.key, one.title) for one in some] for some in (self.before, self.after))
-        listed = [("answer", "The answer"), *notes, *before, *explorer, *after]
+        listed = [(ANSWER, self.answer.title), *notes, *before, *explorer, *after]
         return [(self.prefix + key, title) for key, title in listed]
 
 
@@ -105,11 +103,11 @@ def explorer_script() -> str:
 
 def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
     by_key = {section.key: section for section in chapter.sections}
-    answer = by_key.get(_FIRST, Section(_FIRST, "The answer"))
+    answer = by_key.get(ANSWER, Section(ANSWER, "The answer"))
     findings = chapter.findings
     said = (findings.headline, *findings.sentences)
-    beyond = tuple(text for text in answer.paragraphs if text not in said)
-    rest = [section for section in chapter.sections if section.key not in {_FIRST, _SECOND}]
+    beyond = tuple(text for text in answer.content.paragraphs if text not in said)
+    rest = [section for section in chapter.sections if section.key not in {ANSWER, NOTES}]
     return _Part(
         chapter=chapter,
         prefix=prefix,
@@ -118,8 +116,8 @@ def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
         size=size(chapter.group),
         hero=answer.pictures[0] if answer.pictures else None,
         sentences=findings.sentences,
-        answer=replace(answer, paragraphs=beyond, pictures=answer.pictures[1:]),
-        notes=by_key.get(_SECOND),
+        answer=replace(answer, content=replace(answer.content, paragraphs=beyond), pictures=answer.pictures[1:]),
+        notes=by_key.get(NOTES),
         before=[section for section in rest if section.key not in _AFTER_EXPLORER],
         explorer=explorer,
         after=[section for section in rest if section.key in _AFTER_EXPLORER],
@@ -154,9 +152,7 @@ def _environment() -> Environment:
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
-        raise MissingDependency(
-            "the page needs jinja2", "install it: pip install 'rag-harness[report]'"
-        ) from error
+        raise MissingDependency("the page needs jinja2", install("report")) from error
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -166,7 +162,12 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        line=_line, drawing=_drawing, is_narrow=_is_narrow, widths=_widths, word_columns=_word_columns
+        line=_line,
+        drawing=_drawing,
+        is_narrow=_is_narrow,
+        widths=_widths,
+        value=_value,
+        beside=_beside,
     )
     return environment
 
@@ -174,19 +175,6 @@ def _environment() -> Environment:
 def _line(text: object, longest: int = 2000) -> str:
     """Any text on one line of bounded length, without marks that turn the direction of what follows."""
     return printable(str(text)[: 4 * longest], longest)
-
-
-def _word_columns(table: Table) -> set[int]:
-    """The columns of a table of numbers that hold words all the same, such as a phase."""
-    if table.words:
-        return set()
-    columns = enumerate(zip(*table.rows, strict=True))
-    return {
-        number
-        for number, cells in columns
-        if any(cell[:1].isalpha() for cell in cells)
-        and all(not cell or cell == NOTHING or cell[0].isalpha() for cell in cells)
-    } - {0}
 
 
 def _drawing(picture: Picture) -> Any:
@@ -197,18 +185,21 @@ def _drawing(picture: Picture) -> Any:
 
 
 def _is_narrow(picture: Picture) -> bool:
-    return _width_pt(picture) < _NARROW_PT
+    return picture.width_pt < _NARROW_PT
 
 
 def _widths(picture: Picture) -> str:
     """The least and the largest width of a picture, as CSS."""
-    letters = [float(found) for found in re.findall(r"font(?:-size)?: ?([\d.]+)px", picture.svg)]
-    width = _width_pt(picture)
-    least = width * _READABLE_PX / min(letters, default=8.0)
-    largest = max(width * _LARGEST_PX, least)
+    least = picture.width_pt * _READABLE_PX / picture.smallest_letters_pt
+    largest = max(picture.width_pt * _LARGEST_PX, least)
     return f"min-width:{least:.0f}px;max-width:{largest:.0f}px"
 
 
-def _width_pt(picture: Picture) -> float:
-    found = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+)', picture.svg)
-    return float(found[1]) if found else float(_NARROW_PT)
+def _value(entry: Entry) -> str:
+    """What an entry says but for its interval and what stands behind it."""
+    return bare(entry) if isinstance(entry, Quantity) else written(entry)
+
+
+def _beside(entry: Entry) -> str:
+    """Interval, population and mark of a quantity."""
+    return beside(entry) if isinstance(entry, Quantity) else ""

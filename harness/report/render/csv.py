@@ -3,17 +3,18 @@
 import csv
 import io
 
-from harness.report.nouns import Table
-from harness.report.text import csv_name, is_figure
+from harness.display import Entry, Table, written
+from harness.display.text import csv_name
 
 
 def table_csv(table: Table) -> str:
     """Header and rows; no cell is a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([_cell(cell) for cell in line] for line in (table.header, *table.rows))
+    writer.writerows([_cell(entry) for entry in line] for line in (table.header, *table.rows))
     return text.getvalue()
 
 
-def _cell(text: str) -> str:
-    return text if is_figure(text) else csv_name(text)
+def _cell(entry: Entry) -> str:
+    """Only words can be taken for a formula: numbers are ours."""
+    return csv_name(entry) if isinstance(entry, str) else written(entry)

@@ -8,8 +8,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from harness.report.nouns import Table
-from harness.report.text import file_name, printable
+from harness.display import Table, file_name, printable, written
 
 _LONGEST = 600
 _SPECIAL = {
@@ -57,19 +56,19 @@ _LONG_NAME = 26
 
 def table_latex(table: Table) -> str:
     """A `table` float with caption and the label `tab:<name>`; what is too wide is made to fit the line."""
-    columns = [[line[place] for line in (table.header, *table.rows)] for place in range(len(table.header))]
+    lines = [table.header, *[tuple(map(written, row)) for row in table.rows]]
     # A first column that wraps counts with the width it is given.
-    widths = [max(map(len, cells)) for cells in columns]
-    spec, width = _columns(widths, words=table.words)
-    rows = [_row(line) for line in table.rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(table.header))]
+    spec, width = _columns(widths, table.word_columns)
+    rows = [_row(line) for line in lines[1:]]
     tabular = [rf"\begin{{tabular}}{{{spec}}}", r"\toprule", _row(table.header), r"\midrule", *rows]
     tabular += [r"\bottomrule", r"\end{tabular}"]
     if width > _LINE:
         tabular = [r"\resizebox{\linewidth}{!}{%", *tabular, "}"]
     caption = f"{table.title}. {table.note}" if table.note else f"{table.title}."
-    lines = [r"\begin{table}[htbp]", r"\centering", r"\small", rf"\caption{{{latex(caption)}}}"]
-    lines += [rf"\label{{tab:{file_name(table.name)}}}", *tabular, r"\end{table}"]
-    return "\n".join(["% \\usepackage{array,booktabs,graphicx}", *lines, ""])
+    whole = [r"\begin{table}[htbp]", r"\centering", r"\small", rf"\caption{{{latex(caption)}}}"]
+    whole += [rf"\label{{tab:{file_name(table.name)}}}", *tabular, r"\end{table}"]
+    return "\n".join(["% \\usepackage{array,booktabs,graphicx}", *whole, ""])
 
 
 def latex(text: str) -> str:
@@ -88,17 +87,13 @@ def _letter(char: str) -> str:
     return "".join(_SPECIAL.get(one, one) for one in plain) or "?"
 
 
-def _columns(widths: Sequence[int], *, words: bool) -> tuple[str, int]:
+def _columns(widths: Sequence[int], words: Sequence[bool]) -> tuple[str, int]:
     """The columns' kinds, and how many characters they take side by side."""
-    wrapped = [width > _LONG_NAME and (words or not place) for place, width in enumerate(widths)]
+    wrapped = [width > _LONG_NAME and is_words for width, is_words in zip(widths, words, strict=True)]
     share = min(0.3, 0.9 / max(1, sum(wrapped)))
     kinds = [
-        rf">{{\raggedright\arraybackslash}}p{{{share:.2f}\linewidth}}"
-        if wraps
-        else "l"
-        if words or not place
-        else "r"
-        for place, wraps in enumerate(wrapped)
+        rf">{{\raggedright\arraybackslash}}p{{{share:.2f}\linewidth}}" if wraps else "l" if is_words else "r"
+        for wraps, is_words in zip(wrapped, words, strict=True)
     ]
     taken = [int(share * _LINE) if wraps else width for width, wraps in zip(widths, wrapped, strict=True)]
     return "".join(kinds), sum(taken) + 2 * len(taken)

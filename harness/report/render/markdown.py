@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 
-from harness.report.nouns import Picture, Section, Table
-from harness.report.text import is_figure, markdown, printable
+from harness.display import Entry, Picture, Section, Table, printable, written
+from harness.display.text import markdown
 
 _LONGEST_CELL = 200
 _LONGEST_TEXT = 2000
 _LONGEST_COMMAND = 100_000
 
-Lines = list[str]
-
-
-def grid(header: Sequence[str], rows: Iterable[Sequence[str]], *, words: bool = False) -> Lines:
-    """A table of plain cells: numbers to the right of a first column, or `words`."""
-    rule = ["---", *["---" if words else "---:"] * (len(header) - 1)]
-    body = [[_cell(cell) for cell in line] for line in (header, *rows)]
-    return [f"| {' | '.join(line)} |" for line in (body[0], rule, *body[1:])]
+MarkdownLines = list[str]
 
 
 def table_markdown(table: Table) -> str:
@@ -26,22 +20,24 @@ def table_markdown(table: Table) -> str:
     return "\n".join([f"# {prose(table.title)}", "", *_body(table), ""])
 
 
-def section_lines(section: Section) -> Lines:
+def section_lines(section: Section) -> MarkdownLines:
     """A heading of the third level and everything below it, with an empty line after each part."""
     lines = [f"### {prose(section.title)}", ""]
-    for paragraph in section.paragraphs:
+    content = section.content
+    for paragraph in content.paragraphs:
         lines += [prose(paragraph), ""]
-    if section.items:
-        lines += [*[f"- {prose(item)}" for item in section.items], ""]
+    if content.items:
+        lines += [*[f"- {prose(item)}" for item in content.items], ""]
     for picture in section.pictures:
         lines += _picture(picture)
-    for table in section.tables:
+    for table in content.tables:
         if table.title != section.title:
             lines += [f"**{prose(table.title)}**", ""]
         lines += [*_body(table), ""]
-    if section.code:
-        # A fence of tildes: what stands inside starts with a command name, so no line can close it.
-        lines += ["~~~sh", *[printable(line, _LONGEST_COMMAND) for line in section.code], "~~~", ""]
+    if content.code:
+        commands = [printable(line, _LONGEST_COMMAND) for line in content.code]
+        fence = _fence(commands)
+        lines += [f"{fence}sh", *commands, fence, ""]
     return lines
 
 
@@ -50,17 +46,26 @@ def prose(text: str) -> str:
     return markdown(text, _LONGEST_TEXT)
 
 
-def _body(table: Table) -> Lines:
+def _body(table: Table) -> MarkdownLines:
+    """Words to the left, numbers to the right."""
+    rule = ["---" if words else "---:" for words in table.word_columns]
+    body = [[_cell(entry) for entry in line] for line in (table.header, *table.rows)]
     note = ["", prose(table.note)] if table.note else []
-    return [*grid(table.header, table.rows, words=table.words), *note]
+    return [*(f"| {' | '.join(line)} |" for line in (body[0], rule, *body[1:])), *note]
 
 
-def _picture(picture: Picture) -> Lines:
+def _fence(lines: Sequence[str]) -> str:
+    """Tildes, more than any line has one after the other: none of them can close it."""
+    return "~" * max([3, *(len(tildes) + 1 for line in lines for tildes in re.findall("~+", line))])
+
+
+def _picture(picture: Picture) -> MarkdownLines:
     path = next((path for path in picture.paths if path.suffix == ".png"), None)
     if path is None:
         return []
     return [f"![{prose(picture.alt)}]({path.as_posix()})", "", prose(picture.caption), ""]
 
 
-def _cell(text: str) -> str:
-    return text if is_figure(text) else markdown(text, _LONGEST_CELL)
+def _cell(entry: Entry) -> str:
+    """Only words can be taken for markup: numbers are ours."""
+    return markdown(entry, _LONGEST_CELL) if isinstance(entry, str) else written(entry)

@@ -15,7 +15,7 @@ FEWEST = 3
 Flat = Mapping[str, Any]
 
 
-class Point(NamedTuple):
+class SweepPoint(NamedTuple):
     """One run of a sweep."""
 
     value: float
@@ -25,11 +25,11 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class SweepLine:
     """Runs that are alike but for the swept parameter."""
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
     """By value, ascending."""
 
 
@@ -39,7 +39,7 @@ class Sweep:
 
     parameter: str
     """Its shortest unmistakable name, such as `top_k`."""
-    lines: tuple[Line, ...]
+    lines: tuple[SweepLine, ...]
 
     @property
     def values(self) -> list[float]:
@@ -56,16 +56,16 @@ def find_sweeps(group: Group) -> list[Sweep]:
     return [Sweep(parameter, lines) for parameter, lines in found if lines]
 
 
-def _lines(group: Group, flat: Sequence[Flat], key: str) -> tuple[Line, ...]:
+def _lines(group: Group, flat: Sequence[Flat], key: str) -> tuple[SweepLine, ...]:
     having = [position for position, own in enumerate(flat) if _is_number(own.get(key))]
-    alike: dict[str, list[Point]] = {}
+    alike: dict[str, list[SweepPoint]] = {}
     for position in having:
-        point = Point(float(flat[position][key]), position)
+        point = SweepPoint(float(flat[position][key]), position)
         alike.setdefault(_rest(flat[position], key), []).append(point)
     curves = [sorted(points) for points in alike.values() if len({point.value for point in points}) >= FEWEST]
     curves.sort(key=lambda points: points[0].position)
     names = labels([_without(group, points[0].position, key) for points in curves])
-    return tuple(Line(name, tuple(points)) for name, points in zip(names, curves, strict=True))
+    return tuple(SweepLine(name, tuple(points)) for name, points in zip(names, curves, strict=True))
 
 
 def _rest(own: Flat, key: str) -> str:

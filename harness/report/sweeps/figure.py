@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.display import Drawing
+from harness.display.plotting import GREY, LIGHT, WIDTH_IN
+from harness.display.text import file_name, number
 from harness.report.figures.marks import alt_of, interval_of, look_of, n_of
-from harness.report.findings import Findings
-from harness.report.plotting import GREY, LIGHT, WIDTH_IN, Drawing
-from harness.report.sweeps.axes import Line, Sweep, find_sweeps
-from harness.report.text import file_name, number
+from harness.report.sweeps.axes import Sweep, SweepLine, find_sweeps
 from harness.report.view import Group
+from harness.report.words.findings import Findings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 _LOG_FROM = 8.0
 """Largest over smallest value from which on a parameter is drawn by its logarithm."""
@@ -27,21 +28,27 @@ class _Panel(NamedTuple):
 
 def draw_sweeps(group: Group, findings: Findings, new_figure: NewFigure) -> list[Drawing]:
     """For each swept parameter: quality, tokens and latency over its values, a line for each system."""
-    return [
-        drawing
-        for sweep in find_sweeps(group)
-        if (drawing := _draw(group, sweep, _panels(group, findings), new_figure))
-    ]
+    panels = _panels(group, findings)
+    return [_draw(group, sweep, panels, new_figure) for sweep in find_sweeps(group)] if panels else []
 
 
 def _panels(group: Group, findings: Findings) -> list[_Panel]:
     """Quality that any run has a value of, and costs that any run had."""
-    quality = [_Panel(findings.measure, findings.measure)] if findings.measure else []
-    quality.append(_Panel("Recall", "Recall of gold documents"))
     costs = [_Panel("tokens", "tokens a query"), _Panel("latency_s_p50", "latency p50, s")]
     views = group.views
+    quality = [_Panel(name, group.spoken(name)) for name in _quality(group, findings)]
     known = [panel for panel in quality if any(view.value(panel.measure) is not None for view in views)]
     return known + [panel for panel in costs if any(view.value(panel.measure) for view in views)]
+
+
+def _quality(group: Group, findings: Findings) -> list[str]:
+    """The measure that ranks, and the first main one of another evaluator."""
+    if findings.measure is None:
+        return []
+    compared = findings.comparison.measures if findings.comparison else ()
+    others = (one.measure.name for one in compared if not one.measure.is_cost)
+    owner = group.owner(findings.measure)
+    return [findings.measure, *[name for name in others if group.owner(name) != owner][:1]]
 
 
 def _draw(group: Group, sweep: Sweep, panels: list[_Panel], new_figure: NewFigure) -> Drawing:
@@ -61,13 +68,13 @@ def _draw(group: Group, sweep: Sweep, panels: list[_Panel], new_figure: NewFigur
         stem=f"sweep_{file_name(sweep.parameter)}",
         title=f"What {sweep.parameter} changes",
         caption=f"Means over {sweep.parameter} (n = {n_of(rows)}); the bands are 95 % intervals of each point "
-        "by itself. Whether two points differ takes the paired tests below.",
+        "by itself. Whether two points differ takes the paired tests.",
         alt=alt_of(_in_words(group, line, panels[0].measure) for line in sweep.lines),
         figure=figure,
     )
 
 
-def _curve(axes: Axes, group: Group, named: tuple[Line, int], measure: str) -> None:
+def _curve(axes: Axes, group: Group, named: tuple[SweepLine, int], measure: str) -> None:
     line, place = named
     look = look_of(place)
     rows = [(point.value, group.views[point.position].row(measure)) for point in line.points]
@@ -96,7 +103,7 @@ def _scale(axes: Axes, sweep: Sweep) -> None:
     axes.minorticks_off()
 
 
-def _in_words(group: Group, line: Line, measure: str) -> str:
+def _in_words(group: Group, line: SweepLine, measure: str) -> str:
     shown = [
         f"{number(point.value)}: {number(group.views[point.position].value(measure))}" for point in line.points
     ]

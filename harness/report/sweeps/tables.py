@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import chain
 
-from harness.report.findings import Findings
-from harness.report.nouns import Table
-from harness.report.sweeps.axes import Line, Point, Sweep, find_sweeps
+from harness.display import Entry, Table, file_name
+from harness.report.aggregates import plain, population, share
+from harness.report.sweeps.axes import Sweep, SweepLine, SweepPoint, find_sweeps
 from harness.report.sweeps.budgets import budget_tables
 from harness.report.tables.index import index_seconds
-from harness.report.text import NOTHING, file_name, number, population, ratio
 from harness.report.view import Group
+from harness.report.words.findings import Findings
 
 
 def sweep_tables(group: Group, findings: Findings) -> list[Table]:
@@ -26,7 +26,7 @@ def sweep_tables(group: Group, findings: Findings) -> list[Table]:
 
 
 def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
-    measure = findings.measure or "accuracy"
+    measure = findings.measure or ""
     rows = chain.from_iterable(
         (_point_row(group, measure, line, point) for point in line.points) for line in sweep.lines
     )
@@ -34,7 +34,7 @@ def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
         name=f"sweep_{file_name(sweep.parameter)}",
         title=f"Over {sweep.parameter}",
         header=(
-            *("runs", sweep.parameter, f"{measure} [95 % CI]", "n", "tokens a query", "latency p50, s"),
+            *("runs", sweep.parameter, f"{measure or 'score'} [95 % CI]", "n", "tokens a query", "latency p50, s"),
             *("USD a query", "index, s", "index"),
         ),
         rows=tuple(rows),
@@ -42,9 +42,10 @@ def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
     )
 
 
-def _point_row(group: Group, measure: str, line: Line, point: Point) -> tuple[str, ...]:
+def _point_row(group: Group, measure: str, line: SweepLine, point: SweepPoint) -> tuple[Entry, ...]:
     view = group.views[point.position]
     row, index = view.row(measure), view.run.index()
-    built = NOTHING if index is None else "reused" if index.reused_from else "built"
-    costs = [number(view.value(name)) for name in ("tokens", "latency_s_p50", "usd")]
-    return (line.name, number(point.value), ratio(row), population(row), *costs, index_seconds(view), built)
+    built = None if index is None else "reused" if index.reused_from else "built"
+    costs = [plain(view.value(name)) for name in ("tokens", "latency_s_p50", "usd")]
+    score = (share(row), population(row))
+    return (line.name, plain(point.value), *score, *costs, index_seconds(view), built)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from harness.analysis import Aggregate
 from harness.analysis.judging import PREFIX
-from harness.report.nouns import Table
-from harness.report.text import NOTHING, number, population, printable, quantity, value_of
+from harness.display import Entry, Quantity, Table, printable
+from harness.report.aggregates import amount, count, plain, population, value_of
 from harness.report.view import Group, RunView
 
 _USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
@@ -18,21 +18,13 @@ Used = tuple[float | None, ...]
 
 def query_cost_table(group: Group) -> Table:
     """Tokens, calls, seconds and dollars of one query."""
-    header: tuple[str, ...] = (
-        "system",
-        "input tokens",
-        "output tokens",
-        "model calls",
-        "latency p50, s",
-        "p95, s",
-        "mean, s",
-    )
-    header += ("n", "throttled, s", "USD per query", "USD for all answers")
+    header: tuple[str, ...] = ("system", "input tokens", "output tokens", "model calls", "latency p50, s")
+    header += ("p95, s", "mean, s", "n", "throttled, s", "USD per query", "USD for all answers")
     rows = []
     for view in group.views:
-        means = [number(view.value(name)) for name in ("input_tokens", "output_tokens", "model_calls")]
-        times = [number(view.value(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
-        rest = [number(view.value(name)) for name in ("throttled_s", "usd", "answer_usd_total")]
+        means = [plain(view.value(name)) for name in ("input_tokens", "output_tokens", "model_calls")]
+        times = [plain(view.value(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
+        rest = [plain(view.value(name)) for name in ("throttled_s", "usd", "answer_usd_total")]
         rows.append((printable(view.label), *means, *times, population(view.row("latency_s")), *rest))
     return Table("query_cost", "Cost and time of a query", header, tuple(rows))
 
@@ -42,26 +34,15 @@ def latency_table(group: Group) -> Table | None:
     views = [view for view in group.views if view.row("latency_s")]
     if not views:
         return None
-    header: tuple[str, ...] = (
-        "system",
-        "p50, s",
-        "p90, s",
-        "p95, s",
-        "p99, s",
-        "mean, s",
-        "throttled, s",
-        "throttled, %",
-        "n",
-    )
-    header += ("left out",)
-    rows = []
+    header: tuple[str, ...] = ("system", "p50, s", "p90, s", "p95, s", "p99, s", "mean, s", "throttled, s")
+    header += ("throttled, %", "n", "left out")
+    rows: list[tuple[Entry, ...]] = []
     for view in views:
-        times = [quantity(view.row(f"latency_s{end}")) for end in ("_p50", "_p90", "_p95", "_p99", "")]
+        times = [amount(view.row(f"latency_s{end}")) for end in ("_p50", "_p90", "_p95", "_p99", "")]
         mean = view.row("latency_s")
-        counts = (f"{mean.n_scored:,}", f"{mean.n_failed:,}") if mean else (NOTHING, NOTHING)
-        rows.append(
-            (printable(view.label), *times, quantity(view.row("throttled_s")), _throttled_share(view), *counts)
-        )
+        counts = (count(mean.n_scored), count(mean.n_failed)) if mean else (None, None)
+        throttled = (amount(view.row("throttled_s")), _throttled_share(view))
+        rows.append((printable(view.label), *times, *throttled, *counts))
     note = (
         "[low, high]: 95 % interval; of a quantile with few answers or with repeats there is none. Throttled: mean"
         " seconds a query waited for rate limits, and their part of its wall time; they are not in the latency. "
@@ -74,7 +55,7 @@ def phases_table(group: Group) -> Table:
     """What models were asked to build the index and to answer, and a query's share of both; judges apart."""
     header = ("system", "phase", "model calls", "input tokens", "output tokens", "cached tokens", "USD", "n")
     rows = tuple(
-        (printable(view.label), phase, *map(number, used), n)
+        (printable(view.label), phase, *map(plain, used), n)
         for view in group.views
         for phase, used, n in _phases(view)
     )
@@ -82,10 +63,11 @@ def phases_table(group: Group) -> Table:
         "A query with the index: a query and its share of the index, over the n answers of this run; more queries "
         "make it cheaper. Judges are what the evaluation took: no cost of the system, and in no other row."
     )
-    return Table("tokens_by_phase", "Tokens and dollars by phase", header, rows, note=note)
+    title = "Tokens and dollars by phase"
+    return Table("tokens_by_phase", title, header, rows, note=note, is_detail=True)
 
 
-def _phases(view: RunView) -> Iterable[tuple[str, Used, str]]:
+def _phases(view: RunView) -> Iterable[tuple[str, Used, Entry]]:
     index = tuple(view.value(f"index_{name}") for name in _USED)
     query_rows = [view.row(name) for name in _USED]
     query = tuple(value_of(row) for row in query_rows)
@@ -96,11 +78,8 @@ def _phases(view: RunView) -> Iterable[tuple[str, Used, str]]:
     yield "all answers", answers, population_of
     yield "a query", query, population_of
     if n:
-        yield (
-            "a query with the index",
-            tuple(_shared(one, whole, n) for one, whole in zip(query, index, strict=True)),
-            f"{n:,}",
-        )
+        with_index = tuple(_shared(one, whole, n) for one, whole in zip(query, index, strict=True))
+        yield "a query with the index", with_index, count(n)
     judged = _judged(view)
     if judged is not None:
         yield "judges", judged, ""
@@ -129,8 +108,8 @@ def _sum(values: list[float | None]) -> float | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def _throttled_share(view: RunView) -> str:
+def _throttled_share(view: RunView) -> Quantity | None:
     latency, throttled = view.value("latency_s"), view.value("throttled_s")
     if latency is None or throttled is None or not latency + throttled:
-        return NOTHING
-    return f"{100 * throttled / (latency + throttled):.1f}"
+        return None
+    return Quantity(throttled / (latency + throttled), unit="%")

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from harness.report.nouns import Table
-from harness.report.text import NOTHING, gigabytes, number, printable, value_of
+from harness.display import Entry, Quantity, Several, Table, printable
+from harness.report.aggregates import count, plain, value_of
 from harness.report.view import Group, RunView
 
 _LONGEST_ID = 200
+_GB = 1e-9
 
 
 def index_table(group: Group) -> Table | None:
     """What the index is, and how long and how much memory building it took; None where no run has one."""
     if all(view.run.index() is None for view in group.views):
         return None
-    header: tuple[str, ...] = (
-        "system",
-        "seconds",
-        "documents",
-        "chunks",
-        "failed chunks",
-        "nodes",
-        "edges",
-        "communities",
-    )
-    header += ("size, GB", "peak memory, GB")
+    header: tuple[str, ...] = ("system", "seconds", "documents", "chunks", "failed chunks", "nodes", "edges")
+    header += ("communities", "size, GB", "peak memory, GB")
     rows = []
     for view in group.views:
         names = ("documents", "chunks", "failed_chunks", "nodes", "edges", "communities")
-        counts = [number(view.value(f"index_{name}")) for name in names]
-        sizes = [gigabytes(view.value(f"index_{name}")) for name in ("bytes", "peak_rss_bytes")]
+        counts = [plain(view.value(f"index_{name}")) for name in names]
+        sizes = [plain(view.value(f"index_{name}"), _GB) for name in ("bytes", "peak_rss_bytes")]
         rows.append((printable(view.label), index_seconds(view), *counts, *sizes))
     return Table("index", "Index", header, tuple(rows))
 
 
-def index_seconds(view: RunView) -> str:
+def index_seconds(view: RunView) -> Quantity | None:
     """With the help of an earlier build, what it took is only a lower bound of a first one."""
     first, spent = view.value("index_wall_s"), view.value("index_spent_s")
-    return number(first) if first is not None or spent is None else f"≥ {number(spent)}"
+    if first is not None or spent is None:
+        return plain(first)
+    return Quantity(spent, at_least=True)
 
 
 def ledger_table(group: Group) -> Table | None:
@@ -50,40 +44,33 @@ def ledger_table(group: Group) -> Table | None:
             continue
         built_by = "this run" if index.built_by == view.run.run_id else printable(index.built_by, _LONGEST_ID)
         names = ("model_calls", "input_tokens", "output_tokens", "usd", "shared_model_calls")
-        used = [number(view.value(f"index_{name}")) for name in names]
-        texts = number(index.cost.embedded_texts + index.cost.cached_texts)
-        rows.append((printable(view.label), built_by, *used, texts, number(view.value("index_shared_texts"))))
-    return Table("index_ledger", "Index ledger", header, tuple(rows)) if rows else None
+        used = [plain(view.value(f"index_{name}")) for name in names]
+        texts = count(index.cost.embedded_texts + index.cost.cached_texts)
+        rows.append((printable(view.label), built_by, *used, texts, plain(view.value("index_shared_texts"))))
+    return Table("index_ledger", "Index ledger", header, tuple(rows), is_detail=True) if rows else None
 
 
 def resources_table(group: Group) -> Table | None:
     """CPU and RAM: mean / maximum, for each phase; None where nothing was sampled."""
-    header: tuple[str, ...] = (
-        "system",
-        "phase",
-        "machine CPU, %",
-        "machine RAM, GB",
-        "system CPU, %",
-        "system RAM, GB",
-    )
-    header += ("server CPU, %", "server RAM, GB", "system peak RAM, GB", "samples")
+    header: tuple[str, ...] = ("system", "phase", "machine CPU, %", "machine RAM, GB", "system CPU, %")
+    header += ("system RAM, GB", "server CPU, %", "server RAM, GB", "system peak RAM, GB", "samples")
     rows = []
     for view in group.views:
         for phase in ("index", "answer"):
             sampled = view.row(f"{phase}_machine_cpu_percent_mean")
             if sampled is None:
                 continue
-            cells = []
+            cells: list[Entry] = []
             for whose, memory in (("machine", "ram_bytes"), ("system", "rss_bytes"), ("server", "rss_bytes")):
                 cells.append(_mean_max(view, f"{phase}_{whose}_cpu_percent", 1.0))
-                cells.append(_mean_max(view, f"{phase}_{whose}_{memory}", 1e-9))
-            peak = gigabytes(view.value(f"{phase}_peak_rss_bytes"))
-            rows.append((printable(view.label), phase, *cells, peak, f"{sampled.n_scored:,}"))
+                cells.append(_mean_max(view, f"{phase}_{whose}_{memory}", _GB))
+            peak = plain(view.value(f"{phase}_peak_rss_bytes"), _GB)
+            rows.append((printable(view.label), phase, *cells, peak, count(sampled.n_scored)))
     return Table("resources", "CPU and RAM", header, tuple(rows)) if rows else None
 
 
-def _mean_max(view: RunView, name: str, scale: float) -> str:
+def _mean_max(view: RunView, name: str, scale: float) -> Several | None:
     mean, highest = value_of(view.row(f"{name}_mean")), value_of(view.row(f"{name}_max"))
     if mean is None or highest is None:
-        return NOTHING
-    return f"{number(mean * scale)} / {number(highest * scale)}"
+        return None
+    return Several((Quantity(mean * scale), Quantity(highest * scale)))

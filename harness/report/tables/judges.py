@@ -6,28 +6,20 @@ from collections.abc import Iterable
 
 from harness.analysis import Aggregate
 from harness.analysis.judging import PREFIX
-from harness.report.nouns import Table
-from harness.report.text import NOTHING, number, printable
+from harness.display import Entry, Several, Table, printable
+from harness.report.aggregates import part, plain
 from harness.report.view import Group, RunView
 
 
 def judge_table(group: Group) -> Table | None:
     """What was asked of judges; None where nobody was asked."""
-    header: tuple[str, ...] = (
-        "system",
-        "evaluator",
-        "models",
-        "scores",
-        "model calls",
-        "paid before",
-        "input tokens",
-    )
-    header += ("output tokens", "USD", "seconds")
+    header: tuple[str, ...] = ("system", "evaluator", "models", "scores", "model calls", "paid before")
+    header += ("input tokens", "output tokens", "USD", "seconds")
     rows = tuple(row for view in group.views for row in _judged(view))
     return Table("judges", "Judges", header, rows) if rows else None
 
 
-def _judged(view: RunView) -> Iterable[tuple[str, ...]]:
+def _judged(view: RunView) -> Iterable[tuple[Entry, ...]]:
     for evaluation in view.evaluations:
         if not evaluation.models:
             continue
@@ -39,11 +31,11 @@ def _judged(view: RunView) -> Iterable[tuple[str, ...]]:
             printable(evaluation.evaluator),
             printable(", ".join(names)),
             _with_value([row for row in scores if row]),
-            *[number(view.value(f"{PREFIX}{evaluation.evaluator}_{name}")) for name in quantities],
+            *[plain(view.value(f"{PREFIX}{evaluation.evaluator}_{name}")) for name in quantities],
         )
 
 
-def _with_value(rows: list[Aggregate]) -> str:
+def _with_value(rows: list[Aggregate]) -> Several | None:
     """How many of the scores have a value."""
     expected = sum(row.n_expected for row in rows)
-    return f"{expected - sum(row.n_failed for row in rows):,} of {expected:,}" if expected else NOTHING
+    return part(expected - sum(row.n_failed for row in rows), expected) if expected else None

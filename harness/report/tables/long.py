@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields, replace
 
 from harness.analysis import Aggregate
-from harness.report.text import csv_name
+from harness.display.text import csv_name
 from harness.report.view import Group
 
 COLUMNS = tuple(field.name for field in fields(Aggregate))

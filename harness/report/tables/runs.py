@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from harness.display.nouns import Table
+from harness.display.text import NOTHING, printable
+from harness.report.aggregates import plain
 from harness.report.labels import differences
-from harness.report.nouns import Table
-from harness.report.text import NOTHING, gigabytes, printable
 from harness.report.view import Group
 
 _LONGEST_ID = 200
@@ -25,11 +26,11 @@ def runs_table(group: Group) -> Table:
                 view.model("embedder"),
                 str(view.frame.repeats),
                 printable(view.manifest.created_at[:16].replace("T", " ")),
-                answered if view.run.done() else f"{answered}, unfinished",
+                answered if view.is_finished else f"{answered}, unfinished",
                 printable(view.run.run_id, _LONGEST_ID),
             )
         )
-    return Table("runs", "What was run", header, tuple(rows), words=True)
+    return Table("runs", "What was run", header, tuple(rows))
 
 
 def places_table(group: Group) -> Table:
@@ -44,14 +45,14 @@ def places_table(group: Group) -> Table:
             (
                 printable(view.label),
                 *(_told(one) for one in named),
-                gigabytes(ram if isinstance(ram, int) else None),
+                plain(ram if isinstance(ram, int) else None, 1e-9),
                 *(_told(one) for one in (machine.get("platform"), machine.get("python"))),
                 _told(view.manifest.git_commit[:12]),
                 _told(identity.get("seed")),
             )
         )
     note = "The version of every package stands in the manifest.json of a run."
-    return Table("places", "On what it was run", header, tuple(rows), words=True, note=note)
+    return Table("places", "On what it was run", header, tuple(rows), note=note)
 
 
 def _told(value: object) -> str:
@@ -65,4 +66,4 @@ def differences_table(group: Group) -> Table | None:
         return None
     header = ("differs in", *[printable(view.label) for view in group.views])
     rows = tuple((printable(key), *map(printable, values)) for key, values in differing.items())
-    return Table("differences", "In what the runs differ", header, rows, words=True)
+    return Table("differences", "In what the runs differ", header, rows)

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from harness.analysis.estimates import (
     Earlier,
-    Phase,
     Rates,
     answers_spent,
     covered_seconds,
@@ -23,8 +22,8 @@ from harness.analysis.estimates.predict import SAME_PARAMETERS
 from harness.errors import HarnessError
 from harness.models.identity import server_digests
 from harness.protocols import Corpus, Workload
-from harness.records import Document, EvaluationRecord, Expected, IndexRecord, RunRecord
-from harness.registry import load_system
+from harness.records import AnswerStyle, Document, EvaluationRecord, Expected, IndexRecord, Phase, RunRecord
+from harness.registry import SYSTEMS
 from harness.store import IndexDir, Manifest, RunDir, find_runs
 from harness.store.asked_calls import AskedCall, CallSpan, call_spans, latest_calls
 from harness.store.index_dir import Corpora
@@ -59,7 +58,12 @@ class EarlierRun:
     @cached_property
     def index_kind(self) -> str:
         """The kind of its index, which systems may share; empty where its system is no longer installed."""
-        return str(_read(str(self.system.get("name")), lambda name: load_system(name).stored_index_kind) or "")
+        return str(_read(str(self.system.get("name")), lambda name: SYSTEMS.load(name).stored_index_kind) or "")
+
+    @property
+    def _answer_style(self) -> AnswerStyle:
+        asked: AnswerStyle = (self.identity.get("answers") or {}).get("style", "short")
+        return asked
 
     @property
     def server(self) -> str:
@@ -99,7 +103,7 @@ class EarlierRun:
         return kept.expected if kept and kept.expected else self._worked_out()
 
     def _worked_out(self) -> Expected | None:
-        spec = load_system(str(self.system.get("name")))
+        spec = SYSTEMS.load(str(self.system.get("name")))
         corpus = _stored_corpus(self._results, str(self.manifest.dataset.get("corpus_digest", "")))
         if spec.expect is None or corpus is None or spec.version != self.system.get("version"):
             return None
@@ -108,7 +112,7 @@ class EarlierRun:
         return spec.expect(
             spec.index_params.model_validate(self.system["index"]),
             spec.answer_params.model_validate(self.system["answer"]),
-            Workload(corpus, queries, int(generator.get("max_tokens") or 1)),
+            Workload(corpus, queries, int(generator.get("max_tokens") or 1), self._answer_style),
         )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from harness.analysis.estimates import Rates, Task, predict
 from harness.analysis.estimates.left import bases, phases_left, totals
-from harness.analysis.prices import Prices, load_prices, usage_usd
+from harness.analysis.prices import Prices, usage_usd
+from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
 from harness.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
 from harness.runner.estimating.earlier_runs import EarlierRuns, Wanted, server_of
@@ -19,7 +20,6 @@ from harness.runner.progress import Reporter
 from harness.store import IndexDir, RunDir
 
 SAMPLE_FIRST = "run a small sample first, e.g. --set dataset.sample.per_type=1, and estimate again"
-_COUNTS_NO_TOKENS = frozenset({"minilm", "sentence-transformers", "fake"})
 
 
 class Estimator:
@@ -45,8 +45,7 @@ class Estimator:
 
     def estimate(self, cell: Cell) -> Estimate:
         """What the whole run takes, and how much of it is left."""
-        n_answers = len(cell.dataset.queries) * cell.config.repeats
-        expected = _expected(cell)
+        n_answers, expected = cell.n_answers, _expected(cell)
         run = RunDir(self._results / cell.run_id)
         n_left = n_answers - len(run.records())
         return Estimate(
@@ -79,11 +78,11 @@ class Estimator:
                 rates=self._rates(cell, "index"),
                 earlier=self._earlier.index_phases(wanted, per_document=per_document),
                 price=lambda usage: self._usd(cell, usage),
-                embedder_is_metered=cell.embedder.provider not in _COUNTS_NO_TOKENS,
-                slowest_rpm=cell.generator.requests_per_minute,
+                embedder_is_metered=_embedder_is_metered(cell),
+                slowest_rpm=cell.generator.requests_per_minute if cell.generator else None,
                 size=documents if work is None else work.embedded_texts,
                 timed=self._earlier.index_times(wanted, per_document=per_document),
-                assumed=expected.notes if expected else (),
+                assumed=_assumed(expected),
             )
         )
 
@@ -96,16 +95,16 @@ class Estimator:
                 rates=self._rates(cell, "answer"),
                 earlier=self._earlier.answer_phases(wanted),
                 price=lambda usage: self._usd(cell, usage),
-                embedder_is_metered=cell.embedder.provider not in _COUNTS_NO_TOKENS,
-                slowest_rpm=cell.generator.requests_per_minute,
+                embedder_is_metered=_embedder_is_metered(cell),
+                slowest_rpm=cell.generator.requests_per_minute if cell.generator else None,
                 size=n_answers,
                 timed=self._earlier.answer_times(wanted),
-                assumed=expected.notes if expected else (),
+                assumed=_assumed(expected),
             )
         )
 
     def _rates(self, cell: Cell, phase: Any) -> Rates:
-        if cell.generator.provider == "none":
+        if not cell.generates:
             return Rates()
         return self._earlier.rates(self._wanted(cell), phase)
 
@@ -121,7 +120,7 @@ class Estimator:
             answer=system["answer"],
             dataset=cell.dataset.name,
             server=server_of(cell.identity),
-            is_local=cell.generator.provider == "local",
+            is_local=cell.generator is not None and provider_of(cell.generator).is_here,
             concurrency=cell.config.limits.concurrency,
             machine=self._machine,
         )
@@ -169,29 +168,40 @@ def _expected(cell: Cell) -> Expected | None:
     if cell.spec.expect is None:
         return None
     corpus = Corpus(cell.corpus_digest, cell.dataset.documents)
-    workload = Workload(corpus, cell.dataset.queries, cell.generator.max_tokens)
+    answer_tokens = cell.generator.max_tokens if cell.generator else 1
+    workload = Workload(corpus, cell.dataset.queries, answer_tokens, cell.answer_style)
     return cell.spec.expect(cell.index_params, cell.answer_params, workload)
 
 
 def _asked(work: Work, cell: Cell) -> Work:
     """Without a generator nothing is generated."""
-    return work.model_copy(update={"calls": ()}) if cell.generator.provider == "none" else work
+    return work if cell.generates else work.model_copy(update={"calls": ()})
 
 
-def say_total(cells: Sequence[Cell], results: Path, reporter: Reporter) -> None:
+def _embedder_is_metered(cell: Cell) -> bool:
+    return cell.embedder is not None and provider_of(cell.embedder).counts_tokens
+
+
+def _assumed(expected: Expected | None) -> tuple[str, ...]:
+    if expected is None:
+        return ()
+    return (f"at most: {expected.most}", *expected.notes) if expected.most else expected.notes
+
+
+def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -> None:
     """Say in one line what all the cells still take, before the first begins; nothing here can stop them."""
     with _as_a_courtesy(reporter):
-        estimates = Estimator(results, load_prices()).estimate_all(cells)
+        estimates = estimator.estimate_all(cells)
         phases = [phase for estimate in estimates for phase in phases_left(estimate)]
         if phases:
             reporter.say(f"estimate of all {len(cells)} cells: {in_one_line(phases)}")
 
 
-def keep_estimate(cell: Cell, run: RunDir, reporter: Reporter) -> None:
+def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -> None:
     """Estimate a run that begins, keep it in the run and say it in one line; nothing here can stop a run."""
     with _as_a_courtesy(reporter):
         if run.estimate() is None and not run.records():
-            estimate = Estimator(run.path.parent, load_prices()).estimate(cell)
+            estimate = Estimator(run.path.parent, prices).estimate(cell)
             run.write_estimate(estimate)
             reporter.say(f"  estimate: {in_one_line(phases_left(estimate))}")
 

@@ -1,14 +1,14 @@
 """Evaluators over runs: each run's scores are written whole, with what made them beside them."""
 
-import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.asking.loops import run_to_end
 from harness.errors import BudgetReached, HarnessError
-from harness.evaluators.base import NO_RECORD, Scorer, score_run_dir
+from harness.evaluators.base import Scorer, score_run_dir
 from harness.models.budget import Budget
 from harness.records import EvaluationRecord, Score
 from harness.runner.costs import cost_of
@@ -34,7 +34,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EvaluationOutcome:
     """What became of an evaluation."""
 
     evaluated: tuple[Evaluated, ...]
@@ -54,13 +54,13 @@ def evaluate_runs(
     reporter: Reporter,
     priced: Priced,
     spending: Spending | None = None,
-) -> Outcome:
+) -> EvaluationOutcome:
     """Score every run with every evaluator and write the scores; the outcome says what could not be scored.
 
     `spending` stops judgements before a budget is passed.
     """
     evaluation = _Evaluation(runs, plan, reporter, priced, spending or Spending.unlimited())
-    return asyncio.run(evaluation.run(results / "judge"))
+    return run_to_end(lambda: evaluation.run(results / "judge"))
 
 
 class _Evaluation:
@@ -80,7 +80,7 @@ class _Evaluation:
         prices = spending.prices_of(plan.models)
         self._budget = Budget(spending.allowance(), lambda role, usage: prices[role].usd(usage))
 
-    async def run(self, folder: Path) -> Outcome:
+    async def run(self, folder: Path) -> EvaluationOutcome:
         evaluated: list[Evaluated] = []
         refusals: list[tuple[str, HarnessError]] = []
         with ExitStack() as stack:
@@ -90,7 +90,7 @@ class _Evaluation:
                     evaluated += await self._score_all(planned, models)
                 except HarnessError as error:
                     refusals.append((planned.spec.name, error))
-        return Outcome(tuple(evaluated), tuple(refusals))
+        return EvaluationOutcome(tuple(evaluated), tuple(refusals))
 
     async def _score_all(self, planned: PlannedEvaluator, models: EvaluationModels) -> list[Evaluated]:
         name = planned.spec.name
@@ -123,6 +123,7 @@ class _Evaluation:
                 version=planned.spec.version,
                 params=planned.params.model_dump(mode="json"),
                 models={role: model for role, model in self._plan.models.items() if role in planned.spec.roles},
+                weights=planned.weights,
                 measures=tuple(measure.name for measure in scorer.measures),
                 binary=tuple(measure.name for measure in scorer.measures if measure.binary),
                 twins={measure.name: measure.twin_of for measure in scorer.measures if measure.twin_of},
@@ -133,6 +134,6 @@ class _Evaluation:
 
 
 def _evaluated(run: RunDir, evaluator: str, scores: Sequence[Score]) -> Evaluated:
-    failed = [score for score in scores if score.status == "failed" and score.explanation != NO_RECORD]
+    failed = [score for score in scores if score.status == "failed"]
     counted = sum(score.value is not None for score in scores)
     return Evaluated(run, evaluator, counted, len(failed), failed[0].explanation if failed else "")

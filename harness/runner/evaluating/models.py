@@ -14,8 +14,8 @@ from harness.models.clients import build_chat
 from harness.models.embedders import build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.identity import server_digests
-from harness.models.local_server import local_options, serve_local
 from harness.models.metering import Meter, metered
+from harness.models.providers import provider_of
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
@@ -47,18 +47,16 @@ class EvaluationModels:
     @property
     def concurrency(self) -> int:
         """Judgements worth having under way at once: a local server has a few slots."""
-        judge = self._plan.judge
-        return local_options(judge).parallel if judge.provider == "local" else judge.max_concurrency
+        return provider_of(self._plan.judge).parallel(self._plan.judge)
 
     @cached_property
     def judge(self) -> ChatModel:
         """The model that judges; its server is started if it is one of this machine."""
         config, base_url = self._plan.judge, None
         fetch_weights(self._reporter, config)
-        if config.provider == "local":
+        if serve := provider_of(config).serve:
             self._folder.mkdir(parents=True, exist_ok=True)
-            server = self._stack.enter_context(serve_local(config, self._folder / "server.log"))
-            base_url = server.base_url
+            base_url = self._stack.enter_context(serve(config, self._folder / "server.log")).base_url
         chat = build_chat(config, self._seam(), base_url)
         assert chat is not None  # noqa: S101 - the plan refuses evaluators that would ask nobody
         return chat

@@ -5,14 +5,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from harness.analysis.paired_values import COSTS
 from harness.config import BenchConfig, JudgeConfig, JudgeEmbedderConfig
 from harness.config.load import explain
-from harness.errors import ConfigError
-from harness.models.identity import embedder_identity, generator_identity
-from harness.models.preflight import check_reachable
-from harness.models.providers import resolve_embedder, resolve_generator
+from harness.errors import ConfigError, nearest
+from harness.models.identity import model_identity
+from harness.models.providers import check_reachable, resolve_embedder, resolve_generator
 from harness.protocols import EvaluatorSpec, Measure, Params
-from harness.registry import load_evaluator
+from harness.registry import EVALUATORS
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class PlannedEvaluator:
     def measures(self) -> tuple[Measure, ...]:
         """What it measures with these parameters."""
         return self.spec.measures(self.params)
+
+    @property
+    def weights(self) -> dict[str, str]:
+        """Name -> digest of what it loads by itself."""
+        return dict(self.spec.weights(self.params)) if self.spec.weights else {}
 
 
 @dataclass(frozen=True)
@@ -51,25 +56,38 @@ class EvaluationPlan:
 def plan_evaluation(config: BenchConfig) -> EvaluationPlan:
     """The evaluators of a config.
 
-    Raises HarnessError: an unknown name or parameter, a package that is missing, two evaluators with one measure,
-    a judge that is needed and not chosen.
+    Raises HarnessError: an unknown name or parameter, two evaluators with one measure, a judge that is needed and
+    not chosen.
     """
     for name in config.per_evaluator:
-        load_evaluator(name)
+        EVALUATORS.load(name)
     evaluators = tuple(_planned(name, config) for name in dict.fromkeys(config.evaluators))
     _refuse_twins(evaluators)
+    _check_ranking(config, evaluators)
     judge, embedder = resolve_generator(config.models.judge), resolve_embedder(config.models.judge_embedder)
-    roles = {role for planned in evaluators for role in planned.spec.roles}
-    if "judge" in roles and judge.provider == "none":
-        asking = ", ".join(planned.spec.name for planned in evaluators if "judge" in planned.spec.roles)
-        raise ConfigError(f"{asking}: models.judge.provider is none", "choose a provider, or leave them out")
-    models = {"judge": generator_identity(judge)} if "judge" in roles else {}
-    models |= {"judge_embedder": embedder_identity(embedder)} if "judge_embedder" in roles else {}
+    models = {}
+    for model in (judge, embedder):
+        asking = [planned.spec.name for planned in evaluators if model.role in planned.spec.roles]
+        if asking and model.is_none:
+            what = f"{', '.join(asking)}: models.{model.role}.provider is none"
+            raise ConfigError(what, "choose a provider, or leave them out")
+        if asking:
+            models[model.role] = model_identity(model)
     return EvaluationPlan(evaluators, judge, embedder, models)
 
 
+def check_packages(plan: EvaluationPlan) -> None:
+    """Raise HarnessError where a package or file that an evaluator needs is not there."""
+    for planned in plan.evaluators:
+        if planned.spec.preflight:
+            planned.spec.preflight(planned.params)
+
+
 def check_judges(plan: EvaluationPlan) -> None:
-    """Raise ModelUnavailable where a model that the evaluators call does not answer: before hours of answering."""
+    """Raise HarnessError where a package is missing or a model that the evaluators call does not answer: before
+    hours of answering.
+    """
+    check_packages(plan)
     if plan.needs("judge"):
         check_reachable(plan.judge)
     if plan.needs("judge_embedder"):
@@ -77,14 +95,19 @@ def check_judges(plan: EvaluationPlan) -> None:
 
 
 def _planned(name: str, config: BenchConfig) -> PlannedEvaluator:
-    spec = load_evaluator(name)
+    spec = EVALUATORS.load(name)
     try:
         params = spec.params.model_validate(config.per_evaluator.get(name, {}))
     except ValidationError as error:
         raise ConfigError(*explain(error, spec.params, prefix=f"per_evaluator.{name}")) from error
-    if spec.preflight:
-        spec.preflight(params)
     return PlannedEvaluator(spec, params)
+
+
+def _check_ranking(config: BenchConfig, evaluators: tuple[PlannedEvaluator, ...]) -> None:
+    scored = {measure.name for planned in evaluators for measure in planned.measures}
+    if config.measure is not None and config.measure not in scored | set(COSTS):
+        what = f"measure '{config.measure}' is none that these evaluators score ({', '.join(config.evaluators)})"
+        raise ConfigError(what, nearest(config.measure, scored | set(COSTS)))
 
 
 def _refuse_twins(evaluators: tuple[PlannedEvaluator, ...]) -> None:

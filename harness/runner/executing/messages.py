@@ -7,18 +7,16 @@ from pydantic import BaseModel, ConfigDict
 from harness.analysis.prices import Price
 from harness.config import EmbedderConfig, GeneratorConfig, LimitsConfig
 from harness.models.budget import Allowance, Amount
-from harness.records import Cost, IndexStats, RunStatus, Usage
-
-Phase = Literal["index", "answer"]
+from harness.records import AnswerStyle, Cost, IndexStats, Phase, RunStatus, Usage
 
 
-class Message(BaseModel):
+class WorkerMessage(BaseModel):
     """Base of both directions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Todo(Message):
+class Todo(WorkerMessage):
     """One query to answer."""
 
     query_id: str
@@ -26,7 +24,7 @@ class Todo(Message):
     attempt: int
 
 
-class Job(Message):
+class Job(WorkerMessage):
     """The worker's whole task, its first line of standard input."""
 
     phase: Phase
@@ -35,10 +33,13 @@ class Job(Message):
     index_id: str
     corpus_digest: str
     system: str
-    generator: GeneratorConfig
-    embedder: EmbedderConfig
-    local_url: str | None
-    """Base URL of the local model server, where one runs."""
+    generator: GeneratorConfig | None
+    """None: this phase calls none."""
+    embedder: EmbedderConfig | None
+    """Likewise."""
+    answer_style: AnswerStyle
+    server_url: str | None
+    """Base URL of the generator's server, where one was started for it."""
     index_params: dict[str, object]
     answer_params: dict[str, object]
     seed: int
@@ -52,7 +53,7 @@ class Job(Message):
     todo: tuple[Todo, ...] = ()
 
 
-class Event(Message):
+class Event(WorkerMessage):
     """Something that happened in a worker."""
 
     kind: Literal["progress", "started", "finished", "indexed", "completed", "refused", "stopped", "broken"]

@@ -27,7 +27,7 @@ class SystemBroken(Exception):
 
 
 @dataclass
-class Outcome:
+class WorkerEnd:
     """How a worker ended."""
 
     completed: bool
@@ -52,12 +52,12 @@ class Supervisor:
         self._on_event = on_event
         self._lock_fd = lock_fd
         self._started_at: dict[Todo, float] = {}
-        self._outcome = Outcome(completed=False)
+        self._outcome = WorkerEnd(completed=False)
         self._refusal: Event | None = None
         end_by = job.allowance.end_by
         self._end_by = math.inf if end_by is None else end_by
 
-    def run(self) -> Outcome:
+    def run(self) -> WorkerEnd:
         """Follow the worker until it has gone.
 
         Raises HarnessError where the user can fix what stopped it, BudgetReached included, and SystemBroken for a
@@ -134,7 +134,7 @@ class Supervisor:
         if time.monotonic() >= self._end_by:
             raise BudgetReached("the time is over")
 
-    def _conclude(self, code: int) -> Outcome:
+    def _conclude(self, code: int) -> WorkerEnd:
         if self._refusal is not None:
             if self._refusal.kind == "stopped":
                 needed = self._refusal.needed

@@ -12,12 +12,13 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
+from harness.asking.answers import answer_messages, generate
 from harness.errors import BudgetReached, HarnessError, StoreError
 from harness.models.budget import Amount, Budget
 from harness.models.clients import build_chat
@@ -26,9 +27,18 @@ from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter, current_meter, metered, stage
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
-from harness.protocols import ChatModel, Embedder, System
-from harness.records import Evidence, Failure, Prediction, Query, RunRecord, RunStatus
-from harness.registry import load_system
+from harness.protocols import ChatModel, Embedder, Role, System
+from harness.records import (
+    AnswerStyle,
+    Context,
+    Evidence,
+    Failure,
+    Prediction,
+    Query,
+    RunRecord,
+    RunStatus,
+)
+from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
 from harness.runner.executing.messages import Event, Job, Todo
 from harness.store import IndexDir, Journal, RunDir
@@ -37,6 +47,14 @@ from harness.store.index_dir import Corpora
 EVENTS_ENV = "RAG_HARNESS_EVENTS"
 _PROGRESS_INTERVAL_S = 0.2
 _FULL_DISK_BYTES = 1 << 19
+M = TypeVar("M")
+
+
+class Unnamed:
+    """In place of a model that a system's spec does not name for this phase."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
 
 
 @dataclass
@@ -45,10 +63,25 @@ class WorkerRuntime:
 
     index_dir: Path
     seed: int
-    chat: ChatModel | None
-    embedder: Embedder
+    generator: ChatModel | Unnamed | None
+    vectors: Embedder | Unnamed
+    answer_style: AnswerStyle = "short"
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     tell: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
+
+    @property
+    def chat(self) -> ChatModel | None:
+        """The generator."""
+        return _named(self.generator)
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder."""
+        return _named(self.vectors)
+
+    async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
+        """One generation under the shared contract."""
+        return await generate(self, answer_messages(question, contexts, self.answer_style))
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Time a part of the work under `name`."""
@@ -57,6 +90,14 @@ class WorkerRuntime:
     def progress(self, done: int, total: int, doing: str) -> None:
         """Say how far the index is."""
         self.tell(done, total, doing)
+
+
+def _named(model: M | Unnamed) -> M:
+    if isinstance(model, Unnamed):
+        raise RuntimeError(
+            f"the system's spec names no {model.role} for this phase: see index_roles, answer_roles"
+        )
+    return model
 
 
 class Worker:
@@ -160,37 +201,40 @@ class Worker:
     def _safe(self, error: BaseException) -> str:
         """The error's message in bounds and without any key the process knows."""
         message = " ".join(str(error).split())[:2000]
-        for config in (self._job.generator, self._job.embedder):
+        for config in filter(None, (self._job.generator, self._job.embedder)):
             key = os.environ.get(config.api_key_env or "", "")
             message = message.replace(key, "***") if key else message
         return message
 
     @contextmanager
     def _system(self, seam: Seam) -> Iterator[tuple[System, Seam]]:
-        job, spec = self._job, load_system(self._job.system)
-        cache = EmbeddingCache(
-            cache_dir() / "embeddings.sqlite", embedder_cache_key(job.embedder), payer=job.run_id
-        )
-        system = spec.build(
-            spec.index_params.model_validate(job.index_params),
-            spec.answer_params.model_validate(job.answer_params),
-            WorkerRuntime(
+        job, spec = self._job, SYSTEMS.load(self._job.system)
+        with closing(seam.journal), self._embedder(seam) as vectors:
+            runtime = WorkerRuntime(
                 index_dir=self._index_dir.store,
                 seed=job.seed,
-                chat=build_chat(job.generator, seam, job.local_url),
-                embedder=build_embedder(
-                    job.embedder, seam, cache, lambda done, total: self._progress(done, total, "embedding")
-                ),
+                generator=build_chat(job.generator, seam, job.server_url)
+                if job.generator
+                else Unnamed("generator"),
+                vectors=vectors,
+                answer_style=job.answer_style,
                 gold=self._gold() if spec.sees_gold else {},
                 tell=self._progress,
-            ),
-        )
-        try:
-            yield system, seam
-        finally:
-            system.close()
-            cache.close()
-            seam.journal.close()
+            )
+            index_params = spec.index_params.model_validate(job.index_params)
+            answer_params = spec.answer_params.model_validate(job.answer_params)
+            with closing(spec.build(index_params, answer_params, runtime)) as system:
+                yield system, seam
+
+    @contextmanager
+    def _embedder(self, seam: Seam) -> Iterator[Embedder | Unnamed]:
+        config = self._job.embedder
+        if config is None:
+            yield Unnamed("embedder")
+            return
+        key = embedder_cache_key(config)
+        with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=self._job.run_id)) as cache:
+            yield build_embedder(config, seam, cache, lambda done, total: self._progress(done, total, "embedding"))
 
     def _gold(self) -> dict[str, Sequence[Evidence]]:
         return {row.query.query_id: row.reference.evidence for row in self._run.sample()}

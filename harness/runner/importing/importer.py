@@ -14,7 +14,7 @@ from harness.config import BenchConfig
 from harness.datasets import Dataset, load_dataset, select_queries
 from harness.errors import ConfigError
 from harness.records import RunRecord
-from harness.registry import load_dataset_spec, load_evaluator
+from harness.registry import DATASETS, EVALUATORS
 from harness.runner.importing.file import quoted, read_file
 from harness.runner.importing.queries import match_rows
 from harness.runner.importing.run import ImportedRun, ImportRequest
@@ -69,7 +69,7 @@ def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...
         wanted = "letters a-z, digits, '.', '_' and '-', at most 64, a letter or digit first"
         raise ConfigError(f"--name {quoted(request.label)} cannot be a part of a run's id", f"use {wanted}")
     for name in request.evaluators:
-        load_evaluator(name)
+        EVALUATORS.load(name)
     if request.model is None:
         model = {"provider": "imported", "model": request.label}
     else:
@@ -96,7 +96,7 @@ def _check_shared(request: ImportRequest, like: RunDir) -> None:
 def _load(request: ImportRequest) -> Dataset:
     if request.dataset is None:
         raise ConfigError("no data set is named", "add --dataset NAME, or --like RUN to share a run's")
-    return load_dataset(load_dataset_spec(request.dataset), subset=request.subset)
+    return load_dataset(DATASETS.load(request.dataset), subset=request.subset)
 
 
 def _dataset_of(run: RunDir) -> Dataset:

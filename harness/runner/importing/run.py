@@ -11,6 +11,7 @@ from harness.datasets import Dataset
 from harness.evaluators.scores import bounded
 from harness.identity import digest, short_digest
 from harness.records import Cost, Failure, Prediction, RunRecord, Usage
+from harness.registry import DATASETS
 from harness.runner.importing.file import ImportedFile
 from harness.runner.importing.queries import Matched
 from harness.runner.importing.rows import ImportedRow
@@ -128,7 +129,7 @@ class ImportedRun:
         }
 
     def _described(self) -> dict[str, Any]:
-        dataset = self.dataset
+        dataset, spec = self.dataset, DATASETS.load(self.dataset.name)
         return {
             "name": dataset.name,
             "subset": dataset.subset,
@@ -137,6 +138,8 @@ class ImportedRun:
             "n_documents": len(dataset.documents),
             "type_mix": dataset.type_mix,
             "corpus": "full",
+            "primary_measure": spec.primary_measure,
+            "cluster_by": spec.cluster_by,
             "notes": list(dataset.notes),
         }
 

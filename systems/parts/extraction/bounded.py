@@ -10,9 +10,10 @@ from typing import Any
 from harness.asking.bounded import Progress, map_bounded
 from harness.asking.structured import Question, Unreadable, ask_json
 from harness.errors import HarnessError
-from harness.extraction.nouns import TextGraph, Triplet
+from harness.extraction.nouns import TextGraph
 from harness.extraction.replies import read_triplets
 from harness.protocols import ChatModel
+from harness.records import Triplet
 from systems.parts.chunking import Chunk
 from systems.parts.headings import passage_text
 from systems.parts.prompts.triplets import (

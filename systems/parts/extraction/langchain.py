@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 from harness.asking.bounded import Progress, map_bounded
-from harness.errors import HarnessError, MissingDependency
-from harness.extraction.nouns import FoundEntity, TextGraph, Triplet
+from harness.errors import HarnessError, need
+from harness.extraction.nouns import FoundEntity, TextGraph
 from harness.protocols import ChatModel
+from harness.records import Triplet
 from systems.parts.chunking import Chunk
 from systems.parts.headings import passage_text
 
@@ -26,10 +26,7 @@ _NO_KIND = "Node"
 
 def check_langchain() -> None:
     """Raise MissingDependency where the packages are not installed; quick, for it imports nothing."""
-    if find_spec("langchain_core") is None or find_spec("langchain_experimental") is None:
-        raise MissingDependency(
-            "LangChain's graph transformer is not installed", "pip install 'rag-harness[langchain]'"
-        )
+    need("extractor-langchain", "langchain_core", "langchain_experimental")
 
 
 class LangChainExtractor:

@@ -1,6 +1,5 @@
 """A graph in the process: Ladybug for nodes and edges, Chroma for passages, SQLite for the names of entities."""
 
-import importlib.util
 import shutil
 import sqlite3
 import threading
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import MissingDependency
+from harness.errors import need
 from harness.records import Context
 from systems.parts.graph import KnowledgeGraph
 from systems.parts.graph_stores.calls import Calls
@@ -43,8 +42,7 @@ _SIZE = (
 
 def check_ladybug() -> None:
     """Raise MissingDependency where the package is not there."""
-    if importlib.util.find_spec("ladybug") is None:
-        raise MissingDependency("Ladybug is not installed", "pip install 'rag-harness[graph]'")
+    need("system-kg", "ladybug")
 
 
 class LadybugStore:

@@ -1,6 +1,5 @@
 """The Neo4j server that the environment names: how it is reached, and whether it is fit."""
 
-import importlib.util
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from harness.errors import MissingDependency, ServiceUnavailable
+from harness.errors import ServiceUnavailable, need
 
 if TYPE_CHECKING:
     import neo4j
@@ -49,8 +48,7 @@ class Neo4jSettings:
 
 def check_package() -> None:
     """Raise MissingDependency where the driver is not there."""
-    if importlib.util.find_spec("neo4j") is None:
-        raise MissingDependency("The Neo4j driver is not installed", "pip install 'rag-harness[graph]'")
+    need("system-kg", "neo4j")
 
 
 def check_neo4j() -> None:

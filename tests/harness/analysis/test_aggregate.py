@@ -31,6 +31,13 @@ def test_a_failed_query_lowers_the_mean_and_a_failed_score_does_not(frame: MakeF
     assert counts(row) == (1, 1, 1, 3)
 
 
+def test_what_is_missing_stays_in_the_denominator_as_what_failed_does(frame: MakeFrame, find: Find) -> None:
+    scores = [score("t0", 1.0), score("t1", None, status="missing"), score("t2", None)]
+    row = find(aggregate_scores(frame({"t": 3}), scores), "accuracy")
+    assert row.mean == 1.0
+    assert counts(row) == (1, 0, 2, 3)
+
+
 def test_a_query_without_any_score_counts_as_failed(frame: MakeFrame, find: Find) -> None:
     row = find(aggregate_scores(frame({"t": 3}), [score("t0", 1.0)]), "accuracy")
     assert counts(row) == (1, 0, 2, 3)
@@ -147,7 +154,7 @@ def test_quantiles_over_repeats_are_of_single_answers_and_claim_no_interval(fram
     assert (row.mean, row.ci_low, row.ci_high) == (2.0, None, None)
 
 
-STATUSES = st.sampled_from(["scored", "imputed", "failed", "not_applicable", "absent"])
+STATUSES = st.sampled_from(["scored", "imputed", "failed", "missing", "not_applicable", "absent"])
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)

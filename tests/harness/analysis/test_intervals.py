@@ -1,5 +1,7 @@
 """Intervals against published values, and where they refuse to claim anything."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,15 +11,23 @@ from scipy import stats
 from harness.analysis.intervals import (
     RESAMPLES,
     UNKNOWN,
+    Interval,
     Stratum,
     bootstrap_mean,
-    mean_interval,
     mean_intervals,
     quantile_interval,
     weighted_mean,
-    weighted_mean_interval,
+    weighted_mean_intervals,
     wilson,
 )
+
+
+def mean_interval(values: Sequence[float], *, proportions: bool) -> Interval:
+    return mean_intervals([values], proportions=proportions)[0]
+
+
+def weighted_mean_interval(strata: Sequence[Stratum], *, proportions: bool) -> Interval:
+    return weighted_mean_intervals([strata], proportions=proportions)[0]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
 """Dollars from tokens: published totals, and what has no price."""
 
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pytest
+import yaml
 
 from harness.analysis.prices import Prices, default_prices_path, load_prices, usage_usd
 from harness.errors import ConfigError
@@ -99,5 +102,78 @@ def test_a_mistake_in_the_table_is_one_line_that_names_it(tmp_path: Path, text: 
 
 
 def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot read the prices"):
-        load_prices(tmp_path / "none.yaml")
+    path = tmp_path / "none.yaml"
+    with pytest.raises(ConfigError) as caught:
+        load_prices(path)
+    line = str(caught.value)
+    assert line.startswith(f"cannot read the prices in {path} (")
+    assert line.endswith(": check the path and the file")
+    assert "\n" not in line
+
+
+# A table of one's own
+
+
+Write = Callable[..., Prices]
+
+
+@pytest.fixture
+def with_own(tmp_path: Path) -> Write:
+    """with_own("openai/gpt-4o-mini=3", ...): the prices with a file of these entries, in dollars of input."""
+
+    def load(*entries: str, **more: object) -> Prices:
+        prices = []
+        for entry in entries:
+            name, usd = entry.split("=")
+            provider, model = name.split("/")
+            one = {"provider": provider, "model": model, "input": float(usd), "output": 0.0}
+            prices.append({**one, "as_of": date(2026, 1, 1), "source": "mine", **more})
+        path = tmp_path / "own.yaml"
+        path.write_text(yaml.safe_dump({"prices": prices}))
+        return load_prices(path)
+
+    return load
+
+
+MILLION = Usage(calls=1, input_tokens=1_000_000)
+
+
+def test_ones_own_price_of_a_model_wins_and_the_others_stay(prices: Prices, with_own: Write) -> None:
+    own = with_own("openai/gpt-4o-mini=3")
+    assert own.usd("gpt-4o-mini", MILLION, provider="openai") == 3.0
+    assert own.usd("gpt-4o-mini", MILLION) == 3.0
+    for model in ("gpt-4o", "text-embedding-3-small"):
+        assert own.find(model, "openai") == prices.find(model, "openai") is not None
+
+
+def test_ones_own_price_wins_by_an_alias_too(with_own: Write) -> None:
+    own = with_own("openai/mine=3", aliases=["gpt-4o-mini"])
+    assert own.usd("gpt-4o-mini", MILLION, provider="openai") == 3.0
+
+
+def test_a_model_of_ones_own_has_a_price(prices: Prices, with_own: Write) -> None:
+    assert prices.usd("our-model", MILLION, provider="teller") is None
+    assert with_own("teller/our-model=0.5").usd("our-model", MILLION, provider="teller") == 0.5
+    assert with_own("teller/*=0.25").usd("our-model", MILLION, provider="teller") == 0.25
+
+
+def test_what_ships_stands_behind_ones_own_in_the_order_of_both_files(prices: Prices, with_own: Write) -> None:
+    own = with_own("teller/b=2", "teller/a=1", "teller/b=3")
+    assert [entry.model for entry in own.entries[:3]] == ["b", "a", "b"]
+    assert own.entries[3:] == prices.entries
+    assert own.usd("b", MILLION, provider="teller") == 2.0
+
+
+def test_a_named_price_goes_before_one_of_any_model_whoever_says_it(with_own: Write) -> None:
+    own = with_own("openai/*=9", "local/*=7")
+    assert own.usd("gpt-4o-mini", MILLION, provider="openai") == 0.15
+    assert own.usd("gpt-9", MILLION, provider="openai") == 9.0
+    assert own.usd("any", MILLION, provider="local") == 7.0
+
+
+def test_an_unknown_key_in_ones_own_table_is_one_line_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("pricse: []\n")
+    with pytest.raises(ConfigError) as caught:
+        load_prices(path)
+    assert str(caught.value) == f"{path}: unknown key 'pricse': did you mean 'prices'?"

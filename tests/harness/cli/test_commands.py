@@ -1,4 +1,4 @@
-"""The commands that only look: list, plan, show, doctor, --help."""
+"""The commands that only look: plan, show, doctor, --help."""
 
 import json
 import subprocess
@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 from command_line import SMOKE, CommandLine
-
-from harness.registry import dataset_names, evaluator_names, system_names
 
 
 @pytest.fixture
@@ -49,22 +47,6 @@ def test_every_command_explains_itself(cli: CommandLine, command: str) -> None:
     assert "Usage: " in done.stdout
     if command != "doctor":
         assert "rag-harness" in done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "names"), [("systems", system_names), ("datasets", dataset_names), ("evaluators", evaluator_names)]
-)
-def test_list_names_what_is_registered(cli: CommandLine, kind: str, names: object) -> None:
-    rows = json.loads(cli.call("list", kind, "--json").stdout)
-    assert [row["name"] for row in rows] == names()  # type: ignore[operator]
-    assert all(name in cli.call("list", kind).stdout for name in names())  # type: ignore[operator]
-
-
-def test_list_measures_says_what_a_failure_counts_as(cli: CommandLine) -> None:
-    rows = {row["name"]: row for row in json.loads(cli.call("list", "measures", "--json").stdout)}
-    assert rows["accuracy"]["a failure counts as"] == 0.0
-    assert rows["hallucination_rate"]["better"] == "lower"
 
 
 def test_plan_prints_each_cell_with_its_status(cli: CommandLine) -> None:

@@ -37,3 +37,21 @@ def test_json_holds_each_cell_what_is_left_and_the_total(cli: CommandLine) -> No
 
 def test_a_mistake_in_the_config_is_one_line(cli: CommandLine) -> None:
     assert "unknown key 'answer.top_q'" in cli.refused("estimate", "--set", "answer.top_q=2")
+
+
+OWN_PRICES = """prices:
+  - {provider: openai, model: my-model, input: 1000000, output: 0, as_of: 2026-01-01, source: mine}
+"""
+
+
+def test_a_price_table_of_ones_own_is_counted_with(cli: CommandLine) -> None:
+    (cli.folder / "own.yaml").write_text(OWN_PRICES)
+    openai = ("--set", "models.generator.provider=openai", "--set", "models.generator.model=my-model")
+    words = ("estimate", "-c", str(SMOKE), "--json", *openai)
+    assert json.loads(cli.call(*words).stdout)["total"]["usd"]["is_whole"] is False
+    total = json.loads(cli.call(*words, "--set", "prices=own.yaml").stdout)["total"]
+    assert total["usd"] == {"value": total["input_tokens"]["value"], "is_whole": True}
+
+
+def test_a_price_table_that_is_not_there_is_one_line(cli: CommandLine) -> None:
+    assert "cannot read the prices in none.yaml" in cli.refused("estimate", "--set", "prices=none.yaml")

@@ -121,6 +121,7 @@ def test_an_unknown_key_is_named_before_other_mistakes_that_it_may_explain(write
         ("models: {generator: {temperature: .nan}}", ["models.generator.temperature: ", "'nan'"]),
         ("models: {generator: {timeout_s: .inf}}", ["models.generator.timeout_s: ", "finite", "'inf'"]),
         ("models: {generator: {provider: no}}", ["models.generator.provider: ", "string", "'False'"]),
+        ("answer_style: long", ["answer_style: input should be 'short' or 'sentence'", "'long'"]),
         ("limits: {concurrency: 0}", ["limits.concurrency: ", "'0'"]),
         ("runner: {failure_tolerance: 1.5}", ["runner.failure_tolerance: ", "'1.5'"]),
         ("matrix: {answer.top_k: 5}", ["matrix.answer.top_k: input should be a valid tuple", "'5'"]),

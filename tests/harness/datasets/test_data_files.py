@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.datasets import files
-from harness.datasets.entries import Entry
+from harness.datasets.entries import FileEntry
 from harness.errors import DataError
 
 ROWS = [{"a": "one", "b": 1}, {"a": "zwei \u2028 ü", "b": 2}]
@@ -157,8 +157,8 @@ def test_a_folder_that_is_not_there_lists_as_empty(own_data: Path) -> None:
     assert [path.name for path in files.list_folder("pages")] == ["a", "b"]
 
 
-def row(**fields: object) -> Entry:
-    return Entry("f.json row 7", fields)
+def row(**fields: object) -> FileEntry:
+    return FileEntry("f.json row 7", fields)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def row(**fields: object) -> Entry:
         (row(x=[1]), "entries", "x row 1: expected an object, found a number"),
     ],
 )
-def test_a_field_that_is_not_what_it_should_be_is_one_line(entry: Entry, getter: str, word: str) -> None:
+def test_a_field_that_is_not_what_it_should_be_is_one_line(entry: FileEntry, getter: str, word: str) -> None:
     with pytest.raises(DataError) as caught:
         getattr(entry, getter)("x")
     assert_one_line(caught.value, "f.json row 7", word, "x")

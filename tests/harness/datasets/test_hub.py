@@ -93,7 +93,7 @@ def test_without_the_datasets_package_the_line_says_how_to_install_it(monkeypatc
     with pytest.raises(MissingDependency) as caught:
         hub.load_rows("no/such/file.json", TABLE)
     line = str(caught.value)
-    assert "pip install 'rag-harness[hub]'" in line
+    assert "pip install 'rag-bench-harness[hub]'" in line
     assert "RAG_HARNESS_DATA" in line
     assert "\n" not in line
 

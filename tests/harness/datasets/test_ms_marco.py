@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.datasets import ms_marco
-from harness.datasets.entries import Entry
+from harness.datasets.entries import FileEntry
 from harness.datasets.ms_marco import SPEC, build
 from harness.errors import DataError
 from harness.protocols import DatasetSpec, RawDataset
@@ -107,8 +107,8 @@ def hub_row(**changes: object) -> dict[str, object]:
     return row | {"passages": passages} | changes
 
 
-def entries(*rows: dict[str, object]) -> list[Entry]:
-    return [Entry(f"f row {number}", row) for number, row in enumerate(rows, start=1)]
+def entries(*rows: dict[str, object]) -> list[FileEntry]:
+    return [FileEntry(f"f row {number}", row) for number, row in enumerate(rows, start=1)]
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,15 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.datasets.entries import Entry
+from harness.datasets.entries import FileEntry
 from harness.datasets.rag_12000 import SPEC, build
 from harness.errors import DataError
 from harness.protocols import DatasetSpec, RawDataset
 
 
-def rows(*triples: tuple[str | None, str | None, str | None]) -> list[Entry]:
+def rows(*triples: tuple[str | None, str | None, str | None]) -> list[FileEntry]:
     names = ("context", "question", "answer")
-    return [Entry(f"f row {n}", dict(zip(names, triple, strict=True))) for n, triple in enumerate(triples, 1)]
+    return [FileEntry(f"f row {n}", dict(zip(names, triple, strict=True))) for n, triple in enumerate(triples, 1)]
 
 
 def test_the_head_of_the_data_set_has_100_questions_over_100_contexts(
@@ -52,6 +52,6 @@ def test_a_row_with_an_empty_field_is_left_out_with_a_note(
 @pytest.mark.parametrize("field", ["context", "question", "answer"])
 def test_a_row_without_a_field_is_one_line(field: str) -> None:
     (entry,) = rows(("c", "q", "a"))
-    broken = Entry(entry.where, {name: value for name, value in entry.fields.items() if name != field})
+    broken = FileEntry(entry.where, {name: value for name, value in entry.fields.items() if name != field})
     with pytest.raises(DataError, match=f"f row 1: field '{field}' is missing"):
         build([broken])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.datasets import Dataset, Sample, load_dataset, ms_marco, multihop_rag, select, select_queries
+from harness.datasets import Dataset, QuerySample, load_dataset, ms_marco, multihop_rag, select, select_queries
 from harness.errors import ConfigError, DataError
-from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 from harness.records import Document, Evidence, Query, Reference
 
 LoadReal = Callable[[DatasetSpec, str], RawDataset]
@@ -26,7 +26,7 @@ def make_raw(types: list[str]) -> RawDataset:
             answers=("a",),
             evidence=(Evidence(doc_id=f"d{n}", fact="text"),),
         )
-        rows.append(Row(Query(query_id=f"q{n}", text=f"question {n}"), reference, (f"d{n}",)))
+        rows.append(DatasetRow(Query(query_id=f"q{n}", text=f"question {n}"), reference, (f"d{n}",)))
     return RawDataset(documents, tuple(rows), ("a note of the loader",))
 
 
@@ -34,7 +34,7 @@ def make_spec(raw: RawDataset) -> DatasetSpec:
     return DatasetSpec(name="toy", summary="", load=lambda subset: raw, subsets=("small", "large"))
 
 
-def draw(raw: RawDataset, sample: Sample | None, *, cited: bool = False) -> Dataset:
+def draw(raw: RawDataset, sample: QuerySample | None, *, cited: bool = False) -> Dataset:
     return select(make_spec(raw), raw, subset="small", sample=sample, corpus="cited" if cited else "full")
 
 
@@ -47,7 +47,7 @@ EXAMPLES = settings(max_examples=50, deadline=None)
 @given(TYPES, st.integers(1, 12), SEEDS)
 def test_a_sample_is_stratified_in_data_set_order_and_repeatable(types: list[str], size: int, seed: int) -> None:
     raw = make_raw(types)
-    got = draw(raw, Sample(size, seed))
+    got = draw(raw, QuerySample(size, seed))
     everything = Counter(types)
     assert Counter(reference.query_type for reference in got.references) == {
         name: min(size, count) for name, count in everything.items()
@@ -56,15 +56,15 @@ def test_a_sample_is_stratified_in_data_set_order_and_repeatable(types: list[str
     assert numbers == sorted(set(numbers))
     assert [query.query_id for query in got.queries] == [reference.query_id for reference in got.references]
     assert got.type_mix == everything
-    assert got == draw(raw, Sample(size, seed))
+    assert got == draw(raw, QuerySample(size, seed))
 
 
 @EXAMPLES
 @given(TYPES, st.integers(1, 12), SEEDS)
 def test_a_larger_sample_keeps_what_a_smaller_one_drew(types: list[str], size: int, seed: int) -> None:
     raw = make_raw(types)
-    small = {query.query_id for query in draw(raw, Sample(size, seed)).queries}
-    large = {query.query_id for query in draw(raw, Sample(size + 1, seed)).queries}
+    small = {query.query_id for query in draw(raw, QuerySample(size, seed)).queries}
+    large = {query.query_id for query in draw(raw, QuerySample(size + 1, seed)).queries}
     assert small <= large
 
 
@@ -72,8 +72,8 @@ def test_a_larger_sample_keeps_what_a_smaller_one_drew(types: list[str], size: i
 @given(TYPES, st.integers(1, 12), SEEDS)
 def test_a_further_type_leaves_the_draws_of_the_others_alone(types: list[str], size: int, seed: int) -> None:
     with_more = make_raw(types + ["aa", "z"] * 5)
-    before = draw(make_raw(types), Sample(size, seed)).queries
-    after = draw(with_more, Sample(size, seed))
+    before = draw(make_raw(types), QuerySample(size, seed)).queries
+    after = draw(with_more, QuerySample(size, seed))
     kept = tuple(
         query
         for query, reference in zip(after.queries, after.references, strict=True)
@@ -86,19 +86,19 @@ def test_a_further_type_leaves_the_draws_of_the_others_alone(types: list[str], s
 @given(TYPES, st.integers(1, 12), SEEDS)
 def test_cited_documents_are_those_of_the_sampled_rows_in_order(types: list[str], size: int, seed: int) -> None:
     raw = make_raw(types)
-    got = draw(raw, Sample(size, seed), cited=True)
+    got = draw(raw, QuerySample(size, seed), cited=True)
     assert [document.doc_id for document in got.documents] == [f"d{query.query_id[1:]}" for query in got.queries]
-    assert draw(raw, Sample(size, seed)).documents == raw.documents
+    assert draw(raw, QuerySample(size, seed)).documents == raw.documents
 
 
 def test_another_seed_draws_other_queries() -> None:
     raw = make_raw(["a"] * 200)
-    draws = {draw(raw, Sample(10, seed)).queries for seed in range(20)}
+    draws = {draw(raw, QuerySample(10, seed)).queries for seed in range(20)}
     assert len(draws) == 20
 
 
 def test_the_draw_is_the_same_on_every_machine_and_python() -> None:
-    got = draw(make_raw(["a", "b"] * 20), Sample(3, 42))
+    got = draw(make_raw(["a", "b"] * 20), QuerySample(3, 42))
     assert [query.query_id for query in got.queries] == ["q4", "q6", "q13", "q27", "q30", "q37"]
 
 
@@ -113,7 +113,7 @@ def test_without_a_sample_every_query_is_taken() -> None:
 
 
 def test_too_few_queries_of_a_type_are_all_taken_with_a_note() -> None:
-    got = draw(make_raw(["a"] * 5 + ["b"] * 2), Sample(3, 1))
+    got = draw(make_raw(["a"] * 5 + ["b"] * 2), QuerySample(3, 1))
     assert [note for note in got.notes if "type" in note] == ["only 2 of the 3 wanted queries of type 'b'"]
     assert got.notes[0] == "a note of the loader"
 
@@ -121,7 +121,7 @@ def test_too_few_queries_of_a_type_are_all_taken_with_a_note() -> None:
 @pytest.mark.parametrize("per_type", [0, -1])
 def test_a_sample_of_none_is_a_config_error(per_type: int) -> None:
     with pytest.raises(ConfigError, match="per_type"):
-        Sample(per_type, 1)
+        QuerySample(per_type, 1)
 
 
 def test_an_unknown_subset_names_the_nearest_before_anything_is_read() -> None:
@@ -153,7 +153,7 @@ def test_a_data_set_without_queries_or_documents_is_a_data_error() -> None:
     with pytest.raises(DataError, match="leaves no query"):
         draw(empty, None)
     null = Reference(query_id="q0", query_type="null", answers=("x",))
-    rows = (Row(Query(query_id="q0", text="?"), null, ()),)
+    rows = (DatasetRow(Query(query_id="q0", text="?"), null, ()),)
     with pytest.raises(DataError, match="leaves no document"):
         draw(RawDataset(make_raw(["a"]).documents, rows), None, cited=True)
 
@@ -201,14 +201,14 @@ def test_the_digest_changes_with_any_part_and_with_nothing_else() -> None:
         assert draw(changed, None).digest != base
     assert draw(raw, None, cited=True).digest != base
     many = make_raw(["a"] * 30)
-    assert draw(many, Sample(3, 1)).digest != draw(many, Sample(3, 2)).digest
+    assert draw(many, QuerySample(3, 1)).digest != draw(many, QuerySample(3, 2)).digest
 
 
 def test_the_benchmark_of_the_source_paper_can_be_drawn(load_real: LoadReal) -> None:
     raw = load_real(multihop_rag.SPEC, "default")
     started = time.process_time()
-    got = select(multihop_rag.SPEC, raw, subset="default", sample=Sample(50, 42), corpus="cited")
-    full = select(multihop_rag.SPEC, raw, subset="default", sample=Sample(50, 42), corpus="full")
+    got = select(multihop_rag.SPEC, raw, subset="default", sample=QuerySample(50, 42), corpus="cited")
+    full = select(multihop_rag.SPEC, raw, subset="default", sample=QuerySample(50, 42), corpus="full")
     assert time.process_time() - started < 2, "609 articles must be hashed in well under a second"
     assert Counter(reference.query_type for reference in got.references) == dict.fromkeys(got.type_mix, 50)
     assert got.type_mix == {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
@@ -224,7 +224,7 @@ def test_the_benchmark_of_the_source_paper_can_be_drawn(load_real: LoadReal) -> 
 
 def test_rare_types_of_a_real_data_set_are_taken_whole_with_a_note(load_real: LoadReal) -> None:
     raw = load_real(ms_marco.SPEC, "v1.1")
-    got = select(ms_marco.SPEC, raw, subset="v1.1", sample=Sample(20, 7), corpus="cited")
+    got = select(ms_marco.SPEC, raw, subset="v1.1", sample=QuerySample(20, 7), corpus="cited")
     assert Counter(reference.query_type for reference in got.references)["person"] == 2
     assert "only 2 of the 20 wanted queries of type 'person'" in got.notes
     assert "only 15 of the 20 wanted queries of type 'location'" in got.notes

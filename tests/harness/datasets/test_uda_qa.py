@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from harness.datasets import files
-from harness.datasets.entries import Entry
+from harness.datasets.entries import FileEntry
 from harness.datasets.uda_qa import SPEC, build_feta, build_nq, clean_url
-from harness.datasets.uda_tables import BENCH_FILE, FETAQA_FILES, GoldTable, Table, load_gold_tables
+from harness.datasets.uda_tables import BENCH_FILE, FETAQA_FILES, GoldTable, UdaTable, load_gold_tables
 from harness.errors import DataError
-from harness.protocols import DatasetSpec, RawDataset, Row
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
 LoadReal = Callable[[DatasetSpec, str], RawDataset]
 
@@ -26,7 +26,7 @@ def feta(load_real: LoadReal) -> RawDataset:
     return load_real(SPEC, "feta")
 
 
-def row_of(raw: RawDataset, query_id: str) -> Row:
+def row_of(raw: RawDataset, query_id: str) -> DatasetRow:
     return next(row for row in raw.rows if row.query.query_id == query_id)
 
 
@@ -198,7 +198,7 @@ def test_a_table_that_two_sources_hold_appears_once_with_its_section(
     texts = texts_of(feta)
     for (doc_id, rows), sections in twice.items():
         assert isinstance(rows, tuple)
-        line = Table("", "", rows).line(1)
+        line = UdaTable("", "", rows).line(1)
         assert texts[doc_id].split("\n").count(line) == 1
         assert f"\n{max(sections)}\n" in texts[doc_id]
 
@@ -262,8 +262,8 @@ NQ_ROW = {
 }
 
 
-def entries(*rows: dict[str, object]) -> list[Entry]:
-    return [Entry(f"f row {number}", row) for number, row in enumerate(rows, start=1)]
+def entries(*rows: dict[str, object]) -> list[FileEntry]:
+    return [FileEntry(f"f row {number}", row) for number, row in enumerate(rows, start=1)]
 
 
 def test_a_page_name_cannot_reach_outside_the_folder_of_pages(own_data: Path) -> None:
@@ -301,7 +301,7 @@ FETA_ROW: dict[str, object] = {
     "answer": "a",
     "doc_url": "http://x/y",
 }
-TABLE = Table("P", "S", (("k", "", "v"), ("1", "2", ""), ("3", "", "4", "5"), ("", "", "")))
+TABLE = UdaTable("P", "S", (("k", "", "v"), ("1", "2", ""), ("3", "", "4", "5"), ("", "", "")))
 
 
 def test_lines_of_a_ragged_table_skip_what_is_empty() -> None:
@@ -310,7 +310,7 @@ def test_lines_of_a_ragged_table_skip_what_is_empty() -> None:
 
 
 def test_one_page_with_two_questions_on_one_table_holds_it_once() -> None:
-    bare = Table("P", "", TABLE.rows)
+    bare = UdaTable("P", "", TABLE.rows)
     tables = {"7": GoldTable(bare, (1,)), "8": GoldTable(TABLE, (2,))}
     raw = build_feta(entries(FETA_ROW, FETA_ROW | {"q_uid": 8}, FETA_ROW | {"q_uid": 9}), tables, {"P": "page"})
     assert [document.text for document in raw.documents] == [TABLE.text() + "\n\npage"]

@@ -68,9 +68,9 @@ def test_a_failed_query_counts_with_the_failure_value_and_says_why(
     assert (score.status, score.value, score.explanation) == ("imputed", -1.0, "ValueError: boom")
 
 
-def test_a_query_without_a_record_is_failed_and_never_guessed(reference: MakeReference) -> None:
+def test_a_query_without_a_record_is_missing_and_never_guessed(reference: MakeReference) -> None:
     (score,) = scored(LengthEvaluator(), [reference("q1")], {}, 1)
-    assert (score.status, score.value, score.explanation) == ("failed", None, NO_RECORD)
+    assert (score.status, score.value, score.explanation) == ("missing", None, NO_RECORD)
 
 
 def test_one_pair_that_raises_costs_only_its_own_score(reference: MakeReference, record: MakeRecord) -> None:
@@ -235,4 +235,4 @@ def test_a_run_counts_its_repeats_from_the_manifest(
 ) -> None:
     run = make_run([reference("a", "Yes")], [record("a", "yes")], repeats=2)
     accuracy = [score.status for score in score_run_answers(run) if score.measure == "accuracy"]
-    assert accuracy == ["scored", "failed"]
+    assert accuracy == ["scored", "missing"]

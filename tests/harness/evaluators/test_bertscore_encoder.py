@@ -23,7 +23,7 @@ from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.loading import load, minilm_folder
 from harness.evaluators.bertscore.table import TokenTable
-from harness.models.embedders import MiniLM
+from harness.models.minilm import MiniLM
 from harness.records import Context, Cost, Evidence, Prediction, Reference, RunRecord, Score
 
 pytestmark = pytest.mark.slow

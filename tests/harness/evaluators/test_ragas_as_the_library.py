@@ -1,10 +1,9 @@
 """The seven metrics beside ragas' own evaluate(): the same replies to the same prompts, the same values."""
 
 import asyncio
-import importlib.util
+import importlib
 import json
 import math
-from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
@@ -12,17 +11,17 @@ import pytest
 from judges import ScriptedJudge, WordEmbedder
 
 from harness.evaluators.ragas import load_ragas
-from harness.evaluators.ragas_metrics.asking import Asking, MetricName, Row
+from harness.evaluators.ragas_metrics.asking import Asking, RagasMetric, RagasRow
 from harness.models.fake_json import example_of
 
 pytestmark = pytest.mark.slow
 
-METRICS: tuple[MetricName, ...] = get_args(MetricName)
+METRICS: tuple[RagasMetric, ...] = get_args(RagasMetric)
 ROWS = [
-    Row(
+    RagasRow(
         question=f"Who founded Acme in the Year {number}?",
         answer=f"Ann{number} and Bob founded Acme.",
-        contexts=tuple(f"Context {rank} of Row {number}" for rank in range(1 + number % 4)),
+        contexts=tuple(f"Context {rank} of RagasRow {number}" for rank in range(1 + number % 4)),
         reference=f"Bob{number} founded Acme.",
     )
     for number in range(20)
@@ -31,15 +30,9 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    """scripts/check_ragas.py, which calls ragas.evaluate()."""
+    """scripts/research/check_ragas.py, which calls ragas.evaluate()."""
     load_ragas()
-    path = Path(__file__).resolve().parents[3] / "scripts" / "check_ragas.py"
-    spec = importlib.util.spec_from_file_location("check_ragas", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module("check_ragas")
 
 
 def any_reply(prompt: str) -> str:
@@ -59,7 +52,7 @@ def _with_verdicts(schema: Any) -> Any:
     return [_with_verdicts(item) for item in schema] if isinstance(schema, list) else schema
 
 
-async def by_us(judge: ScriptedJudge, name: MetricName, row: Row) -> float:
+async def by_us(judge: ScriptedJudge, name: RagasMetric, row: RagasRow) -> float:
     from harness.evaluators.ragas_metrics.llm import UnusableReply
 
     ragas = load_ragas()(Asking(judge, WordEmbedder(), strictness=1, constrained=False))
@@ -70,7 +63,7 @@ async def by_us(judge: ScriptedJudge, name: MetricName, row: Row) -> float:
 
 
 def by_ragas(
-    script: ModuleType, judge: ScriptedJudge, rows: list[Row], finish: str = "stop"
+    script: ModuleType, judge: ScriptedJudge, rows: list[RagasRow], finish: str = "stop"
 ) -> dict[str, list[float]]:
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from journals import usage_by_role
 from judges import Reply, ScriptedJudge, WordEmbedder, input_of
 from scoring import BareEvaluation, build_scorer
 
@@ -16,14 +17,13 @@ from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.errors import ModelUnavailable, StoreError
 from harness.evaluators.base import score_run
 from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
-from harness.evaluators.ragas_metrics.asking import Asking, MetricName, Row
+from harness.evaluators.ragas_metrics.asking import Asking, RagasMetric, RagasRow
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.records import Context, Cost, Prediction, Query, Reference, RunRecord, Score
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter
 from harness.store import SampleRow
-from harness.store.journal import usage_by_role
 
 from .conftest import MakeRecord, MakeRun
 
@@ -70,7 +70,7 @@ SCRIPT: dict[str, Reply] = {
     RATE: "2",
     RATE_AGAIN: "The score is 1.",
 }
-EXPECTED: dict[MetricName, tuple[float, int]] = {
+EXPECTED: dict[RagasMetric, tuple[float, int]] = {
     "context_precision_no_reference": ((1 / 1 + 2 / 3) / 2, 3),
     "context_precision": ((1 / 1 + 2 / 3) / 2, 3),
     "context_recall": (1 / 2, 1),
@@ -101,12 +101,12 @@ class Judged:
     def __call__(
         self,
         changed: dict[str, Reply],
-        *metrics: MetricName,
+        *metrics: RagasMetric,
         samples: Sequence[tuple[SampleRow, Prediction]] = (),
         **params: Any,
     ) -> dict[tuple[str, str], Score]:
         self.judge = ScriptedJudge({**changed, **{key: one for key, one in SCRIPT.items() if key not in changed}})
-        chosen = RagasParams(metrics=metrics or get_args(MetricName), **params)
+        chosen = RagasParams(metrics=metrics or get_args(RagasMetric), **params)
         scorer = build_scorer(SPEC, chosen, BareEvaluation(self.judge, self.embedder))
         rows = list(samples) or [sample("q")]
         records = {
@@ -125,8 +125,8 @@ def judged(record: MakeRecord) -> Judged:
     return Judged(record("q", ""))
 
 
-@pytest.mark.parametrize("metric", get_args(MetricName))
-def test_each_metric_is_what_its_formula_says_of_the_verdicts(judged: Judged, metric: MetricName) -> None:
+@pytest.mark.parametrize("metric", get_args(RagasMetric))
+def test_each_metric_is_what_its_formula_says_of_the_verdicts(judged: Judged, metric: RagasMetric) -> None:
     value, calls = EXPECTED[metric]
     score = judged({}, metric)["q", metric]
     assert score.status == "scored"
@@ -199,7 +199,7 @@ async def test_the_cosine_of_a_question_with_itself_is_1_at_most() -> None:
         question = " ".join(f"w{number}" for number in range(words))
         judge = ScriptedJudge({ASK_BACK: json.dumps({"question": question, "noncommittal": 0})})
         ragas = load_ragas()(Asking(judge, WordEmbedder(), strictness=1, constrained=True))
-        value, _ = await ragas.score("response_relevancy", Row(question, ANSWER, CONTEXTS, REFERENCE))
+        value, _ = await ragas.score("response_relevancy", RagasRow(question, ANSWER, CONTEXTS, REFERENCE))
         assert 1 - 1e-9 < value <= 1
 
 
@@ -217,7 +217,7 @@ def test_contexts_that_say_nothing_beyond_the_question_are_irrelevant_without_a_
 
 
 UNREADABLE = "UnusableReply: the judge's reply cannot be read: "
-UNUSABLE: list[tuple[MetricName, dict[str, Reply], str]] = [
+UNUSABLE: list[tuple[RagasMetric, dict[str, Reply], str]] = [
     ("context_precision", {PRECISION: "Yes, useful.", REPAIR: "Sorry!"}, f"{UNREADABLE}'Sorry!'"),
     ("context_recall", {RECALL: "", REPAIR: ""}, f"{UNREADABLE}''"),
     ("faithfulness", {ENTAILED: '{"verdict": 1}', REPAIR: "<b>"}, f"{UNREADABLE}'<b>'"),
@@ -248,7 +248,7 @@ UNUSABLE: list[tuple[MetricName, dict[str, Reply], str]] = [
 
 @pytest.mark.parametrize(("metric", "changed", "reason"), UNUSABLE)
 def test_a_reply_that_cannot_be_scored_fails_that_score_alone(
-    judged: Judged, metric: MetricName, changed: dict[str, Reply], reason: str
+    judged: Judged, metric: RagasMetric, changed: dict[str, Reply], reason: str
 ) -> None:
     scores = judged(changed, metric, "context_recall" if RECALL not in changed else "context_relevance")
     score = scores.pop(("q", metric))
@@ -284,7 +284,7 @@ async def test_a_failed_judgement_leaves_no_call_behind() -> None:
     judge = Slow({**SCRIPT, CLAIMS: refused})
     ragas = load_ragas()(Asking(judge, None, strictness=1, constrained=True))
     with pytest.raises(RuntimeError, match="HTTP 400"):
-        await ragas.score("factual_correctness", Row(QUESTION, ANSWER, CONTEXTS, REFERENCE))
+        await ragas.score("factual_correctness", RagasRow(QUESTION, ANSWER, CONTEXTS, REFERENCE))
     # The claims of both texts were asked for side by side; verdicts on the reference's claims no more.
     assert (len(judge.asked), judge.open_calls) == (2, 0)
     await asyncio.sleep(0.05)
@@ -334,8 +334,8 @@ def test_over_the_seam_a_judgement_is_paid_once_and_scores_are_the_same_bytes(
     answers = [record(row.query.query_id, "").model_copy(update={"prediction": one}) for row, one in samples]
     run = make_run([row.reference for row, _ in samples], answers)
 
-    def evaluate(*metrics: MetricName) -> tuple[bytes, Cost]:
-        params = RagasParams(metrics=metrics or get_args(MetricName))
+    def evaluate(*metrics: RagasMetric) -> tuple[bytes, Cost]:
+        params = RagasParams(metrics=metrics or get_args(RagasMetric))
         judge, embedder = JudgeConfig(provider="fake"), JudgeEmbedderConfig(provider="fake")
         plan = EvaluationPlan(
             (PlannedEvaluator(SPEC, params),), resolve_generator(judge), resolve_embedder(embedder), {}

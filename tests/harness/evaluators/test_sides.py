@@ -1,15 +1,28 @@
 """What follows where a side of a case is missing or says nothing: the same for every judged evaluator."""
 
+from dataclasses import replace
+from typing import Literal
+
 import pytest
 
 from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
-from harness.evaluators.sides import Side, reference_answer, settled, why_not
-from harness.protocols import Case, Measure, RunFacts
+from harness.evaluators.sides import reference_answer, settled, why_not
+from harness.protocols import Case, Measure, RunFacts, Side
 from harness.records import Context, Cost, Prediction, Query, Reference, RunRecord
 
-MEASURE = Measure(name="m", summary="", failure_value=0.0)
-EVERYTHING: frozenset[Side] = frozenset({"question", "answer", "contexts", "reference"})
+Queries = Literal["all", "answerable", "null"]
+MEASURE = Measure(
+    name="m",
+    summary="",
+    failure_value=0.0,
+    reads=frozenset({"question", "answer", "contexts", "reference"}),
+    queries="answerable",
+)
 NULL = ("Insufficient information.",)
+
+
+def reading(*sides: Side, queries: Queries = "answerable") -> Measure:
+    return replace(MEASURE, reads=frozenset(sides), queries=queries)
 
 
 def reference(*answers: str) -> Reference:
@@ -45,11 +58,21 @@ def case(answer: str, *contexts: str) -> Case:
 def test_what_is_missing_decides_whether_a_measure_applies(
     side: Side, answers: tuple[str, ...], run: RunFacts, expected: str
 ) -> None:
-    assert why_not(frozenset({side}), reference(*answers), run, on_null_queries=False) == expected
+    assert why_not(reading(side), reference(*answers), run) == expected
 
 
-def test_a_measure_may_apply_to_null_queries() -> None:
-    assert why_not(frozenset({"answer"}), reference(*NULL), RunFacts(), on_null_queries=True) == ""
+@pytest.mark.parametrize(
+    ("queries", "of_null", "of_answerable"),
+    [
+        ("all", "", ""),
+        ("answerable", "the query is a null query", ""),
+        ("null", "", "the query is answerable"),
+    ],
+)
+def test_a_measure_says_to_which_queries_it_applies(queries: Queries, of_null: str, of_answerable: str) -> None:
+    measure = reading("answer", queries=queries)
+    assert why_not(measure, reference(*NULL), RunFacts()) == of_null
+    assert why_not(measure, reference("Yes"), RunFacts()) == of_answerable
 
 
 @pytest.mark.parametrize(
@@ -64,23 +87,33 @@ def test_a_measure_may_apply_to_null_queries() -> None:
 def test_a_side_that_says_nothing_settles_the_score(
     answer: str, contexts: tuple[str, ...], status: str, value: float | None
 ) -> None:
-    score = settled(case(answer, *contexts), MEASURE, EVERYTHING)
+    score = settled(case(answer, *contexts), MEASURE)
     assert score is not None
     assert (score.status, score.value) == (status, value)
 
 
 def test_what_says_something_is_left_to_the_evaluator() -> None:
-    assert settled(case("Apple", "a text"), MEASURE, EVERYTHING) is None
+    assert settled(case("Apple", "a text"), MEASURE) is None
 
 
 def test_sides_that_a_measure_does_not_read_settle_nothing() -> None:
-    assert settled(case("Insufficient information."), MEASURE, frozenset({"question"})) is None
+    assert settled(case("Insufficient information."), reading("question")) is None
 
 
 def test_an_abstention_is_wrong_where_the_measure_knows_the_reference() -> None:
-    score = settled(case("I don't know."), MEASURE, frozenset({"answer"}), abstention_is_wrong=True)
+    score = settled(case("I don't know."), reading("answer"), abstention_is_wrong=True)
     assert score is not None
     assert score.value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "contexts"), [("  ", ("a text",)), ("Apple", ()), ("I don't know.", ("a text",))]
+)
+def test_what_is_worth_the_least_is_worth_what_a_failure_is(answer: str, contexts: tuple[str, ...]) -> None:
+    worst_is_one = replace(MEASURE, failure_value=1.0, higher_is_better=False)
+    score = settled(case(answer, *contexts), worst_is_one, abstention_is_wrong=True)
+    assert score is not None
+    assert score.value == 1.0
 
 
 def test_the_reference_answer_is_the_first_that_says_anything() -> None:

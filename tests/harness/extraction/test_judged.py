@@ -5,7 +5,7 @@ from runtimes import Asked, Chat
 
 from harness.asking.structured import Unreadable
 from harness.extraction.judged import MAX_TRIPLETS, JudgedTriplets
-from harness.extraction.nouns import Triplet
+from harness.records import Triplet
 
 
 def reply(*triplets: object) -> str:

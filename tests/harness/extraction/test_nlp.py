@@ -230,10 +230,12 @@ def test_a_missing_package_or_pipeline_is_one_line_with_the_fix(
 
     there: Callable[[str], object] = {"spacy": True}.get
     monkeypatch.setattr(nlp, "find_spec", there)
-    with pytest.raises(MissingDependency, match=r"no English spaCy pipeline .* 'rag-harness\[nlp\]'"):
+    with pytest.raises(
+        MissingDependency, match=r"no English spaCy pipeline .* 'rag-bench-harness\[extractor-nlp\]'"
+    ):
         NlpExtractor(pipeline=None, progress=quiet)
     monkeypatch.setattr(nlp, "find_spec", {}.get)
-    with pytest.raises(MissingDependency, match=r"spaCy is not installed.* 'rag-harness\[nlp\]'"):
+    with pytest.raises(MissingDependency, match=r"spaCy is not installed.* 'rag-bench-harness\[extractor-nlp\]'"):
         NlpExtractor(pipeline=None, progress=quiet)
 
 

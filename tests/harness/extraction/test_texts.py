@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.asking.structured import Unreadable
-from harness.extraction.nouns import Triplet
 from harness.extraction.texts import Extractions, windows_of
+from harness.records import Triplet
 
 
 class Reading:
@@ -64,13 +64,6 @@ async def test_a_blank_text_states_nothing_and_is_not_read() -> None:
     read = Reading()
     assert await Extractions(read, 12).of("", " \n ") == ()
     assert read.windows == []
-
-
-async def test_lines_that_are_triplets_already_are_not_read() -> None:
-    read = Reading()
-    found = await Extractions(read, 100).of("(Ann)-[KNOWS]->(Bob)\nprose\n(Bob)-[KNOWS]->(Cy)", "( )-[IS]->(x)")
-    assert found[:2] == (Triplet("Ann", "KNOWS", "Bob"), Triplet("Bob", "KNOWS", "Cy"))
-    assert read.windows == ["prose", "( )-[IS]->(x)"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from journals import usage_by_role
 
 from harness.errors import BudgetReached, HarnessError
 from harness.models.budget import Allowance, Amount, Budget, Call
@@ -17,7 +18,7 @@ from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.transport import Endpoint, MeteredTransport, Seam
 from harness.records import Usage
-from harness.store.journal import paid_by_runs, usage_by_role
+from harness.store.journal import paid_by_runs
 
 OpenSeam = Callable[[], Seam]
 

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from harness.config import EmbedderConfig
 from harness.errors import MissingDependency, ModelUnavailable
 from harness.models import clients
-from harness.models.clients import OpenAIEmbedding, open_client, unit_rows
-from harness.models.embedders import CachedEmbedder, SentenceTransformerEncoder, build_embedder
+from harness.models.clients import OpenAIEmbedding, open_client
+from harness.models.embedders import CachedEmbedder, build_embedder
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.fake import EMBEDDING_DIM, FakeScript, Reply, bag_of_words
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
+from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
 from harness.models.transport import Seam
+from harness.models.vectors import unit_rows
 from harness.records import Usage
 
 pytestmark = pytest.mark.usefixtures("no_tls")
@@ -288,7 +290,7 @@ ROWS = arrays.arrays(
 @settings(deadline=None)
 @given(ROWS)
 def test_unit_rows_have_length_one_and_keep_their_direction(vectors: Vectors) -> None:
-    lengths = np.linalg.norm(vectors, axis=1)
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
     if (lengths == 0).any():
         with pytest.raises(ValueError, match="zeros"):
             unit_rows(vectors)
@@ -312,11 +314,13 @@ def test_a_row_of_zeros_nan_or_infinity_is_refused(bad: float) -> None:
 def test_an_optional_package_that_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch, seam: Seam) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
     with pytest.raises(
-        MissingDependency, match="sentence-transformers is not installed: run scripts/setup --torch"
+        MissingDependency, match=r"sentence_transformers is not installed: pip install '.*\[provider-"
     ):
         SentenceTransformerEncoder("any")
     monkeypatch.setitem(__import__("sys").modules, "openai", None)
-    with pytest.raises(MissingDependency, match="the openai package is not installed: pip install"):
+    with pytest.raises(
+        MissingDependency, match=r"openai is not installed: pip install 'rag-bench-harness\[provider-openai\]'"
+    ):
         clients.open_client(EmbedderConfig(provider="fake"), seam)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from harness.config import EmbedderConfig, GeneratorConfig
+from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.errors import ConfigError, ModelUnavailable
-from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER
-from harness.models.local_server import local_options, serve_local, weights_digest, weights_needed
-from harness.models.providers import resolve_generator
+from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER, WeightFile
+from harness.models.local_server import local_options, serve_local, weights_digest
+from harness.models.providers import provider_of, resolve_embedder, resolve_generator
 
 
 def local(**options: Any) -> GeneratorConfig:
@@ -109,7 +109,10 @@ def test_the_server_process_says_what_to_install_where_its_library_is_missing(tm
     spec = b'{"path": "x", "alias": "x", "port": 0, "context_tokens": 256, "parallel": 1, "threads": 1}\n'
     done = subprocess.run([sys.executable, "-c", code], input=spec, capture_output=True, check=False)
     assert done.returncode != 0
-    assert b"xllamacpp is not installed: pip install 'rag-harness[local]'" in done.stderr.splitlines()[-1]
+    assert (
+        b"xllamacpp is not installed: pip install 'rag-bench-harness[provider-local]'"
+        in done.stderr.splitlines()[-1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,12 +132,15 @@ def test_an_option_that_cannot_be_is_one_line_with_those_that_can(options: dict[
 
 
 def test_what_a_run_needs_can_be_fetched_beforehand(gguf: Path) -> None:
-    named, own = local(), local(path=str(gguf))
-    minilm, fake = EmbedderConfig(), EmbedderConfig(provider="fake")
-    model = QWEN_CODER[str(named.model)]
-    assert weights_needed(named, minilm) == [model, MINILM_ONNX, MINILM_TOKENIZER]
-    assert weights_needed(own, fake) == []
-    assert weights_needed(GeneratorConfig(provider="fake"), minilm) == [MINILM_ONNX, MINILM_TOKENIZER]
+    def needed(config: ModelConfig) -> list[WeightFile]:
+        return list(provider_of(config).weights(config))
+
+    named = local()
+    assert needed(named) == [QWEN_CODER[str(named.model)]]
+    assert needed(local(path=str(gguf))) == []
+    assert needed(resolve_embedder(EmbedderConfig())) == [MINILM_ONNX, MINILM_TOKENIZER]
+    assert needed(resolve_embedder(EmbedderConfig(provider="fake"))) == []
+    assert needed(resolve_generator(GeneratorConfig(provider="fake"))) == []
 
 
 def test_the_identity_of_local_weights_is_their_bytes_wherever_they_lie(gguf: Path, tmp_path: Path) -> None:

@@ -7,16 +7,17 @@ import pytest
 from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, load_config
 from harness.errors import ConfigError, HarnessError, ModelUnavailable
 from harness.models.catalogue import QWEN_CODER
-from harness.models.preflight import check_reachable
 from harness.models.providers import (
-    EMBEDDERS,
-    GENERATORS,
-    HTTP_PROVIDERS,
+    PROVIDERS,
     api_key,
+    check_reachable,
     resolve_embedder,
     resolve_generator,
 )
 
+GENERATORS = [name for name in PROVIDERS.names() if "generator" in PROVIDERS.load(name).roles]
+EMBEDDERS = [name for name in PROVIDERS.names() if "embedder" in PROVIDERS.load(name).roles]
+OVER_HTTP = {"openai", "ollama", "vllm", "openai-compatible"}
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_HOST", "OPENAI_BASE_URL", "HF_TOKEN")
 
 
@@ -37,7 +38,7 @@ def refusal(config: GeneratorConfig | EmbedderConfig) -> str:
 
 @pytest.mark.parametrize("provider", GENERATORS)
 def test_every_generator_preset_resolves_once_its_needs_are_named(provider: str) -> None:
-    needs = {"model": "m", "base_url": "http://h:1/v1"} if provider in HTTP_PROVIDERS else {}
+    needs = {"model": "m", "base_url": "http://h:1/v1"} if provider in OVER_HTTP else {}
     resolved = resolve_generator(GeneratorConfig(provider=provider, **needs))
     assert resolved.model
     assert resolve_generator(resolved) == resolved
@@ -45,7 +46,7 @@ def test_every_generator_preset_resolves_once_its_needs_are_named(provider: str)
 
 @pytest.mark.parametrize("provider", EMBEDDERS)
 def test_every_embedder_preset_resolves_once_its_needs_are_named(provider: str) -> None:
-    needs = {"model": "m", "base_url": "http://h:1/v1"} if provider not in {"minilm", "fake"} else {}
+    needs = {"model": "m", "base_url": "http://h:1/v1"} if provider not in {"minilm", "fake", "none"} else {}
     resolved = resolve_embedder(EmbedderConfig(provider=provider, **needs))
     assert resolved.model
     assert resolve_embedder(resolved) == resolved
@@ -87,6 +88,19 @@ def test_what_the_config_names_wins_over_the_preset() -> None:
         (
             GeneratorConfig(provider="openai-compatible", model="m"),
             "provider 'openai-compatible' needs a URL: set models.generator.base_url",
+        ),
+        (
+            GeneratorConfig(provider="minilm"),
+            "provider 'minilm' is no generator: known: fake, local, none, ollama, openai, openai-compatible, vllm",
+        ),
+        (
+            EmbedderConfig(provider="local"),
+            "provider 'local' is no embedder:"
+            " known: fake, minilm, none, ollama, openai, openai-compatible, sentence-transformers, vllm",
+        ),
+        (
+            EmbedderConfig(provider="openai", options={"dimensions": 8}),
+            "provider 'openai' takes no options: remove models.embedder.options",
         ),
         (
             EmbedderConfig(provider="sentence-transformers"),
@@ -154,7 +168,8 @@ def test_a_key_in_the_environment_never_changes_the_default_provider(monkeypatch
 def test_a_provider_without_a_server_is_always_reachable() -> None:
     for provider in ("local", "fake", "none"):
         check_reachable(resolve_generator(GeneratorConfig(provider=provider)))
-    check_reachable(resolve_embedder(EmbedderConfig()))
+    for provider in ("minilm", "fake", "none"):
+        check_reachable(resolve_embedder(EmbedderConfig(provider=provider)))
 
 
 def test_a_server_that_listens_is_reachable() -> None:

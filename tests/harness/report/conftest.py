@@ -124,7 +124,7 @@ def _manifest(plan: RunPlan) -> Manifest:
             "notes": list(plan.notes),
         },
         index_id="0123456789ab",
-        notes=(plan.bracket,) if plan.bracket else (),
+        bracket=plan.bracket,
         machine={"processor": "test", "cores": plan.cores, "ram_bytes": 8_000_000_000},
         packages={"numpy": "2.4.6"},
         git_commit=plan.git_commit,

@@ -3,17 +3,23 @@
 import csv
 import io
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from rich.console import Console
 
+from harness.analysis.prices import load_prices
+from harness.display import Quantity, Rank, Table
 from harness.errors import ConfigError
 from harness.records import Cost, EvaluationRecord
-from harness.report.comparison.compare import Choice, Comparison, compare_runs
+from harness.report.comparison import compare
+from harness.report.comparison.compare import Choice, Comparison
+from harness.report.comparison.data import COLUMNS, comparison_csv, comparison_json, differences_csv
 from harness.report.comparison.markdown import comparison_markdown, write_comparison
-from harness.report.comparison.tables import COLUMNS, comparison_csv, comparison_json, differences_csv
+from harness.report.comparison.sections import comparison_sections
 from harness.report.comparison.terminal import render_comparison
 from harness.store import RunDir
 
@@ -24,6 +30,10 @@ EVIL = "[bold red]x[/] <b>|y|</b> \x1b[2J=1+1"
 
 def right(count: int, n: int = 40) -> list[float]:
     return [1.0] * count + [0.0] * (n - count)
+
+
+def compare_runs(runs: Sequence[RunDir], choice: Choice | None = None) -> Comparison:
+    return compare.compare_runs(runs, load_prices(), choice)
 
 
 def three_runs(results: Path) -> list[RunDir]:
@@ -44,6 +54,23 @@ def shown(comparison: Comparison, width: int = 100, *, terminal: bool = False) -
     return console.file.getvalue()
 
 
+def table_of(comparison: Comparison, name: str) -> Table:
+    """A table of the comparison, whoever renders it."""
+    return next(
+        table
+        for section in comparison_sections(comparison)
+        for table in section.content.tables
+        if table.name == name
+    )
+
+
+def differences_of(comparison: Comparison, measure: str) -> dict[str, Quantity]:
+    """Pair -> A - B."""
+    table = table_of(comparison, f"pairs-{measure}")
+    place = table.header.index("A - B [95 % CI]")
+    return {str(row[0]): found for row in table.rows if isinstance(found := row[place], Quantity)}
+
+
 def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -54,13 +81,19 @@ def test_accuracy_comes_first_and_costs_last(tmp_path: Path) -> None:
 
 
 def test_ties_print_as_ties_and_differences_with_their_direction(tmp_path: Path) -> None:
-    text = shown(compare_runs(three_runs(tmp_path), Choice(("accuracy", "latency_s"))))
-    for pair in ("naive ~ kg", "naive > community", "kg > community"):
-        assert pair in text
-    assert "1-2   kg" in text
-    assert "1-2   naive" in text
-    assert "3     community" in text
-    assert "lower is better; Wilcoxon's signed-rank test; Holm over 3 pairs" in text
+    comparison = compare_runs(three_runs(tmp_path), Choice(("accuracy", "latency_s")))
+    marks = {pair: found.mark for pair, found in differences_of(comparison, "accuracy").items()}
+    assert marks == {"naive, kg": "~", "naive, community": ">", "kg, community": ">"}
+    assert [row[:2] for row in table_of(comparison, "ranks-accuracy").rows] == [
+        ("kg", Rank(1, 2)),
+        ("naive", Rank(1, 2)),
+        ("community", Rank(3, 3)),
+    ]
+    text = shown(comparison)
+    for line in (r"kg +1-2 +0\.850", r"naive +1-2 +0\.750", r"community +3 +0\.500"):
+        assert re.search(rf"^{line}$", text, re.MULTILINE)
+    assert re.search(r"^naive, kg +40 .*-0\.100 \[-0\.200, -0\.025\] ~", text, re.MULTILINE)
+    assert "Lower is better; Wilcoxon's signed-rank test; Holm over 3 pairs." in text
     assert "winner" not in text
 
 
@@ -99,9 +132,9 @@ def test_a_comparison_is_written_and_the_same_runs_give_the_same_bytes(tmp_path:
     ]
     assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
     text = (first / "comparison.md").read_text()
-    assert "| 1-2 | kg | 0.850 |" in text
-    assert "| A naive, B community | 40 | 0.750 | 0.500 | +0.250 [" in text
-    assert "naive is better |" in text
+    assert "| kg | 1-2 | 0.850 |" in text
+    assert "| naive, community | 40 | 0.750 | 0.500 | +0.250 [" in text
+    assert re.search(r"^\| naive, community \| .* \| A is better \|$", text, re.MULTILINE)
 
 
 def test_the_json_holds_what_the_csv_holds(tmp_path: Path) -> None:
@@ -121,6 +154,7 @@ def test_what_has_no_score_is_left_out_and_counted(tmp_path: Path) -> None:
         write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": right(20, 50)})),
     ]
     comparison = compare_runs(runs, Choice(("accuracy",)))
+    assert table_of(comparison, "pairs-accuracy").rows[0][1] == Quantity(41, of=50, unit="count")
     assert "41 of 50" in shown(comparison)
     assert "| 41 of 50 |" in comparison_markdown(comparison)
 
@@ -162,6 +196,12 @@ def test_a_measure_that_repeats_another_is_named_and_not_repeated(tmp_path: Path
     assert tuple(one.measure.name for one in compare_runs(runs, Choice(wanted)).measures) == wanted
 
 
+def test_a_repeated_measure_is_found_whatever_it_is_called_in_words(tmp_path: Path) -> None:
+    scores = {"accuracy": right(3, 8), "em": right(3, 8), "token_f1": right(3, 8)}
+    runs = [write_run(tmp_path, ScoredRun(system=name, scores=scores)) for name in ("naive", "kg")]
+    assert "Not repeated: em, token_f1 (the values of accuracy in every run)." in compare_runs(runs).notes
+
+
 def test_equal_values_that_count_in_different_ways_are_two_measures(tmp_path: Path) -> None:
     scores = {"accuracy": right(3, 8), "hallucination_rate": right(3, 8)}
     runs = [write_run(tmp_path, ScoredRun(system=name, scores=scores)) for name in ("naive", "kg")]
@@ -173,9 +213,10 @@ def test_a_measure_that_nobody_knows_has_no_direction(tmp_path: Path) -> None:
         write_run(tmp_path, ScoredRun(system=name, scores={"mystery": right(count)}))
         for name, count in (("naive", 35), ("kg", 10))
     ]
-    text = shown(compare_runs(runs, Choice(("mystery",))))
-    assert "no direction known" in text
-    assert "naive ≠ kg" in text
+    comparison = compare_runs(runs, Choice(("mystery",)))
+    assert "No direction known" in shown(comparison)
+    assert differences_of(comparison, "mystery")["naive, kg"].mark == "≠"
+    assert [row[1] for row in table_of(comparison, "ranks-mystery").rows] == [None, None]
 
 
 def test_one_type_of_query_can_be_compared_alone(tmp_path: Path) -> None:

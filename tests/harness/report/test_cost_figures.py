@@ -12,8 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from paired_runs import ScoredRun, write_run
 
+from harness.analysis.prices import load_prices
+from harness.display import NOTHING, Drawing, Quantity
+from harness.display.plotting import PALETTE, page_svg, plotting, publish
 from harness.records import Cost, Usage
-from harness.report.break_even import break_even_tables
 from harness.report.comparison.compare import Choice, compare_runs
 from harness.report.figures.break_even import draw_break_even
 from harness.report.figures.index_cost import draw_index_cost
@@ -22,13 +24,13 @@ from harness.report.figures.resources import draw_resources
 from harness.report.figures.resources_summary import draw_resources_summary
 from harness.report.figures.significance import draw_significance
 from harness.report.figures.tokens import draw_tokens
-from harness.report.findings import Findings
-from harness.report.plotting import PALETTE, Drawing, page_svg, plotting, publish
+from harness.report.tables.break_even import break_even_tables
 from harness.report.view import Group, load_groups
+from harness.report.words.findings import Findings
 from harness.store import RunDir
 
 if TYPE_CHECKING:
-    from harness.report.plotting import NewFigure
+    from harness.display.plotting import NewFigure
 
 pytestmark = pytest.mark.slow  # Drawing takes about a second a figure.
 
@@ -45,12 +47,13 @@ def new_figure() -> Iterator[NewFigure]:
 
 
 def group_of(*runs: RunDir) -> Group:
-    return load_groups(runs)[0]
+    return load_groups(runs, load_prices())[0]
 
 
 def findings(group: Group, order: tuple[int, ...] | None = None) -> Findings:
-    comparison = compare_runs([view.run for view in group.views], Choice(("accuracy",)))
-    return Findings("", (), "accuracy", order or tuple(range(len(group.views))), (), comparison)
+    comparison = compare_runs([view.run for view in group.views], load_prices(), Choice(("accuracy",)))
+    places = tuple(range(len(group.views)))
+    return Findings("", (), "accuracy", order or places, (), comparison, places)
 
 
 def texts_in(figure: Figure) -> list[str]:
@@ -72,7 +75,7 @@ def test_every_figure_says_over_how_many_queries_and_fits_in_words(
 ) -> None:
     group = group_of(make_run(types=SMALL), make_run(system="kg", types=SMALL, index_cost=index_of(5_000)))
     drawn = [one for draw in DRAW for one in draw(group, new_figure)]
-    drawn += draw_significance(group, findings(group), new_figure)
+    drawn += draw_significance(findings(group), new_figure)
     stems = [one.stem for one in drawn]
     assert {"latency", "tokens", "usd", "index_cost", "break_even_tokens", "break_even_usd"} <= set(stems)
     assert len(stems) == len(set(stems))
@@ -86,7 +89,7 @@ def test_runs_without_anything_measured_draw_nothing(make_run: MakeRun, new_figu
     none = {"provider": "none"}
     group = group_of(make_run(types=SMALL, missing=3, sessions=(), indexed=False, generator=none, evaluated=False))
     assert [draw(group, new_figure) for draw in DRAW] == [[]] * len(DRAW)
-    assert draw_significance(group, Findings("", (), None, (0,), ("",), None), new_figure) == []
+    assert draw_significance(Findings("", (), None, (0,), (None,), None), new_figure) == []
     assert break_even_tables(group) == []
 
 
@@ -139,7 +142,7 @@ def test_tokens_that_nobody_counted_are_a_dash_and_no_bar(tmp_path: Path, new_fi
     tokens, usd = draw_tokens(group, new_figure)
     # Input and output of one run; neither has an index.
     assert [len(axes.patches) for axes in tokens.figure.axes] == [2, 0]
-    assert texts_in(tokens.figure).count("–") == 3  # noqa: RUF001 - an en dash
+    assert texts_in(tokens.figure).count(NOTHING) == 3
     assert "kg not measured." in tokens.alt
     assert "naive" in usd.alt
     assert break_even_tables(group) == []
@@ -164,9 +167,13 @@ def test_a_query_is_shown_with_its_share_of_the_index(make_run: MakeRun) -> None
     bare = make_run(system="gold", types=SMALL, usage=Usage(calls=1, input_tokens=9), indexed=False)
     amortised, cheaper, *usd = break_even_tables(group_of(naive, kg, bare))
     assert amortised.header[2:] == tuple(f"over {n} queries" for n in ("3", "100", "1,000", "10,000"))
-    assert [row[3] for row in amortised.rows] == ["3,000 [3,000, 3,000]", "2,000 [2,000, 2,000]", "–"]  # noqa: RUF001
+    assert [row[3] for row in amortised.rows] == [
+        Quantity(3_000, 3_000, 3_000),
+        Quantity(2_000, 2_000, 2_000),
+        None,
+    ]
     assert cheaper.header == ("system", "than naive", "than kg")
-    assert [row[1:] for row in cheaper.rows] == [("–", "up to 49"), ("from 51 on", "–")]  # noqa: RUF001
+    assert [row[1:] for row in cheaper.rows] == [(NOTHING, "up to 49"), ("from 51 on", NOTHING)]
     assert [table.name for table in usd] == ["break_even_usd", "cheaper_than_usd"]
 
 
@@ -182,6 +189,7 @@ def test_the_crossing_carries_the_limits_of_both_means(tmp_path: Path, make_run:
     for run, record in zip(runs, (free, index), strict=True):
         run.write_index(record)
     cell = break_even_tables(group_of(*runs))[1].rows[1][1]
+    assert isinstance(cell, str)
     low, high = (int(limit) for limit in cell.removesuffix("]").split("[")[1].split(","))
     assert cell.startswith("from 201 on")
     assert low < 200 < high
@@ -264,7 +272,7 @@ def test_of_too_many_pairs_those_with_the_best_are_drawn(tmp_path: Path, new_fig
         for k in range(0, 27, 3)
     ]
     group = group_of(*runs)
-    (drawing,) = draw_significance(group, findings(group, tuple(reversed(range(9)))), new_figure)
+    (drawing,) = draw_significance(findings(group, tuple(reversed(range(9)))), new_figure)
     (axes,) = drawing.figure.axes
     # The best, s24, is A in every row: nobody's difference is below zero.
     assert "those with s24" in drawing.caption
@@ -273,4 +281,4 @@ def test_of_too_many_pairs_those_with_the_best_are_drawn(tmp_path: Path, new_fig
     assert len(marks) == 8
     assert min(marks) > 0
     few = group_of(*runs[:3])
-    assert "table has all" not in draw_significance(few, findings(few), new_figure)[0].caption
+    assert "table has all" not in draw_significance(findings(few), new_figure)[0].caption

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from harness.analysis.prices import load_prices
+from harness.display import Entry, Quantity, Table, written
 from harness.records import Estimate, PhaseEstimate
-from harness.report.estimates import estimate_tables
-from harness.report.nouns import Table
+from harness.report.tables.estimates import estimate_tables
 from harness.report.view import load_groups
 from harness.store import RunDir
 
@@ -29,12 +30,16 @@ def estimated(run: RunDir, **answer: float | None) -> RunDir:
 
 
 def tables(*runs: RunDir) -> list[Table]:
-    (group,) = load_groups(list(runs))
+    (group,) = load_groups(list(runs), load_prices())
     return estimate_tables(group)
 
 
-def rows(table: Table, phase: str) -> list[tuple[str, ...]]:
+def rows(table: Table, phase: str) -> list[tuple[Entry, ...]]:
     return [row for row in table.rows if row[1] == phase]
+
+
+def error(share: float) -> Quantity:
+    return Quantity(share, unit="%", signed=True)
 
 
 def test_runs_that_nobody_estimated_have_no_table(make_run: MakeRun) -> None:
@@ -43,25 +48,26 @@ def test_runs_that_nobody_estimated_have_no_table(make_run: MakeRun) -> None:
 
 def test_the_error_is_that_of_the_estimate_in_per_cent_of_the_actual(make_run: MakeRun) -> None:
     errors, figures = tables(estimated(make_run()))
-    ((_, _, calls, read, written, *_),) = rows(errors, "answers")
+    ((_, _, calls, read, said, *_),) = rows(errors, "answers")
     # 20 answers of 2,200 tokens in and 8 out.
-    assert (calls, read, written) == ("+0.0", "-50.0", "+100.0")
+    assert (calls, read, said) == (error(0.0), error(-0.5), error(1.0))
+    assert [written(one) for one in (calls, read, said)] == ["0.0", "-50.0", "+100.0"]
     ((_, _, _, embedded, _, _, minutes, _),) = rows(errors, "index")
-    assert (embedded, minutes) == ("+0.0", "+100.0")
-    assert ("tokens in", "22,000", "44,000") in [row[2:] for row in rows(figures, "answers")]
+    assert (embedded, minutes) == (error(0.0), error(1.0))
+    assert ("tokens in", Quantity(22_000), Quantity(44_000)) in [row[2:] for row in rows(figures, "answers")]
     assert all(len(row) == len(table.header) for table in (errors, figures) for row in table.rows)
 
 
 def test_what_was_not_known_or_not_measured_is_no_number(make_run: MakeRun) -> None:
     run = estimated(make_run(), seconds=None, usd=None)
     errors, _ = tables(run)
-    assert rows(errors, "answers")[0][5:7] == ("–", "–")  # noqa: RUF001 - the sign for nothing
+    assert rows(errors, "answers")[0][5:7] == (None, None)
 
 
 def test_a_run_that_is_not_finished_is_compared_in_nothing(make_run: MakeRun) -> None:
     errors, figures = tables(estimated(make_run(missing=3)))
-    assert set(rows(errors, "answers")[0][2:7]) == {"–"}  # noqa: RUF001
-    assert [row[4] for row in rows(figures, "answers")] == ["–"] * 5  # noqa: RUF001
+    assert set(rows(errors, "answers")[0][2:7]) == {None}
+    assert [row[4] for row in rows(figures, "answers")] == [None] * 5
 
 
 @pytest.mark.parametrize("basis", ["<b>", "a\u202eb"])

@@ -8,33 +8,36 @@ from typing import Any
 import pytest
 from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
 
-from harness.evaluators.bertscore.evaluator import MEASURES as BERTSCORE
-from harness.registry import load_evaluator
-from harness.report.figures.accuracy import draw_accuracy
-from harness.report.figures.bertscore import draw_bertscore
-from harness.report.figures.graph_scores import draw_graph_scores, graph_measures
-from harness.report.figures.judged import draw_judged, judged_measures
+from harness.analysis.prices import load_prices
+from harness.display import Drawing, Picture
+from harness.display.plotting import NewFigure, plotting, publish
+from harness.registry import EVALUATORS
+from harness.report.figures.by_type import draw_by_type
 from harness.report.figures.marks import alt_of, look_of
+from harness.report.figures.measured import draw_measured
 from harness.report.figures.pareto import draw_pareto, frontier
-from harness.report.figures.refusals import draw_refusals
-from harness.report.figures.retrieval import draw_retrieval
-from harness.report.figures.scatter import Point, Span
-from harness.report.nouns import Picture
-from harness.report.plotting import Drawing, plotting, publish
+from harness.report.figures.scatter import ScatterPoint, Stretch
 from harness.report.view import Group, load_groups
 
 pytestmark = pytest.mark.slow  # Drawing takes about a second a figure.
 
-Draw = Callable[..., list[Drawing]]
-EVERY_KIND: tuple[Draw, ...] = (
-    draw_accuracy,
-    draw_refusals,
-    draw_retrieval,
-    draw_bertscore,
-    draw_judged,
-    draw_graph_scores,
-    draw_pareto,
-)
+Draw = Callable[[Group, NewFigure], list[Drawing]]
+
+
+def accuracy(group: Group, new_figure: NewFigure) -> list[Drawing]:
+    return draw_by_type(group, "accuracy", new_figure)
+
+
+def pareto(group: Group, new_figure: NewFigure) -> list[Drawing]:
+    return draw_pareto(group, "accuracy", new_figure)
+
+
+def measured(group: Group, new_figure: NewFigure) -> list[Drawing]:
+    """Every figure that measures of installed evaluators ask for."""
+    return draw_measured(group, list(group.known), new_figure)
+
+
+EVERY_KIND: tuple[Draw, ...] = (accuracy, measured, pareto)
 TYPES = ("inference_query", "null_query")
 HALF: Sequence[Value] = (1.0, 0.0, 1.0, 0.0)
 
@@ -47,7 +50,7 @@ def group_of(tmp_path: Path) -> Callable[..., Group]:
             ScoredRun(system=system, scores=own, types=TYPES, input_tokens=100 * 10**place)
             for place, (system, own) in enumerate(scores.items())
         ]
-        (group,) = load_groups([write_run(tmp_path / "results", plan) for plan in plans])
+        (group,) = load_groups([write_run(tmp_path / "results", plan) for plan in plans], load_prices())
         return group
 
     return build
@@ -60,7 +63,7 @@ def drawn(draw: Draw, group: Group) -> dict[str, Drawing]:
 
 def published(group: Group, out: Path) -> list[Picture]:
     with plotting() as new_figure:
-        return [publish(drawing, out) for drawing in draw_accuracy(group, new_figure)]
+        return [publish(drawing, out) for drawing in accuracy(group, new_figure)]
 
 
 def texts(drawing: Drawing) -> list[str]:
@@ -82,7 +85,7 @@ def dots(axes: Any, marker: str) -> list[tuple[float, float]]:
 
 def test_accuracy_is_sorted_and_each_run_keeps_its_look(group_of: Callable[..., Group]) -> None:
     group = group_of(low={"accuracy": (0.0, 0.0, 0.0, 1.0)}, high={"accuracy": (1.0, 1.0, 1.0, 0.0)})
-    overall = drawn(draw_accuracy, group)["accuracy_overall"]
+    overall = drawn(accuracy, group)["accuracy_overall"]
     (axes,) = overall.figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["high", "low"]
     assert dots(axes, look_of(0).marker) == [(0.25, 1.0)]
@@ -93,10 +96,10 @@ def test_accuracy_is_sorted_and_each_run_keeps_its_look(group_of: Callable[..., 
 
 
 def test_accuracy_by_type_is_bars_of_few_runs_and_rows_of_many(group_of: Callable[..., Group]) -> None:
-    few = drawn(draw_accuracy, group_of(a={"accuracy": HALF}, b={"accuracy": HALF}))["accuracy_by_type"]
+    few = drawn(accuracy, group_of(a={"accuracy": HALF}, b={"accuracy": HALF}))["accuracy_by_type"]
     bars: list[Any] = list(few.figure.axes[0].patches)
     assert [round(bar.get_height(), 2) for bar in bars] == [1.0, 0.0, 0.5] * 2
-    many = drawn(draw_accuracy, group_of(**{f"s{n}": {"accuracy": HALF} for n in range(7)}))["accuracy_by_type"]
+    many = drawn(accuracy, group_of(**{f"s{n}": {"accuracy": HALF} for n in range(7)}))["accuracy_by_type"]
     assert [axes.get_title() for axes in many.figure.axes] == ["inference\nn = 2", "null\nn = 2", "overall\nn = 4"]
     assert not many.figure.axes[0].patches
 
@@ -106,7 +109,7 @@ def test_refusals_stand_where_both_rates_put_them(group_of: Callable[..., Group]
         "hallucination_rate": (NOT_APPLICABLE, 1.0, NOT_APPLICABLE, 0.0),
         "false_abstention_rate": (0.0, NOT_APPLICABLE, 0.0, NOT_APPLICABLE),
     }
-    (drawing,) = drawn(draw_refusals, group_of(naive=rates, other={"accuracy": HALF})).values()
+    (drawing,) = drawn(measured, group_of(naive=rates, other={"accuracy": HALF})).values()
     (axes,) = drawing.figure.axes
     assert dots(axes, look_of(0).marker) == [(0.0, 0.5)]
     assert dots(axes, look_of(1).marker) == []
@@ -116,7 +119,7 @@ def test_refusals_stand_where_both_rates_put_them(group_of: Callable[..., Group]
 
 def test_runs_at_one_place_share_one_label_and_none_hides_the_other(group_of: Callable[..., Group]) -> None:
     rates = {"hallucination_rate": HALF, "false_abstention_rate": HALF}
-    (drawing,) = drawn(draw_refusals, group_of(kg=rates, naive=rates)).values()
+    (drawing,) = drawn(measured, group_of(kg=rates, naive=rates)).values()
     assert "kg, naive" in texts(drawing)
     sizes = [line.get_markersize() for line in drawing.figure.axes[0].get_lines() if line.get_marker() in "os"]
     assert sizes[0] > sizes[1]
@@ -125,7 +128,7 @@ def test_runs_at_one_place_share_one_label_and_none_hides_the_other(group_of: Ca
 def test_many_points_have_numbers_and_a_key_and_no_two_texts_touch(group_of: Callable[..., Group]) -> None:
     shares = [tuple(float(query < right) for query in range(12)) for right in range(1, 12)]
     group = group_of(**{f"system-{n:02d}": {"accuracy": share} for n, share in enumerate(shares)})
-    drawing = drawn(draw_pareto, group)["pareto_tokens"]
+    drawing = drawn(pareto, group)["pareto_tokens"]
     assert "1  system-00" in texts(drawing)
     boxes = [text.get_window_extent() for text in drawing.figure.axes[0].texts]
     assert len(boxes) == 11
@@ -136,7 +139,7 @@ def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(group_of: C
     group = group_of(
         cheap={"accuracy": (0.0, 1.0)}, beaten={"accuracy": (0.0, 1.0)}, dear={"accuracy": (1.0, 1.0)}
     )
-    pictures = drawn(draw_pareto, group)
+    pictures = drawn(pareto, group)
     assert list(pictures) == ["pareto_tokens", "pareto_usd", "pareto_latency"]
     (axes,) = pictures["pareto_tokens"].figure.axes
     # 100 and 101 input tokens, 5 output tokens each.
@@ -150,33 +153,33 @@ def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(group_of: C
 def test_the_frontier_keeps_equals_and_drops_what_is_dearer_or_worse() -> None:
     places = [(1, 0.5), (1, 0.5), (1, 0.4), (2, 0.5), (3, 0.6), (4, 0.55)]
     view: Any = None
-    points = [Point(n, view, Span(x, x, x), Span(y, y, y)) for n, (x, y) in enumerate(places)]
+    points = [ScatterPoint(n, view, Stretch(x, x, x), Stretch(y, y, y)) for n, (x, y) in enumerate(places)]
     assert [point.number for point in frontier(points)] == [0, 1, 4]
 
 
 def test_retrieval_runs_over_k_and_becomes_rows_for_many_runs(group_of: Callable[..., Group]) -> None:
     scores = {"Hit@1": (0.0, 0.0), "Hit@10": (1.0, 1.0), "Hit@4": (0.0, 1.0), "MRR@10": (0.5, 0.5)}
-    few = drawn(draw_retrieval, group_of(a=scores, b=scores))
+    few = drawn(measured, group_of(a=scores, b=scores))
     assert list(few) == ["retrieval_at_k", "retrieval_ranking"]
     (axes,) = few["retrieval_at_k"].figure.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "4", "10"]
     assert [y for _, y in dots(axes, look_of(0).marker)] == [0.0, 0.5, 1.0]
-    many = drawn(draw_retrieval, group_of(**{f"s{n}": scores for n in range(7)}))["retrieval_at_k"]
-    assert [axes.get_title() for axes in many.figure.axes] == ["Hit@10 of documents\nn = 2"]
+    many = drawn(measured, group_of(**{f"s{n}": scores for n in range(7)}))["retrieval_at_k"]
+    assert [axes.get_title() for axes in many.figure.axes] == ["documents\nHit@10\nn = 2"]
 
 
 def test_bertscore_shows_contexts_without_triplets_only_where_they_differ(group_of: Callable[..., Group]) -> None:
     same = {f"bertscore_{side}_f1": (0.6, 0.7) for side in ("context", "text")}
-    (alike,) = drawn(draw_bertscore, group_of(a=same, b=same)).values()
+    (alike,) = drawn(measured, group_of(a=same, b=same)).values()
     assert [axes.get_title() for axes in alike.figure.axes] == ["contexts\nF1\nn = 2"]
-    (unlike,) = drawn(draw_bertscore, group_of(a=same, kg={**same, "bertscore_text_f1": (0.5, 0.5)})).values()
+    (unlike,) = drawn(measured, group_of(a=same, kg={**same, "bertscore_text_f1": (0.5, 0.5)})).values()
     assert len(unlike.figure.axes) == 2
 
 
 def test_a_failed_judgement_shows_in_the_coverage_and_no_panel_is_empty(group_of: Callable[..., Group]) -> None:
     whole = {"ragas_faithfulness": (1.0, 1.0), "ragas_context_recall": (FAILED, FAILED)}
     group = group_of(a={**whole, "ragas_faithfulness": (1.0, FAILED)}, b=whole)
-    (drawing,) = drawn(draw_judged, group).values()
+    (drawing,) = drawn(measured, group).values()
     assert [axes.get_title() for axes in drawing.figure.axes] == ["faithfulness"]
     assert {"1 of 2", "2"} <= set(texts(drawing))
 
@@ -185,7 +188,7 @@ def test_one_run_has_a_row_for_each_measure_and_graph_scores_their_ceiling(
     group_of: Callable[..., Group],
 ) -> None:
     scores = {"kg_multi_hop_faithfulness": (0.0, 0.5), "kg_measurable_faithfulness": (0.0, 1.0)}
-    (drawing,) = drawn(draw_graph_scores, group_of(naive=scores)).values()
+    (drawing,) = drawn(measured, group_of(naive=scores)).values()
     (axes,) = drawing.figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["multi-hop: answer in contexts"]
     assert dots(axes, look_of(0).marker) == [(0.25, 0.0)]
@@ -227,12 +230,15 @@ def test_an_alt_text_is_short_and_says_what_it_leaves_out() -> None:
     assert re.search(r"system-00.* 2\d more in the table\.$", said)
 
 
-def test_what_is_drawn_are_measures_of_the_evaluators() -> None:
-    drawn_of = {**judged_measures(), "kg": graph_measures("kg"), "kg_nlp": graph_measures("kg_nlp")}
-    for evaluator, names in drawn_of.items():
-        spec = load_evaluator(evaluator)
-        known = {measure.name for measure in spec.measures(spec.params())}
-        assert set(names) <= known, evaluator
-    assert {
-        f"bertscore_{side}_{part}" for side in ("context", "text", "answer") for part in ("precision", "f1")
-    } <= {measure.name for measure in BERTSCORE}
+def test_what_a_panel_refers_to_is_a_measure_of_its_evaluator() -> None:
+    specs, refused = EVALUATORS.load_all()
+    assert refused == []
+    drawn_in: dict[str, set[str]] = {}
+    for spec in specs:
+        known = {measure.name: measure for measure in spec.measures(spec.params())}
+        for panel in (measure.panel for measure in known.values() if measure.panel):
+            named = {panel.ceiling, panel.against, panel.repeats} - {""}
+            assert named <= known.keys(), spec.name
+            drawn_in.setdefault(panel.figure.stem, set()).add(spec.name)
+    assert {"refusals", "retrieval_at_k", "bertscore_answer", "judged_ragas", "graph_scores_kg"} <= drawn_in.keys()
+    assert all(len(owners) == 1 for owners in drawn_in.values())

@@ -5,13 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
+from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
 
+from harness.analysis.prices import load_prices
+from harness.display import Rank
 from harness.records import Cost, EvaluationRecord
 from harness.report.comparison.compare import compare_runs
-from harness.report.findings import Findings, find
-from harness.report.headlines import LONGEST
 from harness.report.view import Group, load_groups
+from harness.report.words.findings import Findings, find
+from harness.report.words.headlines import LONGEST
+from harness.report.words.wording import odds
 from harness.store import RunDir
 
 BRACKET = "It is given the reference evidence: a ceiling for the systems, not one of them."
@@ -22,9 +25,13 @@ def right(count: int, n: int = 200) -> Sequence[Value]:
     return [1.0] * count + [0.0] * (n - count)
 
 
-def written(results: Path, *plans: ScoredRun) -> Group:
-    (group,) = load_groups([write_run(results, plan) for plan in plans])
+def group_of(*runs: RunDir) -> Group:
+    (group,) = load_groups(runs, load_prices())
     return group
+
+
+def written(results: Path, *plans: ScoredRun) -> Group:
+    return group_of(*(write_run(results, plan) for plan in plans))
 
 
 def scored(results: Path, counts: Mapping[str, int]) -> Findings:
@@ -58,7 +65,7 @@ def test_one_clear_winner_is_named_with_its_lead_and_interval(tmp_path: Path) ->
         findings.headline,
     )
     assert findings.order == (1, 0, 2)
-    assert findings.ranks == ("2", "1", "3")
+    assert findings.ranks == (Rank(2, 2), Rank(1, 1), Rank(3, 3))
     assert findings.measure == "accuracy"
 
 
@@ -67,7 +74,7 @@ def test_two_that_share_the_lead_are_not_told_apart_and_never_equal(tmp_path: Pa
     assert findings.headline.startswith("kg and recursive share the lead in accuracy and are not told apart")
     assert "62.0 % and 61.0 % of 200 queries" in findings.headline
     assert "equal" not in said(findings)
-    assert findings.ranks == ("1-2", "1-2", "3")
+    assert findings.ranks == (Rank(1, 2), Rank(1, 2), Rank(3, 3))
 
 
 def test_two_systems_that_tie_are_not_told_apart_and_it_is_said_what_would_show(tmp_path: Path) -> None:
@@ -110,7 +117,7 @@ def test_a_bracket_is_a_mark_and_neither_ranked_nor_in_the_headline(tmp_path: Pa
     )
     assert "gold" not in findings.headline
     assert findings.order == (2, 1, 0)
-    assert findings.ranks[0] == "–"  # noqa: RUF001
+    assert findings.ranks[0] is None
     assert "gold, a bracket that does not compete, reaches 80.0 %, above kg by 18.0 points (95 % interval" in said(
         findings
     )
@@ -169,7 +176,7 @@ def test_without_accuracy_the_first_retrieval_measure_of_all_ranks(tmp_path: Pat
         written(tmp_path, *(ScoredRun(system=name, scores={"Recall@10": right(n)}) for name, n in hits.items()))
     )
     assert findings.measure == "Recall@10"
-    assert findings.headline.startswith("kg is best in Recall@10 (75.0 %")
+    assert findings.headline.startswith("kg is best in Recall@10 of documents (75.0 %")
 
 
 def test_a_run_that_another_judge_scored_is_not_ranked_with_the_others(tmp_path: Path) -> None:
@@ -179,8 +186,8 @@ def test_a_run_that_another_judge_scored_is_not_ranked_with_the_others(tmp_path:
     ]
     findings = find(written(tmp_path, *plans))
     assert "community" not in findings.headline
-    assert findings.ranks == ("2", "1", "–")  # noqa: RUF001
-    assert "community is not ranked: ragas_faithfulness was scored in another way" in said(findings)
+    assert findings.ranks == (Rank(2, 2), Rank(1, 1), None)
+    assert "community is not ranked: faithfulness was scored in another way" in said(findings)
 
 
 def test_a_comparison_pairs_only_runs_that_were_scored_in_one_way(tmp_path: Path) -> None:
@@ -188,7 +195,7 @@ def test_a_comparison_pairs_only_runs_that_were_scored_in_one_way(tmp_path: Path
         by_judge(judge, {"ragas_faithfulness": right(n)}, system)
         for system, judge, n in (("naive", "4o", 80), ("kg", "4o", 150), ("community", "mini", 190))
     ]
-    measures = compare_runs([write_run(tmp_path, plan) for plan in plans]).measures
+    measures = compare_runs([write_run(tmp_path, plan) for plan in plans], load_prices()).measures
     (judged,) = [one for one in measures if one.measure.name == "ragas_faithfulness"]
     assert [(pair.a, pair.b) for pair in judged.pairs] == [(0, 1)]
     assert judged.ranks is None
@@ -202,36 +209,33 @@ def test_one_run_is_described(tmp_path: Path) -> None:
 
 
 def test_a_run_without_scores_says_what_to_run(make_run: MakeRun) -> None:
-    (group,) = load_groups([make_run(evaluated=False), make_run(system="kg", evaluated=False)])
-    findings = find(group)
+    findings = find(group_of(make_run(evaluated=False), make_run(system="kg", evaluated=False)))
     assert findings.headline == "Nothing was scored yet, so no system ranks: run rag-harness evaluate."
     assert findings.measure is None
-    assert findings.ranks == ("–", "–")  # noqa: RUF001
+    assert findings.ranks == (None, None)
 
 
 def test_a_run_without_scores_among_others_is_named_and_not_ranked(make_run: MakeRun) -> None:
-    (group,) = load_groups([make_run(), make_run(system="kg"), make_run(system="community", evaluated=False)])
-    findings = find(group)
+    findings = find(group_of(make_run(), make_run(system="kg"), make_run(system="community", evaluated=False)))
     assert "community has no scores and is not ranked: run rag-harness evaluate." in findings.sentences
     assert findings.order[-1] == 2
 
 
 def test_a_half_finished_run_is_compared_over_what_it_answered(make_run: MakeRun) -> None:
-    (group,) = load_groups([make_run(), make_run(system="kg", missing=8)])
-    findings = find(group)
+    findings = find(group_of(make_run(), make_run(system="kg", missing=8)))
     assert "of 12 queries" in findings.headline
     assert "kg is unfinished: 8 of 20 answers missing. It is compared over what it answered." in findings.sentences
 
 
 def test_a_system_that_failed_on_some_queries_says_so(make_run: MakeRun) -> None:
-    (group,) = load_groups([make_run(), make_run(system="kg", failing=3)])
+    group = group_of(make_run(), make_run(system="kg", failing=3))
     assert "kg failed on 3 of 20 queries; each counts with the worst value." in find(group).sentences
 
 
 @pytest.mark.parametrize("evaluated", [True, False])
 def test_systems_that_failed_everywhere_have_no_winner(make_run: MakeRun, evaluated: bool) -> None:
-    (group,) = load_groups([make_run(system=name, failing=20, evaluated=evaluated) for name in ("naive", "kg")])
-    assert find(group).headline.startswith("No system answered a query: all ")
+    runs = [make_run(system=name, failing=20, evaluated=evaluated) for name in ("naive", "kg")]
+    assert find(group_of(*runs)).headline.startswith("No system answered a query: all ")
 
 
 def test_a_measure_without_any_value_ranks_nothing(tmp_path: Path) -> None:
@@ -252,7 +256,7 @@ def test_names_are_only_text_and_the_headline_is_short(tmp_path: Path) -> None:
 def test_the_order_of_the_runs_changes_no_word_of_a_headline(tmp_path: Path) -> None:
     plans = [ScoredRun(system=n, scores={"accuracy": right(k)}) for n, k in (("a", 90), ("b", 120), ("c", 60))]
     runs = [write_run(tmp_path, plan) for plan in plans]
-    headlines = {find(load_groups(order)[0]).headline for order in (runs, runs[::-1])}
+    headlines = {find(group_of(*order)).headline for order in (runs, runs[::-1])}
     assert len(headlines) == 1
 
 
@@ -261,8 +265,74 @@ def test_other_samples_of_a_data_set_stand_apart_and_the_note_says_what_compares
         write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(5, n)}, digest=digest * 64))
         for name, n, digest in (("naive", 20, "d"), ("kg", 30, "e"))
     ]
-    first, second = load_groups(runs)
+    first, second = load_groups(runs, load_prices())
     (note,) = [note for note in first.notes if "stand apart" in note]
     assert "other queries (20 here, 30 there, 20 of both)" in note
     assert note.endswith(f"rag-harness compare {runs[0].run_id} {runs[1].run_id}")
     assert any("30 here, 20 there" in note for note in second.notes)
+
+
+def test_a_run_that_another_is_better_than_is_not_the_best_of_the_few_queries_that_all_have(
+    tmp_path: Path,
+) -> None:
+    ids = [f"q{number:03d}" for number in range(200)]
+    # Of the ten queries that all three have, b has fewer right than a; of all two hundred, far more.
+    findings = find(
+        written(
+            tmp_path,
+            ScoredRun(system="a", scores={"accuracy": right(60)}, queries=ids),
+            ScoredRun(system="b", scores={"accuracy": [*right(5, 10), *right(190, 190)]}, queries=ids),
+            ScoredRun(system="c", scores={"accuracy": [*right(4, 10), *[FAILED] * 190]}, queries=ids),
+        )
+    )
+    assert findings.headline.startswith("b ")
+    assert "a is best" not in said(findings)
+    assert "a is ahead of b" not in said(findings)
+
+
+def test_a_lead_over_other_queries_than_all_have_says_over_how_many(tmp_path: Path) -> None:
+    findings = find(
+        written(
+            tmp_path,
+            ScoredRun(system="a", scores={"accuracy": right(40)}),
+            ScoredRun(system="b", scores={"accuracy": right(190)}),
+            ScoredRun(system="c", scores={"accuracy": [FAILED, *[0.0] * 198, FAILED]}),
+        )
+    )
+    assert findings.headline.startswith("b is best in accuracy (95.5 % of 198 queries), ahead of a by 75.0 points")
+    assert " over 200 queries" in findings.headline
+
+
+def test_all_that_cost_the_least_are_named(tmp_path: Path) -> None:
+    tokens = {"naive": 100, "recursive": 100, "kg": 900}
+    plans = [ScoredRun(system=name, scores={"accuracy": right(100)}, input_tokens=n) for name, n in tokens.items()]
+    (told,) = [one for one in find(written(tmp_path, *plans)).sentences if "tokens a query" in one]
+    assert told.startswith(
+        "Of these runs, naive and recursive take the fewest tokens a query (204) and kg the most"
+    )
+
+
+def test_a_bracket_that_is_better_where_less_is_better_is_said_to_be_below(tmp_path: Path) -> None:
+    findings = find(
+        written(
+            tmp_path,
+            ScoredRun(system="gold", scores={"hallucination_rate": right(20)}, bracket=BRACKET),
+            ScoredRun(system="naive", scores={"hallucination_rate": right(120)}),
+        )
+    )
+    assert "gold, a bracket that does not compete, reaches 10.0 %, below naive by 50.0 points" in said(findings)
+
+
+def test_failures_among_repeats_are_counted_in_answers(make_run: MakeRun) -> None:
+    group = group_of(make_run(repeats=2), make_run(system="kg", failing=3, repeats=2))
+    assert "kg failed on 3 of 40 answers; each counts with the worst value." in find(group).sentences
+
+
+def test_one_index_among_several_is_named(make_run: MakeRun) -> None:
+    findings = find(group_of(make_run(), make_run(system="kg", indexed=False)))
+    assert "Building the index of naive took 1,324,800 tokens." in findings.sentences
+
+
+def test_a_chance_is_said_to_be_small_and_never_zero() -> None:
+    assert odds(0.0) == "p < 0.001"
+    assert odds(0.0314) == "p = 0.031"

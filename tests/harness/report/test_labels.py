@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.report.labels import differences, labels
+from harness.report.labels import differences, labels, other_weights
 
 
 def identity(
@@ -73,3 +73,34 @@ def test_differences_list_everything_but_digests_and_the_data_set() -> None:
     found = differences([identity(top_k=4, model="small"), identity("kg", top_k=8, model="large")])
     assert found == {"top_k": ["4", "8"], "generator.model": ["small", "large"]}
     assert differences([identity()]) == {}
+
+
+def parsed(system: str, digest: str, **answer: Any) -> dict[str, Any]:
+    return {**identity(system, **answer), "weights": {"parser-3.8": digest}}
+
+
+def test_digests_of_weights_name_no_run_that_anything_else_tells_apart() -> None:
+    assert labels([parsed("kg", "a" * 64, top_k=4), parsed("kg", "b" * 64, top_k=8)]) == [
+        "kg top_k=4",
+        "kg top_k=8",
+    ]
+    assert differences([parsed("kg", "a" * 64, top_k=4), identity("naive", top_k=8)]) == {"top_k": ["4", "8"]}
+    first, second = labels([parsed("kg", "a" * 64), parsed("kg", "b" * 64)])
+    assert first != second
+
+
+def test_weights_that_changed_under_one_name_are_named_and_those_of_another_model_are_not() -> None:
+    assert other_weights([parsed("kg", "a" * 64), parsed("kg", "b" * 64)]) == ["parser-3.8"]
+    assert other_weights([parsed("kg", "a" * 64), identity("naive")]) == []
+    assert other_weights([identity(model="small"), identity(model="large")]) == []
+    changed = identity()
+    changed["models"]["generator"]["weights_sha256"] = "another"
+    assert other_weights([identity(), changed]) == ["models.generator"]
+    imported = [{**identity(), "imported": {"rows_sha256": digest * 64}} for digest in "ab"]
+    assert other_weights(imported) == []
+
+
+def test_a_hostile_name_of_a_parameter_is_only_letters() -> None:
+    one, other = identity(), identity()
+    one["system"]["answer"], other["system"]["answer"] = {"a\n\x1b[2Jb": 1}, {"a\n\x1b[2Jb": 2}
+    assert labels([one, other])[0] == "naive a [2Jb=1"

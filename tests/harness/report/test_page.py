@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from page_chapters import HEADLINE, SENTENCE, chapter, explorer, numbers, picture
 
+from harness.display import NOTHING, Content, Quantity, Section, Table
 from harness.errors import MissingDependency
-from harness.report.nouns import Section, Table
 from harness.report.page import page, page_html
-from harness.report.text import NOTHING
 
 Tag = tuple[str, dict[str, str]]
 CSS = (Path(page.__file__).parent / "assets" / "page.css").read_text(encoding="utf-8")
@@ -110,15 +109,9 @@ def test_the_policy_lets_exactly_the_pages_own_scripts_run(html: str) -> None:
 def test_hostile_words_stay_words_wherever_they_stand(tmp_path: Path) -> None:
     one = chapter(tmp_path, {HOSTILE: (1, 0)})
     table = replace(numbers(), title=HOSTILE, header=(HOSTILE, HOSTILE), rows=((HOSTILE, HOSTILE),), note=HOSTILE)
-    hostile = Section(
-        "other",
-        HOSTILE,
-        (HOSTILE,),
-        (HOSTILE,),
-        (replace(picture(), alt=HOSTILE, caption=HOSTILE),),
-        (table,),
-        (HOSTILE,),
-    )
+    content = Content(paragraphs=(HOSTILE,), items=(HOSTILE,), tables=(table,), code=(HOSTILE,))
+    shown = replace(picture(), title=HOSTILE, alt=HOSTILE, caption=HOSTILE)
+    hostile = Section("other", HOSTILE, content, (shown,))
     findings = replace(one.findings, headline=HOSTILE, sentences=(HOSTILE,), measure=None, why_not=HOSTILE)
     bad = page_html([replace(one, findings=findings, sections=(*one.sections, hostile))], {})
     read = Read(bad)
@@ -132,7 +125,8 @@ def test_hostile_words_stay_words_wherever_they_stand(tmp_path: Path) -> None:
 
 def test_a_line_of_a_megabyte_is_cut(tmp_path: Path) -> None:
     one = chapter(tmp_path)
-    endless = Section("other", "Other", ("x" * 1_000_000,), ("y" * 1_000_000,))
+    words = Content(paragraphs=("x" * 1_000_000,), items=("y" * 1_000_000,), code=("z" * 1_000_000,))
+    endless = Section("other", "Other", words)
     assert len(page_html([replace(one, sections=(endless,))], {})) < 100_000
 
 
@@ -208,10 +202,11 @@ def test_tables_say_whose_row_and_which_column_a_cell_belongs_to(html: str) -> N
 
 
 def test_words_among_numbers_stand_to_the_left(tmp_path: Path) -> None:
-    rows = (("kg", "index", "1", NOTHING), ("kg", "answer", "2", NOTHING))
-    one = Section("other", "Other", tables=(Table("phases", "Phases", ("system", "phase", "calls", "USD"), rows),))
+    rows = (("kg", "index", Quantity(1.0), None), ("kg", "answer", Quantity(2.0), None))
+    phases = Table("phases", "Phases", ("system", "phase", "calls", "USD"), rows)
+    one = Section("other", "Other", Content(tables=(phases,)))
     html = page_html([replace(chapter(tmp_path), sections=(one,))], {})
-    assert re.findall(r'<td class="word">(.*?)</td>', html) == ["index", "answer"]
+    assert re.findall(r'<td class="word"><bdi>(.*?)</bdi></td>', html) == ["index", "answer"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -234,7 +229,7 @@ def test_a_missing_jinja2_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_p
     one = chapter(tmp_path)
     page._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(MissingDependency, match=r"rag-harness\[report\]"):
+    with pytest.raises(MissingDependency, match=r"rag-bench-harness\[report\]"):
         page_html([one], {})
 
 

@@ -3,24 +3,30 @@
 import csv
 import io
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.report.nouns import Section, Table
+from harness.display import Content, Entry, Quantity, Section, Table, written
 from harness.report.render.csv import table_csv
 from harness.report.render.latex import latex, table_latex
-from harness.report.render.markdown import grid, section_lines, table_markdown
+from harness.report.render.markdown import section_lines, table_markdown
 from harness.report.render.terminal import fits, print_table
 
+SHARE = Quantity(0.123, 0.1, 0.2, unit="share")
 EVIL = "[bold]x[/] <script>|a|</script> $x^2$ \\input{/etc/passwd} \x1b[2J"
 
 
-def table(*rows: tuple[str, ...], words: bool = False, note: str = "") -> Table:
+def table(*rows: tuple[Entry, ...], note: str = "") -> Table:
     header = ("system", *[f"measure {place}" for place in range(1, len(rows[0]))])
-    return Table("t", "A title", header, rows, words=words, note=note)
+    return Table("t", "A title", header, rows, note=note)
+
+
+def markdown_rows(*rows: tuple[Entry, ...]) -> list[str]:
+    return [line for line in table_markdown(table(*rows)).splitlines() if line.startswith("|")]
 
 
 def printed(shown: Table, width: int) -> str:
@@ -31,21 +37,23 @@ def printed(shown: Table, width: int) -> str:
 
 
 def test_numbers_stand_as_they_are_in_markdown_and_names_are_escaped() -> None:
-    rows = grid(("system", "a"), [("[k](g)", "-0.060 [-0.125, +0.005] ~"), ("x", "0.5 (n = 41 of 50)")])
-    assert rows[2:] == ["| \\[k\\](g) | -0.060 [-0.125, +0.005] ~ |", "| x | 0.5 (n = 41 of 50) |"]
+    difference = Quantity(-0.06, -0.125, 0.005, unit="share", signed=True, mark="~")
+    rows = markdown_rows(("[k](g)", difference), ("x", Quantity(0.5, n=41, of=50, unit="share")))
+    assert rows[2:] == ["| \\[k\\](g) | -0.060 [-0.125, +0.005] ~ |", "| x | 0.500 (n = 41 of 50) |"]
 
 
 def test_words_are_left_and_numbers_right() -> None:
-    assert grid(("a", "b"), [], words=True)[1] == "| --- | --- |"
-    assert grid(("a", "b"), [])[1] == "| --- | ---: |"
+    assert markdown_rows(("a", "words"))[1] == "| --- | --- |"
+    assert markdown_rows(("a", Quantity(1.0)))[1] == "| --- | ---: |"
 
 
-def test_what_looks_like_a_number_and_is_a_link_is_escaped() -> None:
-    assert grid(("a",), [("[1](2)",)])[2] == "| \\[1\\](2) |"
+def test_words_that_look_like_a_number_and_are_a_link_are_escaped() -> None:
+    assert markdown_rows(("[1](2)", "[0.1, 0.2](b)"))[2] == "| \\[1\\](2) | \\[0.1, 0.2\\](b) |"
 
 
 def test_a_section_shows_its_parts_in_order() -> None:
-    section = Section("k", "T", ("First.",), ("one",), tables=(table(("a", "1"), note="Read."),), code=("run",))
+    shown = table(("a", Quantity(1.0)), note="Read.")
+    section = Section("k", "T", Content(("First.",), ("one",), (shown,), ("run",)))
     text = "\n".join(section_lines(section))
     places = [
         text.index(part) for part in ("### T", "First.", "- one", "**A title**", "| a | 1 |", "Read.", "~~~sh")
@@ -54,22 +62,23 @@ def test_a_section_shows_its_parts_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "written"),
+    ("entry", "cell"),
     [
         ("=1+1", "'=1+1"),
         ("@SUM(A1)", "'@SUM(A1)"),
         ("-evil", "'-evil"),
-        ("-0.5", "-0.5"),
-        ("+0.1 [-0.2, +0.4] ~", "+0.1 [-0.2, +0.4] ~"),
+        ("-0.5", "'-0.5"),
         ("-1+1", "'-1+1"),
+        (Quantity(-0.5), "-0.500"),
+        (Quantity(0.1, -0.2, 0.4, unit="share", signed=True, mark="~"), "+0.100 [-0.200, +0.400] ~"),
     ],
 )
-def test_a_signed_number_is_no_formula_and_everything_else_might_be(cell: str, written: str) -> None:
-    assert list(csv.reader(io.StringIO(table_csv(table(("a", cell))))))[1] == ["a", written]
+def test_a_signed_number_is_no_formula_and_words_might_be(entry: Entry, cell: str) -> None:
+    assert list(csv.reader(io.StringIO(table_csv(table(("a", entry))))))[1] == ["a", cell]
 
 
 def test_latex_has_a_caption_a_label_and_booktabs() -> None:
-    text = table_latex(table(("a_b", "≥ 61"), note="A note."))
+    text = table_latex(table(("a_b", Quantity(61.0, at_least=True)), note="A note."))
     for part in (
         "\\caption{A title. A note.}",
         "\\label{tab:t}",
@@ -78,7 +87,7 @@ def test_latex_has_a_caption_a_label_and_booktabs() -> None:
     ):
         assert part in text
     assert "\\resizebox" not in text
-    assert "\\resizebox" in table_latex(table(("a", *["0.123 [0.100, 0.200]"] * 9)))
+    assert "\\resizebox" in table_latex(table(("a", *[SHARE] * 9)))
 
 
 @given(st.text())
@@ -96,17 +105,18 @@ def test_signs_and_letters_that_pdflatex_lacks_become_what_it_has() -> None:
 
 
 @pytest.mark.parametrize("width", [30, 60, 100])
-@pytest.mark.parametrize("words", [True, False])
-def test_no_line_is_wider_than_the_console_and_no_cell_is_lost(width: int, words: bool) -> None:
-    cells = [f"0.{place}23 [0.100, 0.200]" for place in range(1, 8)]
-    text = printed(table(("naive top_k=10 with a very long name", *cells), words=words), width)
+@pytest.mark.parametrize("in_words", [True, False])
+def test_no_line_is_wider_than_the_console_and_no_cell_is_lost(width: int, in_words: bool) -> None:
+    quantities = [Quantity(place / 10 + 0.023, 0.1, 0.2, unit="share") for place in range(1, 8)]
+    cells: list[Entry] = [written(one) if in_words else one for one in quantities]
+    text = printed(table(("naive top_k=10 with a very long name", *cells)), width)
     assert max(len(line) for line in text.splitlines()) <= width
     for place in range(1, 8):
         assert f"0.{place}23" in text
 
 
 def test_columns_without_room_go_below_with_the_first_column() -> None:
-    wide = table(("naive", *["0.123 [0.100, 0.200]"] * 6))
+    wide = table(("naive", *[SHARE] * 6))
     assert not fits(wide, 100)
     assert fits(wide, 200)
     assert printed(wide, 100).count("naive") == 2
@@ -119,8 +129,20 @@ def test_nothing_is_markup_on_a_terminal() -> None:
 
 
 @pytest.mark.parametrize("render", [table_csv, table_latex, table_markdown])
-def test_the_same_table_gives_the_same_text_and_no_control_character(render: object) -> None:
+def test_the_same_table_gives_the_same_text_and_no_control_character(render: Callable[[Table], str]) -> None:
     shown = Table("t", EVIL, ("a", EVIL), ((EVIL, EVIL),), note=EVIL)
-    text = render(shown)  # type: ignore[operator]
-    assert text == render(shown)  # type: ignore[operator]
-    assert "\x1b" not in text
+    assert render(shown) == render(shown)
+    assert "\x1b" not in render(shown)
+
+
+def test_a_control_character_in_any_word_of_a_table_stays_away_from_the_terminal() -> None:
+    text = printed(Table("t", EVIL, ("a", EVIL), ((EVIL, EVIL),), note=EVIL), 100)
+    assert "\x1b[2J" not in text
+    assert "[bold]x[/]" in text
+
+
+def test_no_line_of_a_command_ends_its_block_in_markdown() -> None:
+    lines = section_lines(Section("k", "T", Content(code=("~~~", "~~~~ # x"))))
+    fence = lines[2].removesuffix("sh")
+    assert set(fence) == {"~"}
+    assert [line for line in lines if line.startswith(fence)] == [f"{fence}sh", fence]

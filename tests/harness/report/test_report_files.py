@@ -3,15 +3,18 @@
 import csv
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from scoring import evaluation, score_run_answers
 
+from harness.analysis.prices import load_prices
 from harness.errors import ConfigError, MissingDependency
 from harness.records import Cost, EvaluationRecord, Failure, Score, Usage
-from harness.report import load_chapters, write_report
+from harness.report import chapter as chapters
+from harness.report import write_report
+from harness.report.chapter import Chapter
 from harness.report.summary import summary_markdown
 from harness.report.tables import summary_csv
 from harness.report.view import load_groups
@@ -31,7 +34,11 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def rows_of(*runs: RunDir) -> list[dict[str, str]]:
     """summary.csv, read back."""
-    return list(csv.DictReader(io.StringIO(summary_csv(load_groups(runs)))))
+    return list(csv.DictReader(io.StringIO(summary_csv(load_groups(runs, load_prices())))))
+
+
+def load_chapters(runs: Sequence[RunDir]) -> list[Chapter]:
+    return chapters.load_chapters(runs, load_prices())
 
 
 def text_of(*runs: RunDir) -> str:
@@ -58,7 +65,7 @@ def test_the_same_runs_give_the_same_bytes_and_stay_untouched(make_run: MakeRun,
 
 def test_the_long_table_has_exactly_these_columns_and_whole_denominators(make_run: MakeRun) -> None:
     run = make_run(failing=2, missing=3)
-    assert summary_csv(load_groups([run])).splitlines()[0] == HEADER
+    assert summary_csv(load_groups([run], load_prices())).splitlines()[0] == HEADER
     rows = rows_of(run)
     for row in rows:
         parts = [int(row[name]) for name in ("n_scored", "n_imputed", "n_failed")]
@@ -102,7 +109,7 @@ def test_different_data_is_never_compared_in_one_table(make_run: MakeRun, tmp_pa
     write_report(load_chapters(runs), tmp_path / "out")
     text = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
     assert "**Not comparable across sections:**" in text
-    assert text.count("### Accuracy") == 2
+    assert text.count("### Right answers") == 2
     for folder, ending in (("figures", "png"), ("tables", "tex")):
         names = [path.stem for path in (tmp_path / "out" / folder).glob(f"*.{ending}")]
         assert {name.rpartition("--")[2] for name in names} == {"d" * 12, "e" * 12}
@@ -121,7 +128,7 @@ def test_a_run_that_was_never_evaluated_says_how_to_evaluate_it(make_run: MakeRu
     text = text_of(run)
     assert f"Not evaluated: there are no scores. Run: rag-harness evaluate {run.run_id}" in text
     assert "| naive | – | – | 0 |" in text  # noqa: RUF001
-    assert "### Accuracy" not in text
+    assert "### Right answers" not in text
 
 
 def test_answers_added_after_the_evaluation_are_noticed(make_run: MakeRun) -> None:
@@ -299,7 +306,9 @@ def test_without_matplotlib_one_line_says_what_to_install(
 ) -> None:
     run = make_run(types=SMALL, sessions=())
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingDependency, match="figures need matplotlib: install it"):
+    with pytest.raises(
+        MissingDependency, match=r"^figures need matplotlib: pip install 'rag-bench-harness\[report"
+    ):
         write_report(load_chapters([run]), tmp_path / "out")
 
 
@@ -312,7 +321,7 @@ def judged(run: RunDir, model: str, value: float) -> RunDir:
         evaluator="ragas",
         version="1",
         models={"judge": {"provider": "openai", "model": model}},
-        measures=("ragas_recall", "ragas_faithfulness"),
+        measures=("ragas_faithfulness", "ragas_context_relevance"),
         cost=cost,
     )
     queries = [row.query.query_id for row in run.sample()]
@@ -336,21 +345,22 @@ def test_measures_stand_by_evaluator_in_the_evaluators_own_order(make_run: MakeR
     lines = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
     judged_lines = [line for line in text.split("### Judged measures")[1].splitlines() if line.startswith("| ")]
     assert [line.split("|")[1].strip() for line in judged_lines][:4] == [
-        *("measure", "---", "ragas_recall", "ragas_faithfulness"),
+        *("measure", "---", "ragas_faithfulness", "ragas_context_relevance"),
     ]
-    assert lines.index("accuracy_multihop_printed") == lines.index("accuracy_multihop_compat") + 1
+    assert [lines.index(name) for name in ("token_f1", "contains")] == [lines.index("em") + at for at in (1, 2)]
 
 
 def test_one_value_for_every_answer_is_said_to_be_no_judgement(make_run: MakeRun) -> None:
     run = judged(make_run(types=DOZEN, sessions=()), "gpt-4o-mini", 1.0)
-    assert "ragas: all 12 answers have the same value in ragas_faithfulness 1, ragas_recall 1." in text_of(run)
+    same = "ragas_context_relevance 1, ragas_faithfulness 1."
+    assert f"ragas: all 12 answers have the same value in {same}" in text_of(run)
 
 
 def test_a_share_that_is_1_for_every_answer_may_be_the_truth(make_run: MakeRun) -> None:
     run = judged(make_run(types=DOZEN, sessions=()), "gpt-4o-mini", 1.0)
     (record,) = [one for one in run.evaluations() if one.evaluator == "ragas"]
     own = [score for score in run.scores() if score.measure in record.measures]
-    run.write_scores(record.model_copy(update={"binary": ("ragas_recall",)}), own)
+    run.write_scores(record.model_copy(update={"binary": ("ragas_context_relevance",)}), own)
     assert "the same value in ragas_faithfulness 1. Its judge" in text_of(run)
 
 
@@ -362,8 +372,8 @@ def test_measures_that_failed_alike_share_a_note(make_run: MakeRun) -> None:
     first = own[0].query_id
     run.write_scores(record, [one.model_copy(update=garbage) if one.query_id == first else one for one in own])
     assert (
-        "ragas_faithfulness, ragas_recall: 1 score of 12 each could not be computed and is not in the mean. "
-        "The first: garbage"
+        "ragas_context_relevance, ragas_faithfulness: 1 score of 12 each could not be computed and is not in the "
+        "mean. The first: garbage"
     ) in text_of(run)
 
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.analysis.prices import load_prices
+from harness.display import Entry, Quantity, Table, written
+from harness.display.plotting import plotting
 from harness.records import Usage
-from harness.report.findings import find
-from harness.report.plotting import plotting
 from harness.report.sweeps import draw_sweeps, find_sweeps, sweep_tables
 from harness.report.view import Group, load_groups
+from harness.report.words.findings import find
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -18,8 +20,20 @@ MANY = {"inference_query": 40}
 
 
 def group_of(*runs: RunDir) -> Group:
-    (group,) = load_groups(runs)
+    (group,) = load_groups(runs, load_prices())
     return group
+
+
+def values(table: Table, column: int) -> list[float | None]:
+    """The numbers of a column."""
+    found = [row[column] for row in table.rows]
+    assert all(one is None or isinstance(one, Quantity) for one in found)
+    return [one.value if isinstance(one, Quantity) else None for one in found]
+
+
+def said(entries: tuple[Entry, ...]) -> list[str]:
+    """As every renderer writes them."""
+    return [written(entry) for entry in entries]
 
 
 def swept(make_run: MakeRun, rights: dict[int, float], **wishes: object) -> list[RunDir]:
@@ -85,24 +99,28 @@ def test_a_row_for_each_point_says_what_it_costs_and_who_built_the_index(make_ru
     group = group_of(*runs)
     table = sweep_tables(group, find(group))[0]
     assert (table.name, table.header[1]) == ("sweep_top_k", "top_k")
-    assert [(row[0], row[1], row[-1]) for row in table.rows] == [
-        ("naive", "1", "built"),
-        ("naive", "3", "reused"),
-        ("naive", "5", "reused"),
+    assert [(row[0], row[-1]) for row in table.rows] == [
+        ("naive", "built"),
+        ("naive", "reused"),
+        ("naive", "reused"),
     ]
+    assert values(table, 1) == [1, 3, 5]
+    assert [said(row)[1] for row in table.rows] == ["1", "3", "5"]
+    assert values(table, 4) == [view.value("tokens") for view in group.views]
 
 
 def test_more_money_is_recommended_only_where_it_buys_a_better_score(make_run: MakeRun) -> None:
     group = group_of(*swept(make_run, {1: 0.05, 3: 0.9, 10: 0.5, 20: 0.95}))
     tables = {table.name: table for table in sweep_tables(group, find(group))}
-    rows = tables["best_under_tokens"].rows
+    rows = [said(row) for row in tables["best_under_tokens"].rows]
+    assert values(tables["best_under_tokens"], 0)[:2] == [100, 300]
     # 10 passages cost more than 3 and are worse; 20 are a little better than 3, but not more than chance.
     assert [(row[0], row[1]) for row in rows][:2] == [("100", "naive top_k=1"), ("300", "naive top_k=3")]
     assert all("top_k=10" not in row[1] for row in rows)
-    assert rows[1][3:] == ("itself", "300")
+    assert rows[1][3:] == ["itself", "300"]
     for row in rows[2:]:
         assert row[1] == "naive top_k=20"
-        assert row[3:] == ("naive top_k=3", "300")
+        assert row[3:] == ["naive top_k=3", "300"]
 
 
 def test_what_costs_nothing_has_no_budget(make_run: MakeRun) -> None:
@@ -117,7 +135,8 @@ def test_a_sweep_without_scores_still_shows_its_costs(make_run: MakeRun) -> None
     group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}, evaluated=False))
     findings = find(group)
     (table,) = sweep_tables(group, findings)
-    assert [row[4] for row in table.rows] == ["100", "300", "500"]
+    assert values(table, 4) == [100, 300, 500]
+    assert values(table, 2) == [None] * 3
     with plotting() as new_figure:
         (drawing,) = draw_sweeps(group, findings, new_figure)
     assert [axes.get_title() for axes in drawing.figure.axes] == ["tokens a query", "latency p50, s"]

@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
+from harness.analysis.prices import load_prices
+from harness.display import written
 from harness.records import Failure
 from harness.report import load_chapters, render_terminal
 from harness.store import RunDir
@@ -19,7 +21,7 @@ SMALL = {"inference_query": 2, "null_query": 1}
 
 def shown(*runs: RunDir, width: int = 100, terminal: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=terminal, color_system=None)
-    render_terminal(load_chapters(runs), console)
+    render_terminal(load_chapters(runs, load_prices()), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -69,13 +71,13 @@ def test_types_that_do_not_fit_beside_the_rest_go_below(make_run: MakeRun) -> No
 
 def test_the_terminal_shows_the_tables_of_the_files(make_run: MakeRun) -> None:
     runs = [make_run(types=SMALL, sessions=()), make_run(system="kg", types=SMALL, sessions=())]
-    (chapter,) = load_chapters(runs)
+    (chapter,) = load_chapters(runs, load_prices())
     text = shown(*runs, width=100)
     told = {cell for line in text.splitlines() for cell in re.split(r"\s{2,}", line.strip())}
     for table in chapter.tables():
         if table.name in {"leaderboard", "accuracy", "refusals", "query_cost", "index"}:
             assert table.title in text
-            assert {cell for row in table.rows for cell in row} <= told
+            assert {written(entry) for row in table.rows for entry in row} <= told
     for sentence in (chapter.findings.headline, *chapter.findings.sentences):
         assert sentence in " ".join(text.split())
 

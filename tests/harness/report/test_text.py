@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.text import NOTHING, csv_name, file_name, gigabytes, markdown, number, printable, type_name
+from harness.display.text import NOTHING, csv_name, file_name, markdown, number, printable, type_name
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,6 @@ from harness.report.text import NOTHING, csv_name, file_name, gigabytes, markdow
 )
 def test_numbers_have_three_digits_and_the_unknown_is_no_zero(value: float | None, text: str) -> None:
     assert number(value) == text
-
-
-def test_bytes_are_shown_in_units_of_a_billion() -> None:
-    assert gigabytes(4_120_000_000) == "4.12"
-    assert gigabytes(None) == NOTHING
 
 
 @pytest.mark.parametrize(

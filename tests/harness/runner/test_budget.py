@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journals import usage_by_role
 from paired_runs import ScoredRun, write_run
 
 from harness.analysis.prices import Price, Prices
@@ -16,16 +17,15 @@ from harness.errors import BudgetReached, ConfigError
 from harness.evaluators.answer import SPEC as ANSWER
 from harness.evaluators.judged import judge_each
 from harness.models.budget import Amount
-from harness.models.identity import generator_identity
+from harness.models.identity import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts
 from harness.records import Score, Usage
-from harness.runner.evaluating.evaluate import Outcome, evaluate_runs
+from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
 from harness.store import CallKey, Journal, RunDir, StoredCall
-from harness.store.journal import usage_by_role
 
 GRADE = Measure("grade", "what the judge says, 0 to 1", failure_value=0.0, range=(0.0, 1.0))
 PRICES = Prices(
@@ -81,7 +81,7 @@ def plan_with(*specs: EvaluatorSpec) -> EvaluationPlan:
         evaluators=tuple(PlannedEvaluator(spec, spec.params()) for spec in specs),
         judge=judge,
         embedder=resolve_embedder(JudgeEmbedderConfig(provider="fake")),
-        models={"judge": generator_identity(judge)},
+        models={"judge": model_identity(judge)},
     )
 
 
@@ -102,7 +102,7 @@ def spending(
     return Spending(budget, PRICES, results, payers)
 
 
-def evaluate(results: Path, runs: Sequence[RunDir], plan: EvaluationPlan, **limits: Any) -> Outcome:
+def evaluate(results: Path, runs: Sequence[RunDir], plan: EvaluationPlan, **limits: Any) -> EvaluationOutcome:
     budget = spending(results, runs, BudgetConfig(**limits), plan)
     return evaluate_runs(runs, plan, results, Reporter(quiet=True), lambda _usage: None, budget)
 

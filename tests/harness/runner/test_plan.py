@@ -39,6 +39,7 @@ def test_the_same_config_has_the_same_run_id() -> None:
         "models.embedder.model=other",
         "limits.query_timeout_s=5",
         "limits.concurrency=2",
+        "answer_style=sentence",
         "seed=7",
         "repeats=2",
     ],
@@ -56,6 +57,10 @@ def test_what_determines_the_result_changes_the_run_id(setting: str) -> None:
         "models.generator.max_retries=1",
         "models.generator.requests_per_minute=60",
         "models.embedder.batch_size=3",
+        "models.judge.max_tokens=9",
+        "answer_style=short",
+        "measure=em",
+        "prices=own.yaml",
         "evaluators=[]",
     ],
 )
@@ -66,6 +71,7 @@ def test_what_does_not_determine_the_result_leaves_the_run_id(setting: str) -> N
 def test_an_answer_parameter_reuses_the_index_and_an_index_parameter_does_not() -> None:
     assert cell("answer.top_k=3").index_id == cell().index_id
     assert cell("models.generator.max_tokens=9").index_id == cell().index_id
+    assert cell("answer_style=sentence").index_id == cell().index_id
     assert cell("index.chunk_size=600").index_id != cell().index_id
     assert cell("models.embedder.model=other").index_id != cell().index_id
 
@@ -80,8 +86,10 @@ def test_where_a_local_model_lies_and_its_port_are_not_its_identity() -> None:
 def test_a_key_in_the_environment_never_changes_the_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-something")
     (found,) = plan_cells(load_config(None, []))
-    assert found.generator.provider == "local"
-    assert found.embedder.provider == "minilm"
+    assert {role: model.provider for role, model in found.models.items()} == {
+        "generator": "local",
+        "embedder": "minilm",
+    }
 
 
 def test_a_matrix_spans_cells_that_share_one_index() -> None:
@@ -98,6 +106,10 @@ def test_a_matrix_spans_cells_that_share_one_index() -> None:
         (["matrix.answer.topk=[1]"], "did you mean 'top_k'?"),
         (["per_system.naive.answer.topk=3"], "did you mean 'top_k'?"),
         (["per_system.nave.answer.top_k=3"], "did you mean 'naive'?"),
+        (["answer.style=sentence"], "unknown key 'answer.style': set answer_style, which holds for every system"),
+        (["matrix.answer.style=[short]"], "unknown key 'answer.style': set answer_style, "),
+        (["per_system.naive.answer.style=short"], "unknown key 'answer.style': set answer_style, "),
+        (["answer.styel=short"], "unknown key 'answer.styel': known: top_k"),
         (["index.chunk_size=0"], "index.chunk_size"),
         (["index.chunk_overlap=1200"], "chunk_overlap must be smaller"),
         (["systems=[]"], "nothing to run"),

@@ -1,6 +1,7 @@
 """What a person or a log sees of long work."""
 
 import io
+import sys
 
 import pytest
 from rich.console import Console
@@ -33,6 +34,31 @@ def test_a_terminal_gets_a_bar_with_eta_and_cost() -> None:
     assert "5/10" in stream.getvalue()
     assert "ETA" in stream.getvalue()
     assert "$0.0100" in stream.getvalue()
+
+
+def test_the_terminal_is_left_to_the_bar_of_another_library_for_a_while() -> None:
+    reporter, terminal = reporter_into(io.StringIO(), terminal=True), sys.stderr
+    with reporter.bar("evaluate: kg"):
+        # What is written here while our bar is shown is printed above it, line by line.
+        assert sys.stderr is not terminal
+        with reporter.aside():
+            assert sys.stderr is terminal
+            with reporter.bar("fetching"), reporter.aside():
+                assert sys.stderr is terminal
+        assert sys.stderr is not terminal
+    with reporter.aside():
+        assert sys.stderr is terminal
+    # No bar came back that was closed long ago.
+    assert sys.stderr is terminal
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_without_a_terminal_there_is_nothing_to_leave_to_others(quiet: bool) -> None:
+    stream = io.StringIO()
+    reporter = reporter_into(stream, terminal=False, quiet=quiet)
+    with reporter.bar("evaluate: kg"), reporter.aside():
+        pass
+    assert stream.getvalue() == ""
 
 
 def test_quiet_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from journals import usage_by_role
 
 from harness.errors import StoreError
 from harness.records import Usage
 from harness.store import CallKey, Journal, StoredCall
-from harness.store.journal import usage_by_role
+from harness.store.journal import paid_by_runs
 
 KEY = CallKey("answer/q1/0/1", "generator", "d" * 64, 0)
 
@@ -135,20 +136,8 @@ def test_a_journal_from_before_the_payer_was_noted_is_used_on(path: Path) -> Non
     assert (found.response, found.paid_by) == (b"old", "")
 
 
-def test_usage_is_summed_by_role(journal: Journal, path: Path) -> None:
-    for n in range(3):
-        journal.add(CallKey("index", "embedder", str(n), 0), stored(usage=Usage(calls=1, input_tokens=5)))
-    journal.add(KEY, stored())
-    unmetered = CallKey(KEY.scope, KEY.role, KEY.request_digest, 1)
-    journal.add(unmetered, stored(usage=Usage(calls=1, unmetered_calls=1)))
-    assert usage_by_role(path) == {
-        "embedder": Usage(calls=3, input_tokens=15),
-        "generator": Usage(calls=2, input_tokens=10, output_tokens=2, cached_tokens=3, unmetered_calls=1),
-    }
-
-
 def test_there_is_no_usage_where_there_is_no_journal_and_none_is_made(tmp_path: Path) -> None:
-    assert usage_by_role(tmp_path / "none.sqlite") == {}
+    assert paid_by_runs(tmp_path / "none.sqlite") == {}
     assert not (tmp_path / "none.sqlite").exists()
 
 
@@ -186,7 +175,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_file_that_is_no_journal_is_one_line_that_says_what_to_do(path: Path, content: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
-    for use in (Journal, usage_by_role):
+    for use in (Journal, paid_by_runs):
         line = refusal(lambda use=use: use(path))  # type: ignore[misc]
         assert line.startswith(f"{path} is damaged (")
         assert line.endswith("delete it: the calls it holds are made again")
@@ -202,7 +191,7 @@ def test_pages_overwritten_in_the_middle_are_one_line(path: Path) -> None:
     with closing(Journal(path)) as journal:
         line = refusal(lambda: [journal.find(CallKey("index", "generator", f"{n:064}", 0)) for n in range(200)])
     assert "is damaged" in line
-    assert "is damaged" in refusal(lambda: usage_by_role(path))
+    assert "is damaged" in refusal(lambda: paid_by_runs(path))
 
 
 def test_a_body_that_does_not_unpack_is_one_line(path: Path) -> None:
@@ -213,13 +202,6 @@ def test_a_body_that_does_not_unpack_is_one_line(path: Path) -> None:
         db.commit()
     with closing(Journal(path)) as journal:
         assert "is damaged (" in refusal(lambda: journal.find(KEY))
-
-
-def test_a_journal_without_its_table_is_one_line(path: Path) -> None:
-    path.parent.mkdir()
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("CREATE TABLE other (a)")
-    assert "cannot use" in refusal(lambda: usage_by_role(path))
 
 
 def test_a_journal_below_a_file_is_one_line(tmp_path: Path) -> None:

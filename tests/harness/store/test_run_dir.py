@@ -81,7 +81,7 @@ def test_a_newer_schema_is_refused_in_one_line(run: RunDir) -> None:
     manifest = json.loads(path.read_text())
     path.write_text(json.dumps({**manifest, "schema_version": SCHEMA_VERSION + 1, "a_new_field": {}}))
     line = refusal(run.manifest)
-    assert f"(schema {SCHEMA_VERSION + 1}, this one reads {SCHEMA_VERSION}): upgrade rag-harness" in line
+    assert f"(schema {SCHEMA_VERSION + 1}, this one reads {SCHEMA_VERSION}): upgrade rag-bench-harness" in line
 
 
 def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:

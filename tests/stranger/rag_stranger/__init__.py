@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from harness.protocols import Message, Params, Runtime, SystemSpec
+from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec
 from harness.records import Context, Document, IndexStats, Prediction, Query, Span
 
 
@@ -50,11 +50,7 @@ class Stranger:
         """Retrieve, then generate once."""
         with self._runtime.stage("retrieve"):
             contexts = self._retrieve(query.text)
-        if self._runtime.chat is None:
-            return Prediction(answer=None, contexts=contexts)
-        texts = "\n\n".join(context.text for context in contexts)
-        prompt = f"{texts}\n\nFrom these texts alone, in a few words: {query.text}"
-        return Prediction(answer=await self._runtime.chat.complete([Message("user", prompt)]), contexts=contexts)
+        return Prediction(answer=await self._runtime.answer(query.text, contexts), contexts=contexts)
 
     def _retrieve(self, question: str) -> tuple[Context, ...]:
         scored = []
@@ -80,5 +76,6 @@ SPEC = SystemSpec(
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=Stranger,
-    index_roles=frozenset(),
+    index_roles=NO_ROLE,
+    answer_roles=GENERATES,
 )

@@ -5,18 +5,18 @@ from typing import get_args
 import pytest
 from runtimes import BareRuntime, Chat, Embedder
 
-from harness.protocols import Message
-from harness.records import Document, IndexStats, Prediction, Query
+from harness.asking.answers import ABSTENTION, answer_messages, closed_book_messages
+from harness.protocols import Message, Roles
+from harness.records import AnswerStyle, Document, IndexStats, Prediction, Query
 from systems.brackets.closed_book import SPEC, ClosedBookSystem
 from systems.brackets.params import AnswerParams, IndexParams
-from systems.parts.prompts.answers import ABSTENTION, AnswerStyle, answer_messages, closed_book_messages
 
 QUESTION = "Is {this} %s <b>100 %</b> of\nit? Question: {0}"
 STYLES: tuple[AnswerStyle, ...] = get_args(AnswerStyle)
 
 
-def answered(runtime: BareRuntime, style: AnswerStyle = "short") -> Prediction:
-    system = ClosedBookSystem(IndexParams(), AnswerParams(style=style), runtime)
+def answered(runtime: BareRuntime) -> Prediction:
+    system = ClosedBookSystem(IndexParams(), AnswerParams(), runtime)
     asyncio.run(system.load())
     prediction = asyncio.run(system.answer(Query(query_id="q", text=QUESTION)))
     system.close()
@@ -30,15 +30,15 @@ def test_indexing_builds_nothing_and_needs_no_model(tmp_path: Path) -> None:
     assert asyncio.run(system.index(documents)) == IndexStats(documents=3)
     system.close()
     assert list(tmp_path.iterdir()) == []
-    assert SPEC.roles_of(IndexParams()) == frozenset()
+    assert SPEC.roles(IndexParams(), AnswerParams()) == Roles(index=frozenset(), answer=frozenset({"generator"}))
     assert not SPEC.sees_gold
 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_one_query_is_one_generation_from_the_question_alone(tmp_path: Path, style: AnswerStyle) -> None:
     chat, embedder = Chat(), Embedder()
-    runtime = BareRuntime(tmp_path, chat, embedder)
-    assert answered(runtime, style) == Prediction(answer="reply")
+    runtime = BareRuntime(tmp_path, chat, embedder, answer_style=style)
+    assert answered(runtime) == Prediction(answer="reply")
     assert chat.prompts == [closed_book_messages(QUESTION, style)]
     assert (embedder.queries, runtime.stages) == ([], ["generate"])
 

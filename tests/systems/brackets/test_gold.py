@@ -7,12 +7,13 @@ import psutil
 import pytest
 from runtimes import BareRuntime, Chat, Embedder
 
+from harness.asking.answers import answer_messages
 from harness.datasets import demo
-from harness.records import Context, Document, Evidence, IndexStats, Prediction, Query, Span
+from harness.protocols import Roles
+from harness.records import AnswerStyle, Context, Document, Evidence, IndexStats, Prediction, Query, Span
 from systems.brackets import closed_book
 from systems.brackets.gold import SPEC, GoldSystem
 from systems.brackets.params import AnswerParams, IndexParams
-from systems.parts.prompts.answers import AnswerStyle, answer_messages
 
 ARRAY = Document(
     doc_id="array",
@@ -31,8 +32,8 @@ def indexed(folder: Path, gold: Gold, documents: Sequence[Document] = (ARRAY, PL
     return stats
 
 
-def answered(runtime: BareRuntime, query_id: str = "q", style: AnswerStyle = "short") -> Prediction:
-    system = GoldSystem(IndexParams(), AnswerParams(style=style), runtime)
+def answered(runtime: BareRuntime, query_id: str = "q") -> Prediction:
+    system = GoldSystem(IndexParams(), AnswerParams(), runtime)
     asyncio.run(system.load())
     prediction = asyncio.run(system.answer(Query(query_id=query_id, text="Who built {it}?")))
     system.close()
@@ -91,8 +92,8 @@ def test_one_query_is_one_generation_from_its_own_evidence(tmp_path: Path, style
     gold = {"q": [fact(PLAIN, "The heron")], "r": [fact(ARRAY, "{x} %s")]}
     indexed(tmp_path, gold)
     chat, embedder = Chat(), Embedder()
-    runtime = BareRuntime(tmp_path, chat, embedder, gold=gold)
-    prediction = answered(runtime, "r", style)
+    runtime = BareRuntime(tmp_path, chat, embedder, answer_style=style, gold=gold)
+    prediction = answered(runtime, "r")
     assert prediction.answer == "reply"
     assert [context.doc_ids for context in prediction.contexts] == [("array",)]
     assert chat.prompts == [answer_messages("Who built {it}?", prediction.contexts, style)]
@@ -171,7 +172,7 @@ def test_an_answer_before_load_is_refused(tmp_path: Path) -> None:
 
 def test_it_alone_of_the_two_sees_gold_and_no_model_determines_its_index() -> None:
     assert SPEC.sees_gold
-    assert SPEC.roles_of(IndexParams()) == frozenset()
+    assert SPEC.roles(IndexParams(), AnswerParams()) == Roles(index=frozenset(), answer=frozenset({"generator"}))
     assert SPEC.stored_index_kind != closed_book.SPEC.stored_index_kind
     assert (SPEC.index_params, SPEC.answer_params) == (
         closed_book.SPEC.index_params,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from runtimes import Asked, BareRuntime, Chat
 
+from harness.asking.answers import ABSTENTION, answer_messages
 from harness.asking.structured import Unreadable
 from harness.errors import ModelUnavailable
 from harness.models.fake import bag_of_words
@@ -16,7 +17,6 @@ from systems.community.params import AnswerParams, IndexParams
 from systems.community.system import CommunitySystem
 from systems.community.tokens import count_tokens
 from systems.parts.prompts import reports as prompts
-from systems.parts.prompts.answers import ABSTENTION, answer_messages
 from tests.systems.community.scripted import CORPUS, QUERY, Failing, answer_by_rule, build, opened, stored
 
 # Each process that loads nano-graphrag waits for it for seconds.
@@ -207,7 +207,8 @@ async def test_names_of_the_librarys_extraction_are_shown_without_its_quotes(bar
 
 
 async def test_the_style_reaches_the_final_prompt(runtime: BareRuntime, chat: Chat) -> None:
-    prediction = await (await opened(runtime, style="sentence")).answer(QUERY)
+    runtime.answer_style = "sentence"
+    prediction = await (await opened(runtime)).answer(QUERY)
     assert chat.prompts[-1] == answer_messages(QUERY.text, prediction.contexts, "sentence")
 
 

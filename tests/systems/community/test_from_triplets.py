@@ -1,5 +1,5 @@
-from harness.extraction.nouns import FoundEntity, TextGraph, Triplet
-from harness.records import Document
+from harness.extraction.nouns import FoundEntity, TextGraph
+from harness.records import Document, Triplet
 from systems.community.from_triplets import Edge, Node, edges_of, nodes_of
 from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.extraction.assemble import assemble
@@ -21,27 +21,29 @@ def test_a_node_is_described_by_what_is_stated_of_it_most_often_first() -> None:
     nodes = nodes_of(
         graph(stating(owns, built), stating(built), TextGraph(entities=(FoundEntity("Oake", "Person"),)))
     )
+    first, second, third = (chunk.chunk_id for chunk in CHUNKS[:3])
+    built_it, owns_it = Triplet(*built)._replace(relation="built"), Triplet(*owns)._replace(relation="is owner of")
     assert nodes == [
-        Node("Brennick Yard", "", "Tidewright is owner of Brennick Yard", (CHUNKS[0].chunk_id,)),
-        Node("Gull Sound", "", "Tidewright built Gull Sound", (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id)),
-        Node("Oake", "Person", "", (CHUNKS[2].chunk_id,)),
-        Node(
-            "Tidewright",
-            "",
-            "Tidewright built Gull Sound. Tidewright is owner of Brennick Yard",
-            (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id),
-        ),
+        Node("Brennick Yard", "", (owns_it,), (first,)),
+        Node("Gull Sound", "", (built_it,), (first, second)),
+        Node("Oake", "Person", (), (third,)),
+        Node("Tidewright", "", (built_it, owns_it), (first, second)),
     ]
 
 
 def test_an_edge_gathers_both_directions_and_counts_each_chunk_once() -> None:
     found = [stating(("Zed", "pays", "Abe"), ("Abe", "owes", "Zed")), stating(("abe", "owes", "Zed"))]
     assert edges_of(graph(*found)) == [
-        Edge("Abe", "Zed", "Abe owes Zed. Zed pays Abe", (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id))
+        Edge(
+            "Abe",
+            "Zed",
+            (Triplet("Abe", "owes", "Zed"), Triplet("Zed", "pays", "Abe")),
+            (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id),
+        )
     ]
 
 
 def test_a_description_holds_five_statements_at_most() -> None:
     (edge,) = edges_of(graph(stating(*[("Abe", f"did {number}", "Zed") for number in range(9)])))
-    assert edge.description.count(". ") == 4
-    assert [len(node.description) for node in nodes_of(graph())] == []
+    assert len(edge.stated) == 5
+    assert nodes_of(graph()) == []

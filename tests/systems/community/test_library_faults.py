@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from runtimes import Asked, BareRuntime, Chat
 
+from harness.asking.answers import ABSTENTION
 from harness.models.fake import bag_of_words
 from harness.records import Document, Query
 from systems.community import library
-from systems.parts.prompts.answers import ABSTENTION
 from tests.systems.community.scripted import QUERY, TEXTS, Failing, answer_by_rule, build, opened, records, stored
 
 pytestmark = pytest.mark.slow

@@ -44,8 +44,13 @@ def test_answer_parameters_that_cannot_be_are_refused(bad: dict[str, Any]) -> No
 
 
 def test_generator_and_embedder_determine_the_index() -> None:
-    assert SPEC.roles_of(IndexParams()) == {"generator", "embedder"}
-    assert SPEC.stored_index_kind == "community/1"
+    assert SPEC.roles(IndexParams(), AnswerParams()).index == {"generator", "embedder"}
+    assert SPEC.stored_index_kind == "community/2"
+
+
+@pytest.mark.parametrize(("mode", "roles"), [("global", {"generator"}), ("local", {"generator", "embedder"})])
+def test_only_a_local_search_embeds_the_question(mode: str, roles: set[str]) -> None:
+    assert SPEC.roles(IndexParams(), AnswerParams.model_validate({"mode": mode})).answer == roles
 
 
 def test_a_missing_package_is_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.errors import ConfigError, ModelUnavailable
-from harness.records import Context, Document, Query
-from systems.kg.system import SPEC, AnswerParams, KgSystem
+from harness.records import Context, Document, Query, Triplet
+from systems.kg.params import AnswerParams
+from systems.kg.system import SPEC, KgSystem
 from systems.parts.graph_index import GraphIndexParams
 
 TEXTS = {
@@ -125,6 +126,8 @@ async def test_hybrid_gives_the_nearest_passages_and_then_the_triplets_of_the_qu
     assert contexts[0].doc_ids == ("d0",)
     assert of_kind(contexts, "triplet") == [SOLVANE, TURBINES]
     assert contexts[-1].doc_ids == ("d0",)
+    assert contexts[-1].triplets == (Triplet("Tidewright Power", "BUILDS_TURBINES_FOR", "Gull Sound"),)
+    assert [context.triplets for context in contexts[:2]] == [(), ()]
 
 
 async def test_triplets_alone_embed_nothing(indexed: BareRuntime) -> None:
@@ -188,7 +191,19 @@ async def test_the_trace_says_which_entities_were_found(indexed: BareRuntime) ->
 def test_the_generator_determines_the_graph_unless_no_model_extracts_it(
     params: dict[str, str], roles: set[str]
 ) -> None:
-    assert SPEC.roles_of(GraphIndexParams.model_validate(params)) == roles
+    assert SPEC.roles(GraphIndexParams.model_validate(params), AnswerParams()).index == roles
+
+
+@pytest.mark.parametrize(
+    ("mode", "roles"),
+    [
+        ("hybrid", {"embedder", "generator"}),
+        ("triplets", {"generator"}),
+        ("triplets+text", {"generator"}),
+    ],
+)
+def test_only_a_search_for_passages_embeds_the_question(mode: str, roles: set[str]) -> None:
+    assert SPEC.roles(GraphIndexParams(), AnswerParams.model_validate({"mode": mode})).answer == roles
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import pytest
-from runtimes import BareRuntime
+from runtimes import BareRuntime, Embedder
 
+from harness.models.metering import Meter, metered
 from harness.records import Document, Prediction, Query
-from systems.kg.system import AnswerParams, KgSystem
+from harness.runner.executing.worker import Unnamed, WorkerRuntime
+from systems.kg.params import AnswerParams
+from systems.kg.system import KgSystem
 from systems.parts.graph_index import GraphIndexParams
 
 pytestmark = pytest.mark.slow
@@ -32,6 +35,15 @@ async def test_a_corpus_of_one_document_gives_its_triplets(tmp_path: Path) -> No
     assert prediction.answer is None
     assert "(Ingrid Solvane)-[RUN]->(Tidewright Power)" in [context.text for context in prediction.contexts]
     assert {context.doc_ids for context in prediction.contexts} == {("d0",)}
+
+
+async def test_by_rules_the_index_asks_for_no_generator(tmp_path: Path) -> None:
+    runtime = WorkerRuntime(tmp_path, 0, Unnamed("generator"), Embedder())
+    system = KgSystem(GraphIndexParams(extractor="nlp"), AnswerParams(), runtime)
+    with metered(Meter("index")):
+        stats = await system.index([Document(doc_id="d", text=PLAIN)])
+    system.close()
+    assert stats.nodes
 
 
 @pytest.mark.timeout(900)

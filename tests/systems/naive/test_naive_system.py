@@ -2,22 +2,20 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 from runtimes import BareRuntime, Chat, Embedder
 
+from harness.asking.answers import answer_messages
 from harness.models.fake import bag_of_words
-from harness.records import Context, Document, Query
-from systems.naive.system import SPEC, AnswerParams, NaiveSystem
-from systems.parts.answering import generate_answer
+from harness.protocols import Roles
+from harness.records import Document, Query
+from systems.naive.params import AnswerParams
+from systems.naive.system import SPEC, NaiveSystem
 from systems.parts.chunking import ChunkParams, iter_chunks
-from systems.parts.prompts.answers import answer_messages
-
-if TYPE_CHECKING:
-    pass
 
 CORPUS = [
     Document(
@@ -124,7 +122,8 @@ def test_one_query_is_one_embedding_and_one_generation(
 
 
 def test_the_style_reaches_the_prompt(runtime: BareRuntime, chat: Chat) -> None:
-    with loaded(runtime, style="sentence") as system:
+    runtime.answer_style = "sentence"
+    with loaded(runtime) as system:
         contexts = asyncio.run(system.answer(query("Where?"))).contexts
     assert chat.prompts[0] == answer_messages("Where?", contexts, "sentence")
 
@@ -139,14 +138,6 @@ def test_without_a_generator_the_answer_is_none_and_the_contexts_are_there(runti
     assert "generate" not in runtime.stages
 
 
-async def test_a_generation_without_a_generator_gives_none(bare: BareRuntime) -> None:
-    contexts = [Context(text="a passage", doc_ids=("d",))]
-    assert await generate_answer(bare, query("Where?"), contexts, "short") == "reply"
-    bare.chat = None
-    assert await generate_answer(bare, query("Where?"), contexts, "short") is None
-    assert bare.stages == ["generate"]
-
-
 def test_an_answer_before_load_is_refused(bare: BareRuntime) -> None:
     system = NaiveSystem(INDEX, AnswerParams(), bare)
     with pytest.raises(RuntimeError, match="before load"):
@@ -155,7 +146,7 @@ def test_an_answer_before_load_is_refused(bare: BareRuntime) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"top_k": 0}, {"top_k": 1001}, {"top_k": float("nan")}, {"style": "long"}, {"k": 3}]
+    "bad", [{"top_k": 0}, {"top_k": 1001}, {"top_k": float("nan")}, {"style": "short"}, {"k": 3}]
 )
 def test_parameters_that_cannot_be_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
@@ -163,6 +154,7 @@ def test_parameters_that_cannot_be_are_refused(bad: dict[str, object]) -> None:
 
 
 def test_only_the_embedder_and_the_chunks_determine_the_index() -> None:
-    assert SPEC.roles_of(INDEX) == {"embedder"}
+    roles = SPEC.roles(INDEX, AnswerParams())
+    assert roles == Roles(index=frozenset({"embedder"}), answer=frozenset({"embedder", "generator"}))
     assert SPEC.stored_index_kind == "passages/1"
     assert set(SPEC.index_params.model_fields) == {"chunk_size", "chunk_overlap"}

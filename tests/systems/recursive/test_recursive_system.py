@@ -9,14 +9,16 @@ import pytest
 from pydantic import ValidationError
 from runtimes import Asked, BareRuntime, Chat, Embedder
 
+from harness.asking.answers import answer_messages
 from harness.datasets import demo
-from harness.protocols import ChatModel, Message
-from harness.records import Context, Document, Prediction, Query
+from harness.protocols import ChatModel, Message, Roles
+from harness.records import AnswerStyle, Context, Document, Prediction, Query
 from systems.naive import system as naive
+from systems.naive.params import AnswerParams as NaiveAnswerParams
 from systems.parts.chunking import ChunkParams
-from systems.parts.prompts.answers import answer_messages
 from systems.parts.prompts.sub_questions import reply_schema, reply_tokens
-from systems.recursive.system import SPEC, AnswerParams, RecursiveSystem
+from systems.recursive.params import AnswerParams
+from systems.recursive.system import SPEC, RecursiveSystem
 
 INDEX = ChunkParams(chunk_size=300, chunk_overlap=30)
 QUESTION = "Which company supplied the equipment at Hallin Junction?"
@@ -33,7 +35,7 @@ ELSEWHERE = [
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's passages as naive stores them."""
     folder = tmp_path_factory.mktemp("stored")
-    system = naive.NaiveSystem(INDEX, naive.AnswerParams(), BareRuntime(folder))
+    system = naive.NaiveSystem(INDEX, NaiveAnswerParams(), BareRuntime(folder))
     asyncio.run(system.index(demo.load("default").documents))
     system.close()
     return folder
@@ -72,7 +74,7 @@ def answered(runtime: BareRuntime, question: str = QUESTION, **answer: Any) -> P
 def naive_contexts(stored: Path, text: str, k: int = 7) -> list[Context]:
     """What one retrieval with `text` finds."""
     runtime = BareRuntime(stored, chat=None)
-    system = naive.NaiveSystem(INDEX, naive.AnswerParams(top_k=k), runtime)
+    system = naive.NaiveSystem(INDEX, NaiveAnswerParams(top_k=k), runtime)
     asyncio.run(system.load())
     try:
         return list(asyncio.run(system.answer(Query(query_id="q", text=text))).contexts)
@@ -91,7 +93,9 @@ def passages_of(prompt: list[Message]) -> str:
 def test_naives_stored_index_is_its_own_and_gives_the_same_first_round(stored: Path) -> None:
     assert SPEC.stored_index_kind == naive.SPEC.stored_index_kind == "passages/1"
     assert SPEC.index_params is naive.SPEC.index_params
-    assert SPEC.roles_of(INDEX) == naive.SPEC.roles_of(INDEX) == {"embedder"}
+    roles = SPEC.roles(INDEX, AnswerParams())
+    assert roles == naive.SPEC.roles(INDEX, NaiveAnswerParams())
+    assert roles == Roles(index=frozenset({"embedder"}), answer=frozenset({"embedder", "generator"}))
     assert list(answered(BareRuntime(stored, chat=None)).contexts) == naive_contexts(stored, QUESTION)
 
 
@@ -191,9 +195,9 @@ def test_the_trace_names_the_sub_questions_and_the_passages_of_each_round(stored
 
 
 @pytest.mark.parametrize("style", ["short", "sentence"])
-def test_the_answer_is_generated_from_every_passage_in_that_order(stored: Path, style: Any) -> None:
+def test_the_answer_is_generated_from_every_passage_in_that_order(stored: Path, style: AnswerStyle) -> None:
     chat = asking(*map(listing, ELSEWHERE))
-    prediction = answered(BareRuntime(stored, chat), style=style)
+    prediction = answered(BareRuntime(stored, chat, answer_style=style))
     assert chat.prompts[-1] == answer_messages(QUESTION, prediction.contexts, style)
     assert chat.calls[-1].max_tokens is None
 
@@ -332,7 +336,7 @@ def test_an_answer_before_load_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    [{"rounds": 0}, {"rounds": 21}, {"k_per_round": 0}, {"max_questions": 0}, {"style": "long"}, {"top_k": 3}],
+    [{"rounds": 0}, {"rounds": 21}, {"k_per_round": 0}, {"max_questions": 0}, {"style": "short"}, {"top_k": 3}],
 )
 def test_parameters_that_cannot_be_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(ValidationError):

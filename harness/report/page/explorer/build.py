@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.display.text import printable
 from harness.report.page.explorer.details import Details
 from harness.report.page.explorer.packing import Block, pack_json
 from harness.report.page.explorer.reading import TEXT_CHARS, UNIT, RunCells, RunReader, Spill
 from harness.report.page.explorer.values import MeasureFacts, ValueTable, measure_facts
-from harness.report.text import printable
 from harness.report.view import Group
 from harness.store import SampleRow
 

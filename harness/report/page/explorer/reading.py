@@ -26,11 +26,11 @@ UNIT = 24
 # What became of a query, one bit each, since its repeats may differ.
 ANSWERED, ABSTAINED, ERROR, TIMEOUT, MISSING = 1, 2, 4, 8, 16
 
-Cell = tuple[str, float | None]
-"""A status of a score and its value: s scored, i imputed, f failed, n not applicable, - none."""
+ShownScore = tuple[str, float | None]
+"""A status of a score and its value: s scored, i imputed, f failed, m missing, n not applicable, - none."""
 Detail = dict[str, Any]
 """One record of one query with its scores, as JSON."""
-NO_CELL: Cell = ("-", None)
+NO_CELL: ShownScore = ("-", None)
 
 
 @dataclass
@@ -92,7 +92,7 @@ class RunReader:
             cells.answers.append(_answer(records))
         return cells
 
-    def values(self, rows: Sequence[SampleRow]) -> Iterator[tuple[int, str, Cell]]:
+    def values(self, rows: Sequence[SampleRow]) -> Iterator[tuple[int, str, ShownScore]]:
         """(number of the query, measure, its cell) wherever there is a score."""
         for number, row in enumerate(rows):
             for measure, scores in self._scores_of(row.query.query_id).items():
@@ -130,13 +130,14 @@ def _answer(records: Sequence[RunRecord | None]) -> str | None:
     return answer[: ANSWER_CHARS - 1] + "…"
 
 
-def _cell(scores: Sequence[Score]) -> Cell:
+def _cell(scores: Sequence[Score]) -> ShownScore:
     """The mean over the repeats that have a value, to six significant digits; else why there is none."""
     values = [score.value for score in scores if score.value is not None]
     if values:
         imputed = any(score.status == "imputed" for score in scores)
         return "i" if imputed else "s", float(f"{sum(values) / len(values):.6g}")
-    return "f" if any(score.status == "failed" for score in scores) else "n", None
+    unscored = {score.status for score in scores}
+    return "f" if "failed" in unscored else "m" if "missing" in unscored else "n", None
 
 
 def _of_repeat(scores: ScoresOf, repeat: int) -> Detail:

@@ -7,11 +7,10 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.display.text import printable
 from harness.protocols import Measure
-from harness.report.comparison.measures import FIRST, known_measures
 from harness.report.page.explorer.packing import as_json, pack
-from harness.report.page.explorer.reading import NO_CELL, Cell
-from harness.report.text import printable
+from harness.report.page.explorer.reading import NO_CELL, ShownScore
 from harness.report.view import Group
 
 
@@ -19,10 +18,10 @@ class ValueTable:
     """One measure."""
 
     def __init__(self, n_cells: int) -> None:
-        self._numbers: dict[Cell, int] = {NO_CELL: 0}
+        self._numbers: dict[ShownScore, int] = {NO_CELL: 0}
         self._codes = array("I", [0]) * n_cells
 
-    def set(self, place: int, cell: Cell) -> None:
+    def set(self, place: int, cell: ShownScore) -> None:
         """The cell at run * queries + query."""
         self._codes[place] = self._numbers.setdefault(cell, len(self._numbers))
 
@@ -77,10 +76,10 @@ class MeasureFacts:
 
 
 def ordered_measures(group: Group, names: Sequence[str]) -> list[tuple[str, Measure | None]]:
-    """Accuracy, then the measures of installed evaluators in their order, then the others by name."""
-    known = known_measures([one for view in group.views for one in view.evaluations])
-    rank = {name: place for place, name in enumerate([FIRST, *(name for name in known if name != FIRST)])}
-    return [(name, known.get(name)) for name in sorted(names, key=lambda name: (rank.get(name, len(rank)), name))]
+    """What ranks, then the measures of installed evaluators in their order, then the others by name."""
+    rank = {name: place for place, name in enumerate(dict.fromkeys((group.ranking.name, *group.known)))}
+    ordered = sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
+    return [(name, group.known.get(name)) for name in ordered]
 
 
 def measure_facts(group: Group, tables: Mapping[str, ValueTable], name: str) -> list[MeasureFacts]:

@@ -9,9 +9,9 @@ from harness.analysis.estimates import Earlier, Rates, SecondsFit, Spent, Task, 
 from harness.analysis.estimates.left import phases_left, totals
 from harness.analysis.estimates.predict import SAME_PARAMETERS
 from harness.analysis.estimates.rates import Replies
-from harness.records import Calls, Estimate, PhaseEstimate, Usage, Work
+from harness.records import Estimate, ExpectedCalls, PhaseEstimate, Usage, Work
 
-ASKED = Work(calls=(Calls(calls=1, input_characters=4000, output_tokens_most=64),))
+ASKED = Work(calls=(ExpectedCalls(calls=1, input_characters=4000, output_tokens_most=64),))
 MEASURED = Rates(
     n_calls=9,
     characters_per_token=5.0,

@@ -14,8 +14,9 @@ from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
 from harness.errors import MissingDependency
-from harness.evaluators.kg import evaluator, kg_scores
+from harness.evaluators.kg import evaluator
 from harness.evaluators.kg.evaluator import NLP_SPEC, SPEC
+from harness.evaluators.kg.graphs import kg_scores
 from harness.evaluators.kg.measures import KgParams
 from harness.protocols import EvaluatorSpec, RunFacts
 from harness.records import Context, Prediction, RunRecord, Score

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from judges import WordEmbedder
 
-from harness.evaluators.kg import KgGraph, Side, connect, distinct_labels, paths
-from harness.evaluators.kg.export import graphml
+from harness.evaluators.kg.graphs import KgGraph, TripletSide, connect, distinct_labels, paths
+from harness.evaluators.kg.graphs.export import graphml
 
 networkx = pytest.importorskip("networkx")
 
@@ -16,7 +16,7 @@ Triplets = list[tuple[str, str, str]]
 
 
 def graph_of(inputs: Triplets, contexts: Triplets) -> KgGraph:
-    sides, words = (Side.of(inputs), Side.of(contexts)), WordEmbedder()
+    sides, words = (TripletSide.of(inputs), TripletSide.of(contexts)), WordEmbedder()
     return connect(*sides, {label: words.vector(label) for label in distinct_labels(*sides)})
 
 

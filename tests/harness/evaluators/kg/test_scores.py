@@ -13,8 +13,8 @@ import pytest
 from kg_samples import sample
 
 from harness.errors import MissingDependency
-from harness.evaluators.kg import KgScores, Side, connect, distinct_labels, kg_scores, similar
-from harness.evaluators.kg.scores import scores_of
+from harness.evaluators.kg.graphs import KgScores, TripletSide, connect, distinct_labels, kg_scores, similar
+from harness.evaluators.kg.graphs.scores import scores_of
 
 Vector = Sequence[float]
 EAST, NORTH, UP, DOWN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0)
@@ -128,7 +128,7 @@ def test_a_side_without_triplets_scores_0_and_embeds_nothing(inputs: Any, contex
 def test_a_triplet_without_head_or_tail_is_dropped_and_counted_one_without_relation_is_not() -> None:
     triplets = [("a", "", "b"), ("", "is", "b"), ("a", "is", " \t\n"), ("a", "is", "b")]
 
-    side = Side.of(triplets)
+    side = TripletSide.of(triplets)
 
     assert (len(side.triplets), side.dropped, side.labels) == (2, 2, ("a", "b"))
     assert score(triplets, triplets, a=EAST, b=UP).dropped_triplets == 4
@@ -185,7 +185,7 @@ def test_an_array_of_another_shape_is_refused(rows: Any) -> None:
 
 
 def test_vectors_of_different_lengths_are_refused_by_label() -> None:
-    sides = Side.of([("a", "is", "b")]), Side.of([("c", "is", "d")])
+    sides = TripletSide.of([("a", "is", "b")]), TripletSide.of([("c", "is", "d")])
 
     with pytest.raises(ValueError, match=r"'b' has the shape \(2,\)"):
         connect(*sides, {"a": [1], "b": [1, 2], "c": [1], "d": [1]})
@@ -204,7 +204,7 @@ def test_parameters_that_cannot_be_are_refused_whatever_the_triplets(wrong: Any,
 
 def test_a_triplet_has_three_parts() -> None:
     with pytest.raises(ValueError, match="not 2 parts"):
-        Side.of([("a", "b")])
+        TripletSide.of([("a", "b")])
 
 
 def test_more_similar_edges_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_importing_the_scores_loads_nothing_heavy() -> None:
 
 
 def test_vectors_can_come_label_by_label() -> None:
-    inputs, contexts = Side.of([("a", "is", "b")]), Side.of([("b", "is", "c")])
+    inputs, contexts = TripletSide.of([("a", "is", "b")]), TripletSide.of([("b", "is", "c")])
     vectors = {label: np.ones(2) * number for number, label in enumerate(distinct_labels(inputs, contexts), 1)}
 
     found = scores_of(connect(inputs, contexts, vectors))

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kg_samples import Sample, sample
 
-from harness.evaluators.kg import KgScores, Side, connect, kg_scores, paths, scores_of
-from harness.evaluators.kg.similar import TOLERANCE
+from harness.evaluators.kg.graphs import KgScores, TripletSide, connect, kg_scores, paths, scores_of
+from harness.evaluators.kg.graphs.similar import TOLERANCE
 
 Triplets = list[tuple[str, str, str]]
 Vectors = dict[str, oracle.Vector]
@@ -99,7 +99,11 @@ def test_a_path_is_the_cheapest_in_the_whole_graph_and_every_edge_of_it_exists(
         for one in oracle.entities(graph, "input")
     }
 
-    found = paths(connect(Side.of(inputs), Side.of(contexts), known, tau), delta) if inputs and contexts else []
+    found = (
+        paths(connect(TripletSide.of(inputs), TripletSide.of(contexts), known, tau), delta)
+        if inputs and contexts
+        else []
+    )
 
     reachable = {name: cost for name, cost in costs.items() if cost is not None and others}
     assert {one.entity: one.cost for one in found} == pytest.approx(reachable)
@@ -169,6 +173,6 @@ def test_networkx_louvain_gives_the_same_scores_on_average_and_no_better_partiti
 
 def test_scores_of_a_graph_are_those_of_its_triplets() -> None:
     made = sample(8, 30, dimensions=24)
-    graph = connect(Side.of(made.inputs), Side.of(made.contexts), made.vectors)
+    graph = connect(TripletSide.of(made.inputs), TripletSide.of(made.contexts), made.vectors)
 
     assert scores_of(graph) == kg_scores(made.inputs, made.contexts, made.embed)

@@ -4,7 +4,7 @@ from math import sqrt
 
 import pytest
 
-from harness.evaluators.kg import KgGraph, Side, SimilarEdge, connect, paths
+from harness.evaluators.kg.graphs import KgGraph, SimilarEdge, TripletSide, connect, paths
 
 FAR, NEAR = (0.0, 0.0, 1.0), (0.9, sqrt(0.19), 0.0)
 
@@ -13,8 +13,8 @@ FAR, NEAR = (0.0, 0.0, 1.0), (0.9, sqrt(0.19), 0.0)
 def graph() -> KgGraph:
     """a -> b -> c, where c is like x and, less so, like y; z is like nothing."""
     vectors = {"a": FAR, "b": FAR, "c": (1.0, 0.0, 0.0), "x": NEAR, "y": (0.8, 0.6, 0.0), "z": (0.0, 0.0, -1.0)}
-    inputs = Side.of([("a", "knows", "b"), ("b", "met", "c")])
-    return connect(inputs, Side.of([("x", "saw", "y"), ("y", "saw", "z")]), vectors)
+    inputs = TripletSide.of([("a", "knows", "b"), ("b", "met", "c")])
+    return connect(inputs, TripletSide.of([("x", "saw", "y"), ("y", "saw", "z")]), vectors)
 
 
 def test_every_similar_edge_is_listed(graph: KgGraph) -> None:
@@ -47,10 +47,10 @@ def test_of_two_equally_cheap_paths_the_one_with_fewer_triplets_is_named() -> No
         "y": (0.0, 0.0, 1.0),
     }
 
-    (match, _) = paths(connect(Side.of([("a", "is", "b")]), Side.of([("x", "is", "y")]), vectors))
+    (match, _) = paths(connect(TripletSide.of([("a", "is", "b")]), TripletSide.of([("x", "is", "y")]), vectors))
 
     assert (match.path, match.cost) == (("a", "x"), 0.3)
 
 
 def test_a_graph_without_a_side_has_no_path() -> None:
-    assert paths(connect(Side.of([]), Side.of([("x", "is", "y")]), {})) == []
+    assert paths(connect(TripletSide.of([]), TripletSide.of([("x", "is", "y")]), {})) == []

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from journals import usage_by_role
 from judges import WordEmbedder
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.errors import ModelUnavailable, StoreError
 from harness.evaluators.triplet import SPEC, TripletParams
-from harness.extraction.nouns import Triplet
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.records import Context, Cost, Prediction, Reference
+from harness.records import Context, Cost, Prediction, Reference, Triplet
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter
-from harness.store.journal import usage_by_role
 
 from ..conftest import MakeRecord, MakeRun
 from .conftest import (

@@ -12,10 +12,9 @@ from harness.config import load_config
 from harness.records import Estimate, PhaseEstimate
 from harness.runner.estimating import estimate as estimating
 from harness.runner.estimating.estimate import Estimator, in_one_line, keep_estimate
-from harness.runner.executing.execute import build_manifest, run_cell
+from harness.runner.executing.execute import open_run, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
-from harness.store import RunDir, SampleRow
 
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
 
@@ -27,12 +26,6 @@ def cells(*settings: str) -> list[Cell]:
 def estimate(results: Path, *settings: str) -> Estimate:
     (cell,) = cells(*settings)
     return Estimator(results, load_prices()).estimate(cell)
-
-
-def begun(results: Path, cell: Cell) -> RunDir:
-    pairs = zip(cell.dataset.queries, cell.dataset.references, strict=True)
-    sample = [SampleRow(query=query, reference=reference) for query, reference in pairs]
-    return RunDir.create(results, build_manifest(cell), sample)
 
 
 class Heard(Reporter):
@@ -96,8 +89,8 @@ def test_a_system_that_says_nothing_is_unknown(tmp_path: Path) -> None:
 
 def test_a_run_that_begins_keeps_its_estimate_and_says_it_in_one_line(tmp_path: Path) -> None:
     (cell,) = cells()
-    run, heard = begun(tmp_path, cell), Heard()
-    keep_estimate(cell, run, heard)
+    run, heard = open_run(cell, tmp_path), Heard()
+    keep_estimate(cell, run, load_prices(), heard)
     kept = run.estimate()
     assert kept is not None
     assert kept.expected is not None
@@ -106,7 +99,7 @@ def test_a_run_that_begins_keeps_its_estimate_and_says_it_in_one_line(tmp_path: 
     assert line.endswith(" tokens, $0.00; from formula")
     before = (run.path / "estimate.json").read_bytes()
     run.write_estimate(kept.model_copy(update={"n_left": 0}))
-    keep_estimate(cell, run, heard)
+    keep_estimate(cell, run, load_prices(), heard)
     assert (run.path / "estimate.json").read_bytes() == before
     assert len(heard.lines) == 1
 
@@ -119,15 +112,15 @@ def test_a_mistake_in_estimating_is_one_line_and_stops_no_run(
 
     monkeypatch.setattr(estimating.Estimator, "estimate", broken)
     (cell,) = cells()
-    run, heard = begun(tmp_path, cell), Heard()
-    keep_estimate(cell, run, heard)
+    run, heard = open_run(cell, tmp_path), Heard()
+    keep_estimate(cell, run, load_prices(), heard)
     assert heard.lines == ["  note: no estimate (ZeroDivisionError: no such rate)"]
     assert run.estimate() is None
 
 
 def test_damaged_runs_beside_it_are_passed_over(tmp_path: Path) -> None:
     (other,) = cells("seed=9")
-    run = begun(tmp_path, other)
+    run = open_run(other, tmp_path)
     (run.path / "index.json").write_text("{")
     (run.path / "calls.sqlite").write_text("no database")
     (run.path / "records.jsonl").write_text("{}\n")
@@ -154,6 +147,7 @@ def test_the_line_of_a_run_whose_parts_are_known() -> None:
 @pytest.mark.slow
 def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path) -> None:
     (cell,) = cells("answer.top_k=2")
+    keep_estimate(cell, open_run(cell, tmp_path), load_prices(), Heard())
     result = run_cell(cell, tmp_path, Heard(), lambda _: None)
     kept = result.run.estimate()
     assert kept is not None

@@ -4,21 +4,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from journals import usage_by_role
 
 from harness.config import BenchConfig, JudgeConfig, JudgeEmbedderConfig
 from harness.config.load import build_config
 from harness.errors import ConfigError, MissingDependency
 from harness.evaluators.answer import SPEC as ANSWER
 from harness.evaluators.judged import judge_each
-from harness.models.identity import generator_identity
+from harness.models.identity import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts
 from harness.records import Cost, EvaluationRecord, Prediction, Query, Reference, RunRecord, Score
-from harness.runner.evaluating.evaluate import Outcome, evaluate_runs
+from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.progress import Reporter
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
-from harness.store.journal import usage_by_role
 
 GRADE = Measure("grade", "what the judge says, 0 to 1", failure_value=0.0, range=(0.0, 1.0))
 DOUBT = Measure("doubt", "the same question asked twice in one judgement", failure_value=1.0, range=(0.0, 1.0))
@@ -57,7 +57,7 @@ GRADER = EvaluatorSpec(
 )
 
 MakeRun = Callable[..., RunDir]
-Evaluate = Callable[..., Outcome]
+Evaluate = Callable[..., EvaluationOutcome]
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make_run(results: Path) -> MakeRun:
-    """make_run("naive", ["Paris", "Rome"]): one query for each answer."""
+    """make_run("naive", ["Paris", "Rome"]): one query for each answer; None has no record yet."""
 
-    def make(system: str, answers: Sequence[str]) -> RunDir:
+    def make(system: str, answers: Sequence[str | None]) -> RunDir:
         manifest = Manifest(
             schema_version=SCHEMA_VERSION,
             run_id=f"demo--{system}--0123456789ab",
@@ -92,6 +92,8 @@ def make_run(results: Path) -> MakeRun:
         ]
         run = RunDir.create(results, manifest, rows)
         for query_id, answer in zip(ids, answers, strict=True):
+            if answer is None:
+                continue
             run.append_record(
                 RunRecord(
                     query_id=query_id,
@@ -114,7 +116,7 @@ def plan_with(judge: JudgeConfig, *specs: EvaluatorSpec) -> EvaluationPlan:
         evaluators=tuple(PlannedEvaluator(spec, spec.params()) for spec in specs),
         judge=resolved,
         embedder=resolve_embedder(JudgeEmbedderConfig(provider="fake")),
-        models={"judge": generator_identity(resolved)},
+        models={"judge": model_identity(resolved)},
     )
 
 
@@ -124,7 +126,7 @@ def fake_judge(**options: object) -> JudgeConfig:
 
 @pytest.fixture
 def evaluate(results: Path) -> Evaluate:
-    def run(runs: Sequence[RunDir], plan: EvaluationPlan) -> Outcome:
+    def run(runs: Sequence[RunDir], plan: EvaluationPlan) -> EvaluationOutcome:
         return evaluate_runs(runs, plan, results, Reporter(quiet=True), lambda _usage: None)
 
     return run
@@ -181,6 +183,16 @@ def test_what_a_judge_costs_is_no_part_of_the_systems_cost(make_run: MakeRun, ev
     evaluate([run], plan_with(fake_judge(reply="0.5"), GRADER))
     assert (run.path / "records.jsonl").read_bytes() == records
     assert not run.journal_path.exists()
+
+
+def test_what_is_not_answered_yet_is_missing_and_no_failure_of_the_evaluator(
+    make_run: MakeRun, evaluate: Evaluate
+) -> None:
+    run = make_run("naive", ["Paris", None])
+    (answered,) = evaluate([run], plan_with(fake_judge(), ANSWER)).evaluated
+    statuses = {score.query_id: score.status for score in run.scores() if score.measure == "accuracy"}
+    assert statuses == {"q0": "scored", "q1": "missing"}
+    assert (answered.n_failed, answered.reason) == (0, "")
 
 
 @pytest.mark.parametrize(

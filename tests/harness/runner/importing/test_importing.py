@@ -84,6 +84,8 @@ def test_the_manifest_says_what_the_run_is(take: Import) -> None:
     assert manifest.config["imported"]["file"] == "answers.jsonl"
     assert manifest.dataset["type_mix"] == DEMO.type_mix
     assert (manifest.dataset["n_queries"], manifest.dataset["n_documents"]) == (1, len(DEMO.documents))
+    said = {key: manifest.dataset[key] for key in ("primary_measure", "cluster_by")}
+    assert said == {"primary_measure": "accuracy", "cluster_by": "document"}
     assert manifest.identity["dataset"]["digest"] == manifest.dataset["digest"] != DEMO.digest
     assert (manifest.index_id, manifest.machine) == ("", {})
     assert manifest.notes[0].startswith("Answers imported from answers.jsonl (sha256 ")

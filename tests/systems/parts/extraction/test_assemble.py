@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.extraction.names import entity_id
-from harness.extraction.nouns import FoundEntity, TextGraph, Triplet
-from harness.records import Document, Span
+from harness.extraction.nouns import FoundEntity, TextGraph
+from harness.records import Document, Span, Triplet
 from systems.parts.chunking import Chunk
 from systems.parts.extraction.assemble import assemble
 from systems.parts.graph import Entity, KnowledgeGraph, Mention, Relation

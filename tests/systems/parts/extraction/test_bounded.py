@@ -6,8 +6,8 @@ import pytest
 from runtimes import Asked, Chat
 
 from harness.errors import ModelUnavailable
-from harness.extraction.nouns import TextGraph, Triplet
-from harness.records import Document
+from harness.extraction.nouns import TextGraph
+from harness.records import Document, Triplet
 from systems.parts.chunking import Chunk, ChunkParams, iter_chunks
 from systems.parts.extraction.bounded import BoundedExtractor
 from systems.parts.prompts.triplets import MAX_TRIPLETS

@@ -9,11 +9,10 @@ import pytest
 from runtimes import Asked, Chat
 
 from harness.errors import HarnessError, MissingDependency, ModelUnavailable
-from harness.extraction.nouns import FoundEntity, TextGraph, Triplet
+from harness.extraction.nouns import FoundEntity, TextGraph
 from harness.protocols import ChatModel, Message
-from harness.records import Document, Span
+from harness.records import Document, Span, Triplet
 from systems.parts.chunking import Chunk
-from systems.parts.extraction import langchain
 from systems.parts.extraction.langchain import LangChainExtractor, check_langchain
 
 TEXT = "Tim Cook runs {Apple}."
@@ -252,9 +251,9 @@ async def test_nothing_is_sent_anywhere_though_the_environment_asks_for_tracing(
 
 
 def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(langchain, "find_spec", lambda name: None)
+    monkeypatch.setattr("harness.errors.find_spec", lambda name: None)
 
-    with pytest.raises(MissingDependency, match=r"rag-harness\[langchain\]"):
+    with pytest.raises(MissingDependency, match=r"rag-bench-harness\[extractor-langchain\]"):
         check_langchain()
 
 

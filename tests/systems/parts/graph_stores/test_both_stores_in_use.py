@@ -236,6 +236,6 @@ async def test_nothing_is_printed(store: GraphStore, capfd: pytest.CaptureFixtur
 def test_without_its_package_a_store_says_what_to_install(
     kind: StoreKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingDependency, match=r"not installed: pip install 'rag-harness\[graph\]'"):
+    monkeypatch.setattr("harness.errors.find_spec", lambda name: None)
+    with pytest.raises(MissingDependency, match=r"not installed: pip install 'rag-bench-harness\[system-kg\]'"):
         open_store(kind, tmp_path)

@@ -258,7 +258,7 @@ class QueryView {
       if (told === "-") return;
       const { name, summary, evaluator } = measures[at];
       const value = scores.value[one.number];
-      const words = { s: "", i: "imputed", f: "failed", n: "not applicable" }[told];
+      const words = { s: "", i: "imputed", f: "failed", m: "no answer yet", n: "not applicable" }[told];
       const row = make("tr", { className: `ex-score-${told}` },
         make("th", { scope: "row", title: summary }, name),
         make("td", { className: "ex-number" }, value === null ? words : `${number(value)}${words ? ` (${words})` : ""}`),

@@ -1,0 +1,69 @@
+"""From what a caller says to a checked config."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.analysis.prices import Prices, load_prices
+from harness.config import BenchConfig
+from harness.config.load import Tree, build_config, load_config, parse_setting, read_yaml, set_value
+from harness.errors import ConfigError
+from harness.store import RunDir
+
+
+def bench_config(
+    source: Path | Mapping[str, Any] | None = None,
+    *,
+    systems: Sequence[str] = (),
+    dataset: str | None = None,
+    measure: str | None = None,
+    settings: Sequence[str] = (),
+) -> BenchConfig:
+    """A config file, or a mapping of its keys, with the rest on top; `settings` are `key=value` and come last."""
+    chosen = [f"systems={json.dumps(list(systems))}"] if systems else []
+    chosen += [f"dataset.name={json.dumps(dataset)}"] if dataset else []
+    chosen += [f"measure={json.dumps(measure)}"] if measure else []
+    return load_config(source, [*chosen, *settings])
+
+
+def as_settings(settings: Mapping[str, object]) -> list[str]:
+    """A mapping of dotted keys as `key=value`."""
+    return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+
+
+def evaluation_config(
+    run: RunDir, path: Path | None = None, evaluators: Sequence[str] = (), settings: Sequence[str] = ()
+) -> BenchConfig:
+    """How a run is evaluated: by its own config or that of a file, with the rest on top."""
+    tree = read_yaml(path) if path else _own_config(run.manifest().config)
+    if evaluators:
+        tree["evaluators"] = list(evaluators)
+    for setting in settings:
+        set_value(tree, *parse_setting(setting))
+    return build_config(tree)
+
+
+def price_table(named: Iterable[str | None], own: Path | None = None) -> Prices:
+    """The price table: `own` entries, or else those of the file that is named, before the ones that ship.
+
+    ConfigError where several are named: a dollar must be the same in every row.
+    """
+    paths = {path or "" for path in named} if own is None else {str(own)}
+    if len(paths) > 1:
+        shown = " and ".join(sorted(path or "none of its own" for path in paths))
+        raise ConfigError(f"these runs were made with different price tables ({shown})", "name one with --prices")
+    return load_prices(*(Path(path) for path in paths if path))
+
+
+def prices_of_runs(runs: Iterable[RunDir], own: Path | None = None) -> Prices:
+    """`own`, or else the price table that the runs' configs name."""
+    return price_table((run.manifest().config.get("prices") for run in runs), own)
+
+
+def _own_config(config: Mapping[str, Any]) -> Tree:
+    """The part of a run's config that its evaluation reads; what an older run does not say is the default."""
+    models = config.get("models", {})
+    kept = {role: models[role] for role in ("judge", "judge_embedder") if role in models}
+    tree = {key: config[key] for key in ("evaluators", "per_evaluator", "runner", "prices") if key in config}
+    return {**tree, "models": kept}

@@ -1,0 +1,125 @@
+"""Saved runs, scored."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.analysis.prices import usage_usd
+from harness.api.configs import evaluation_config, price_table
+from harness.config import BenchConfig
+from harness.errors import BudgetReached, ConfigError, nearest
+from harness.protocols import AnswerChoice, Case, OpenedAnswer, RunFacts
+from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
+from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluating.plan import EvaluationPlan, check_packages, plan_evaluation
+from harness.runner.progress import Reporter
+from harness.runner.spending import Payer, Spending
+from harness.store import RunDir, find_runs
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """What is said beyond the runs' own configs."""
+
+    config: Path | None = None
+    evaluators: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    prices: Path | None = None
+    """A price table of one's own."""
+    results: Path = Path("results")
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What came of scoring some runs."""
+
+    runs: tuple[RunDir, ...]
+    outcomes: tuple[tuple[EvaluationOutcome, BenchConfig], ...]
+    """One for the runs that are scored alike, with their config."""
+    spending: Spending
+
+    @property
+    def stopped(self) -> BudgetReached | None:
+        """What the budget could not hold."""
+        return next((outcome.stopped for outcome, _ in self.outcomes if outcome.stopped), None)
+
+
+def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation:
+    """Score runs by each one's config, or by that of `options`; nothing raises that only one evaluator refuses."""
+    configs = [evaluation_config(run, options.config, options.evaluators, options.settings) for run in runs]
+    plans = [(plan_evaluation(config), config, members) for config, members in _grouped(runs, configs)]
+    for plan, _, _ in plans:
+        check_packages(plan)
+    reporter, spending = Reporter(quiet=options.quiet), _spending(plans, options)
+    outcomes = tuple(
+        (evaluate_run_dirs(members, plan, options.results, reporter, spending), config)
+        for plan, config, members in plans
+    )
+    return Evaluation(tuple(runs), outcomes, spending)
+
+
+def evaluate_run_dirs(
+    runs: Sequence[RunDir], plan: EvaluationPlan, results: Path, reporter: Reporter, spending: Spending
+) -> EvaluationOutcome:
+    """Score each run with each evaluator of the plan and save the scores."""
+    return evaluate_runs(
+        runs, plan, results, reporter, lambda usage: usage_usd(spending.prices, plan.models, usage), spending
+    )
+
+
+@contextmanager
+def open_answer(choice: AnswerChoice) -> Iterator[OpenedAnswer]:
+    """One answer with its evaluator's models: see `harness.protocols.CommandRuntime`."""
+    run = find_runs(choice.results, [choice.run])[0]
+    plan = plan_evaluation(evaluation_config(run, choice.config, (choice.evaluator,), choice.settings))
+    check_packages(plan)
+    (planned,) = plan.evaluators
+    case = _answered(run, choice)
+    case = Case(case.query, case.reference, case.record, planned.measures)
+    facts = RunFacts(has_generator=case.prediction.answer is not None)
+    reporter = Reporter(quiet=choice.quiet)
+    with ExitStack() as stack, reporter.bar(choice.query_id) as bar:
+        models = EvaluationModels(plan, choice.results / "judge", reporter, stack)
+        runtime = MeteredEvaluation(models, bar.update)
+        runtime.begin(run.run_id)
+        yield OpenedAnswer(run.run_id, case, facts, planned.params, runtime)
+
+
+def _answered(run: RunDir, choice: AnswerChoice) -> Case:
+    rows = {row.query.query_id: row for row in run.sample()}
+    if choice.query_id not in rows:
+        raise ConfigError(f"{run.run_id} has no query '{choice.query_id}'", nearest(choice.query_id, rows))
+    record = run.records().get((choice.query_id, choice.repeat))
+    if record is None or record.prediction is None:
+        why = f"failed ({record.failure.kind})" if record and record.failure else "has no record yet"
+        raise ConfigError(f"{choice.query_id}, repeat {choice.repeat}, {why}", "choose another query")
+    row = rows[choice.query_id]
+    return Case(row.query, row.reference, record, ())
+
+
+def _spending(
+    plans: Sequence[tuple[EvaluationPlan, BenchConfig, list[RunDir]]], options: EvaluateOptions
+) -> Spending:
+    """The budget is one for all named runs; it stands in a config or setting for all, so every group has the
+    same."""
+    payers = [
+        Payer.of(run, run.manifest().identity.get("models", {}), plan)
+        for plan, _, members in plans
+        for run in members
+    ]
+    config = plans[0][1] if plans else BenchConfig()
+    prices = price_table((one.prices for _, one, _ in plans), options.prices)
+    spending = Spending(config.budget, prices, options.results, payers)
+    for plan, _, _ in plans:
+        spending.check_prices(plan.models)
+    return spending
+
+
+def _grouped(runs: Sequence[RunDir], configs: Sequence[BenchConfig]) -> list[tuple[BenchConfig, list[RunDir]]]:
+    """Runs that are evaluated alike stand together, so that they share models and embeddings."""
+    groups: dict[str, tuple[BenchConfig, list[RunDir]]] = {}
+    for run, config in zip(runs, configs, strict=True):
+        groups.setdefault(config.model_dump_json(), (config, []))[1].append(run)
+    return list(groups.values())

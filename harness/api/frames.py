@@ -1,0 +1,195 @@
+"""Run directories as pandas frames, one row for each thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import MissingDependency, install
+from harness.records import Estimate, RunRecord, Usage
+from harness.report.comparison import COLUMNS, Comparison, comparison_rows
+from harness.report.labels import labels
+from harness.store import Manifest, RunDir, SampleRow
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Row = dict[str, Any]
+
+_RUN = ("run_id", "label", "system", "dataset")
+RUN_COLUMNS = (
+    *(*_RUN, "subset", "generator", "embedder", "bracket", "is_finished", "n_queries", "repeats"),
+    *("n_expected", "n_ok", "n_failed", "created_at", "path"),
+)
+RECORD_COLUMNS = (
+    *(*_RUN, "query_id", "query_type", "repeat", "question", "references", "status", "answer", "n_contexts"),
+    *("failure", "message", "attempt", "latency_s", "wall_s", "throttled_s", "cpu_s", "peak_rss_bytes"),
+    *("model_calls", "input_tokens", "output_tokens", "cached_tokens", "replayed_calls", "started_at"),
+)
+CONTEXT_COLUMNS = (
+    *(*_RUN, "query_id", "query_type", "repeat", "rank", "kind", "doc_ids", "score", "start", "end"),
+    *("triplets", "text"),
+)
+SCORE_COLUMNS = (
+    *(*_RUN, "query_id", "query_type", "repeat", "evaluator", "measure", "status", "value", "explanation"),
+)
+ESTIMATE_COLUMNS = (
+    *("run_id", "phase", "calls", "input_tokens", "output_tokens", "cached_tokens", "embedder_tokens", "usd"),
+    *("seconds", "basis"),
+)
+
+
+def data_frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> DataFrame:
+    """MissingDependency without pandas."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingDependency("frames need pandas", install("notebook")) from error
+    return pd.DataFrame(list(rows), columns=list(columns))
+
+
+@dataclass(frozen=True)
+class ReadRun:
+    """A run directory with its label."""
+
+    run: RunDir
+    label: str
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """Its header."""
+        return self.run.manifest()
+
+    @cached_property
+    def sample(self) -> dict[str, SampleRow]:
+        """Query id -> query and reference."""
+        return {row.query.query_id: row for row in self.run.sample()}
+
+    @cached_property
+    def records(self) -> list[RunRecord]:
+        """Those that count, in the order of the sample."""
+        found, places = (
+            self.run.records().values(),
+            {query_id: place for place, query_id in enumerate(self.sample)},
+        )
+        return sorted(found, key=lambda record: (record.repeat, places.get(record.query_id, len(places))))
+
+    @property
+    def base(self) -> Row:
+        """What every row of it begins with."""
+        identity = self.manifest.identity
+        names = str(identity.get("system", {}).get("name", "")), str(self.manifest.dataset.get("name", ""))
+        return dict(zip(_RUN, (self.run.run_id, self.label, *names), strict=True))
+
+    def query(self, query_id: str) -> Row:
+        """The base and the query."""
+        row = self.sample.get(query_id)
+        query_type = row.reference.query_type if row else None
+        return {**self.base, "query_id": query_id, "query_type": query_type}
+
+
+def read_runs(runs: Sequence[RunDir]) -> list[ReadRun]:
+    """Labelled as in a report of all of them."""
+    named = labels([run.manifest().identity for run in runs])
+    return [ReadRun(run, label) for run, label in zip(runs, named, strict=True)]
+
+
+def run_row(read: ReadRun) -> Row:
+    """A row of `runs`."""
+    manifest, records = read.manifest, read.records
+    models = manifest.identity.get("models", {})
+    repeats = int(manifest.identity.get("repeats", 1))
+    n_ok = sum(record.status == "ok" for record in records)
+    return {
+        **read.base,
+        "subset": manifest.dataset.get("subset"),
+        **{role: _model(models.get(role)) for role in ("generator", "embedder")},
+        "bracket": manifest.bracket,
+        "is_finished": read.run.done() is not None,
+        "n_queries": len(read.sample),
+        "repeats": repeats,
+        "n_expected": len(read.sample) * repeats,
+        "n_ok": n_ok,
+        "n_failed": len(records) - n_ok,
+        "created_at": manifest.created_at,
+        "path": str(read.run.path),
+    }
+
+
+def record_rows(read: ReadRun) -> Iterator[Row]:
+    """The rows of `records`."""
+    for record in read.records:
+        prediction, cost, failure = record.prediction, record.cost, record.failure
+        row = read.sample.get(record.query_id)
+        usage = cost.usage.get("generator", Usage())
+        tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+        known = (None, None, None) if usage.unmetered_calls else tokens
+        yield {
+            **read.query(record.query_id),
+            "repeat": record.repeat,
+            "question": row.query.text if row else None,
+            "references": row.reference.answers if row else (),
+            "status": record.status,
+            "answer": prediction.answer if prediction else None,
+            "n_contexts": len(prediction.contexts) if prediction else None,
+            "failure": failure.kind if failure else None,
+            "message": failure.message if failure else None,
+            "attempt": record.attempt,
+            **{name: getattr(cost, name) for name in ("latency_s", "wall_s", "throttled_s", "cpu_s")},
+            "peak_rss_bytes": cost.peak_rss_bytes,
+            "model_calls": usage.calls if usage.calls_are_known else None,
+            **dict(zip(("input_tokens", "output_tokens", "cached_tokens"), known, strict=True)),
+            "replayed_calls": cost.replayed_calls,
+            "started_at": record.started_at,
+        }
+
+
+def context_rows(read: ReadRun) -> Iterator[Row]:
+    """The rows of `contexts`."""
+    for record in read.records:
+        for rank, context in enumerate(record.prediction.contexts if record.prediction else (), start=1):
+            span = context.span
+            yield {
+                **read.query(record.query_id),
+                "repeat": record.repeat,
+                "rank": rank,
+                "kind": context.kind,
+                "doc_ids": context.doc_ids,
+                "score": context.score,
+                "start": span.start if span else None,
+                "end": span.end if span else None,
+                "triplets": context.triplets,
+                "text": context.text,
+            }
+
+
+def score_rows(read: ReadRun) -> Iterator[Row]:
+    """The rows of `scores`."""
+    owners = {measure: one.evaluator for one in read.run.evaluations() for measure in one.measures}
+    for score in read.run.scores():
+        yield {
+            **read.query(score.query_id),
+            "repeat": score.repeat,
+            "evaluator": owners.get(score.measure),
+            **score.model_dump(include={"measure", "status", "value", "explanation"}),
+        }
+
+
+def estimate_rows(estimate: Estimate, phases: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows of an estimate: a phase each."""
+    for name, phase in phases.items():
+        yield {"run_id": estimate.run_id, "phase": name, **phase.model_dump(exclude={"notes"})}
+
+
+def comparison_frame(comparison: Comparison) -> DataFrame:
+    """A row for each measure and pair, as in comparison.csv."""
+    return data_frame((dict(zip(COLUMNS, row, strict=True)) for row in comparison_rows(comparison)), COLUMNS)
+
+
+def _model(played_by: Mapping[str, Any] | None) -> str | None:
+    if not played_by:
+        return None
+    names = (played_by.get("provider"), played_by.get("model"))
+    return "/".join(dict.fromkeys(str(name) for name in names if name)) or None

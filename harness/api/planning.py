@@ -1,0 +1,49 @@
+"""What a config spans, before anything is paid."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from harness.config import BenchConfig
+from harness.runner.plan import Cell, plan_cells
+from harness.store import IndexDir, RunDir
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """One cell, and how far it is."""
+
+    run_id: str
+    system: str
+    dataset: str
+    status: Literal["done", "partial", "missing"]
+    n_recorded: int
+    n_expected: int
+    n_documents: int
+    index: Literal["built", "missing"]
+    answer: dict[str, Any]
+    """The answer parameters."""
+    notes: tuple[str, ...]
+    """What the data set has to say."""
+
+
+def planned_cells(config: BenchConfig, results: Path) -> list[PlannedCell]:
+    """Every cell of a config, in order."""
+    return [_planned(cell, results) for cell in plan_cells(config)]
+
+
+def _planned(cell: Cell, results: Path) -> PlannedCell:
+    run = RunDir(results / cell.run_id)
+    n_recorded = len(run.records())
+    return PlannedCell(
+        run_id=cell.run_id,
+        system=cell.spec.name,
+        dataset=cell.dataset.name,
+        status="done" if run.done() else "partial" if n_recorded else "missing",
+        n_recorded=n_recorded,
+        n_expected=cell.n_answers,
+        n_documents=len(cell.dataset.documents),
+        index="built" if IndexDir(results, cell.index_id).record() else "missing",
+        answer=cell.answer_params.model_dump(mode="json"),
+        notes=tuple(cell.dataset.notes),
+    )

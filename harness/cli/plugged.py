@@ -1,0 +1,48 @@
+"""Commands that plug-ins add: found by name, imported only where one of them may be meant."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import typer
+
+from harness.protocols import AnswerChoice, OpenedAnswer
+from harness.registry import COMMANDS
+from harness.store import find_runs
+
+
+class PluggedRuntime:
+    """See `harness.protocols.CommandRuntime`."""
+
+    def scored_by(self, run: str, results: Path) -> frozenset[str]:
+        """The evaluators whose scores a run has."""
+        found = find_runs(results, [run])[0]
+        return frozenset(evaluation.evaluator for evaluation in found.evaluations())
+
+    def open(self, choice: AnswerChoice) -> AbstractContextManager[OpenedAnswer]:
+        """The answer with its evaluator's models."""
+        from harness.api.evaluating import open_answer
+
+        return open_answer(choice)
+
+    def say(self, line: str) -> None:
+        """Print one plain line."""
+        from harness.cli.consoles import open_console
+
+        open_console().print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def add_plugged(app: typer.Typer, own: Sequence[str]) -> None:
+    """Add them after the app's `own`, whose names are taken; those that cannot be loaded are named and left
+    out."""
+    specs, refusals = COMMANDS.load_all()
+    for refusal in refusals:
+        sys.stderr.write(f"left out: {refusal}\n")
+    for spec in specs:
+        if spec.name in own:
+            sys.stderr.write(
+                f"left out: a plug-in registers the command '{spec.name}', which is the harness's own\n"
+            )
+            continue
+        app.command(spec.name)(spec.build(PluggedRuntime()))

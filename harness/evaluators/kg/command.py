@@ -1,0 +1,84 @@
+"""`rag-harness graph`: the graph behind a query's KG-based scores, made anew; what was judged is in the
+journal."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import closing
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.protocols import CommandRuntime, CommandSpec
+
+
+class GraphPair(StrEnum):
+    """Which two texts a graph joins."""
+
+    context_relevancy = "context_relevancy"
+    answer_relevancy = "answer_relevancy"
+    faithfulness = "faithfulness"
+    factual_correctness = "factual_correctness"
+
+
+class GraphReader(StrEnum):
+    """Who reads the triplets."""
+
+    judge = "judge"
+    nlp = "nlp"
+
+
+_EVALUATORS = {GraphReader.judge: "kg", GraphReader.nlp: "kg_nlp"}
+
+
+def build(runtime: CommandRuntime) -> Callable[..., None]:
+    """The command."""
+
+    def graph(
+        run: Annotated[str, typer.Argument(help="A run id, a unique part of one, or a path.", metavar="RUN")],
+        query_id: Annotated[str, typer.Argument(help="One of its queries.", metavar="QUERY_ID")],
+        pair: Annotated[GraphPair, typer.Option("--pair", "-p", help="Which two texts are compared.")],
+        by: Annotated[
+            GraphReader | None,
+            typer.Option("--by", help="Who reads the triplets: nlp, unless the judge did before."),
+        ] = None,
+        repeat: Annotated[int, typer.Option("--repeat", min=0, help="Which of several answers, from 0.")] = 0,
+        config: Annotated[
+            Path | None,
+            typer.Option("--config", "-c", help="Parameters and judges from this file, not the run's."),
+        ] = None,
+        settings: Annotated[
+            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides one key.")
+        ] = None,
+        out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the files.")] = None,
+        results: Annotated[Path, typer.Option("--results", help="Where runs are kept.")] = Path("results"),
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    ) -> None:
+        """Write the graph behind a query's KG-based scores as GraphML and as a picture.
+
+        What the judge has read before is not paid again. It needs the evaluator's packages, not its scores.
+
+        Example: rag-harness graph demo--naive demo-0003 --pair faithfulness
+        """
+        from harness.evaluators.kg.evaluator import built
+        from harness.evaluators.kg.query_graph import make_graph, write_graph
+        from harness.protocols import AnswerChoice
+
+        name = _name(by, runtime.scored_by(run, results))
+        choice = AnswerChoice(run, query_id, name, repeat, config, tuple(settings or ()), results, quiet)
+        with runtime.open(choice) as answer, closing(built(name, answer.params, answer.runtime)) as evaluator:
+            made = asyncio.run(make_graph(evaluator, answer, pair.value))
+            runtime.say(write_graph(made, choice, pair.value, out or results / "graphs" / answer.run_id / name))
+
+    return graph
+
+
+def _name(by: GraphReader | None, scored_by: frozenset[str]) -> str:
+    """The evaluator. The judge's where the run has scores by it, else the parser's, which is free."""
+    if by is None:
+        by = GraphReader.judge if _EVALUATORS[GraphReader.judge] in scored_by else GraphReader.nlp
+    return _EVALUATORS[by]
+
+
+SPEC = CommandSpec("graph", build)

@@ -1,0 +1,222 @@
+"""The picture of one comparison: input on the left, context on the right, what they share between them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
+from harness.display.text import counted, printable
+from harness.evaluators.kg.graphs import KgGraph, Match, TripletSide
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST = 24
+"""Nodes of a column: a page of them."""
+_PATH, _MISSED = PALETTE[0], PALETTE[5]
+_BOX_IN = (1.25, 0.19)
+_ROW_IN = 0.27
+_LONGEST = 23
+"""Characters that a box holds."""
+_HEAD_IN, _FOOT_IN = 0.75, 0.5
+
+_Column = Literal["input relations", "input entities", "context entities", "context relations"]
+_LEFT_IN: dict[_Column, float] = {
+    "input relations": 0.05,
+    "input entities": 1.75,
+    "context entities": 4.1,
+    "context relations": 5.8,
+}
+_Spot = tuple[float, float]
+
+
+class DrawnNodes(NamedTuple):
+    """What is drawn, by place in the labels and triplets of the sides, each column from top to bottom."""
+
+    inputs: list[int]
+    contexts: list[int]
+    input_triplets: list[int]
+    context_triplets: list[int]
+    left_out: int
+    """Nodes for which there is no room."""
+
+
+def draw_query_graph(graph: KgGraph, matches: Sequence[Match], title: str, folder: Path, stem: str) -> list[Path]:
+    """Write `stem`.svg and `stem`.png. Blue: the paths of `matches`; a cross: input entities without one.
+
+    Of more nodes than a page holds only those on or next to a path are drawn, then what is missed, and the caption
+    counts the others.
+    """
+    shown = choose(graph, matches)
+    height = _HEAD_IN + _FOOT_IN + _ROW_IN * max(1, *map(len, shown[:4]))
+    with plotting() as new_figure:
+        figure = new_figure(figsize=(WIDTH_IN, height))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xlim(0, WIDTH_IN)
+        axes.set_ylim(height, 0)
+        axes.axis("off")
+        _Picture(axes, height, graph, matches).draw(shown)
+        _text_around(axes, height, title, shown.left_out)
+        return save(figure, folder, stem)
+
+
+def choose(graph: KgGraph, matches: Sequence[Match]) -> DrawnNodes:
+    """All nodes if every column holds them; else what is on a path, next to one, or missed, as far as it fits."""
+    inputs, contexts = graph.inputs, graph.contexts
+    sizes = len(inputs.labels), len(contexts.labels), len(inputs.triplets), len(contexts.triplets)
+    fits = max(sizes) <= _MOST
+    rows = _input_rows(inputs, matches)[:_MOST]
+    others = _context_rows(graph, matches, rows, everything=fits)[:_MOST]
+    walked = {triplet for match in matches for triplet in match.triplets}
+    on_path = [number for number, triplet in enumerate(inputs.triplets) if triplet in walked]
+    shown = rows, others, _between(inputs, rows, on_path), _between(contexts, others, [])
+    return DrawnNodes(*shown, left_out=sum(sizes) - sum(map(len, shown)))
+
+
+def _input_rows(side: TripletSide, matches: Sequence[Match]) -> list[int]:
+    """Entities that reach the same context entity stand together, those that reach none below."""
+    place = {label: number for number, label in enumerate(side.labels)}
+    ends = {match.entity: (match.similar.input_entity, match.cost) for match in matches}
+    reached = sorted(ends, key=lambda label: (*ends[label], label))
+    return [place[label] for label in (*reached, *(label for label in side.labels if label not in ends))]
+
+
+def _context_rows(graph: KgGraph, matches: Sequence[Match], rows: Sequence[int], *, everything: bool) -> list[int]:
+    """Entities on a path, similar to an input entity, joined to one on a path, and others if there is room for
+    all; each about where the input entities are that it is similar to.
+    """
+    row_of = {graph.inputs.labels[place]: row for row, place in enumerate(rows)}
+    place_of = {label: place for place, label in enumerate(graph.contexts.labels)}
+    similar: dict[int, list[int]] = {}
+    on_path: dict[int, list[int]] = {}
+    for found, edges in ((on_path, [match.similar for match in matches]), (similar, graph.similar_edges())):
+        for edge in edges:
+            if edge.input_entity in row_of:
+                found.setdefault(place_of[edge.context_entity], []).append(row_of[edge.input_entity])
+    joined = {place for ends in graph.contexts.ends if set(ends) & set(on_path) for place in ends}
+    ranked = [*sorted(on_path), *sorted(similar), *sorted(joined), *(place_of.values() if everything else ())]
+    chosen = list(dict.fromkeys(ranked))[:_MOST]
+    beside = similar | on_path
+    return sorted(chosen, key=lambda place: (_mean(beside.get(place, [len(rows)])), place))
+
+
+def _between(side: TripletSide, shown: Sequence[int], first: Sequence[int]) -> list[int]:
+    """The triplets whose ends are both shown, `first` before the others; each about where its ends are."""
+    row_of = {place: row for row, place in enumerate(shown)}
+    ranked = dict.fromkeys([*first, *range(len(side.triplets))])
+    drawn = [number for number in ranked if set(side.ends[number]) <= set(row_of)][:_MOST]
+    return sorted(drawn, key=lambda number: (_mean(row_of[place] for place in side.ends[number]), number))
+
+
+def _mean(rows: Iterable[int]) -> float:
+    listed = list(rows)
+    return sum(listed) / len(listed)
+
+
+class _Picture:
+    """Nodes as boxes in four columns, edges between neighbouring columns."""
+
+    def __init__(self, axes: Axes, height: float, graph: KgGraph, matches: Sequence[Match]) -> None:
+        self._axes, self._height, self._graph = axes, height, graph
+        self._matched = {match.entity for match in matches}
+        self._walked = {triplet for match in matches for triplet in match.triplets}
+        self._taken = {match.similar for match in matches}
+
+    def draw(self, shown: DrawnNodes) -> None:
+        """Everything but the texts around it."""
+        inputs = self._spots("input entities", shown.inputs)
+        contexts = self._spots("context entities", shown.contexts)
+        self._entities(inputs, contexts)
+        self._triplets(self._graph.inputs, self._spots("input relations", shown.input_triplets), inputs)
+        self._triplets(self._graph.contexts, self._spots("context relations", shown.context_triplets), contexts)
+        self._similar(inputs, contexts)
+
+    def _spots(self, column: _Column, places: Sequence[int]) -> dict[int, _Spot]:
+        """The upper left corner of each box; a column is spread over the whole height."""
+        room = (self._height - _HEAD_IN - _FOOT_IN) / max(1, len(places))
+        top = _HEAD_IN + (room - _BOX_IN[1]) / 2
+        return {place: (_LEFT_IN[column], top + row * room) for row, place in enumerate(places)}
+
+    def _entities(self, inputs: dict[int, _Spot], contexts: dict[int, _Spot]) -> None:
+        for place, spot in inputs.items():
+            label = self._graph.inputs.labels[place]
+            if label in self._matched:
+                self._box(spot, label, _PATH)
+            else:
+                self._box(spot, f"\N{MULTIPLICATION SIGN} {label}", _MISSED, style=(0, (3, 2)))
+        targets = {edge.context_entity for edge in self._taken}
+        for place, spot in contexts.items():
+            label = self._graph.contexts.labels[place]
+            self._box(spot, label, _PATH if label in targets else GREY)
+
+    def _triplets(self, side: TripletSide, relations: dict[int, _Spot], entities: dict[int, _Spot]) -> None:
+        """Arrows from head to relation to tail, at the sides of the boxes that face each other."""
+        for place, spot in relations.items():
+            triplet, (head, tail) = side.triplets[place], side.ends[place]
+            walked = side is self._graph.inputs and triplet in self._walked
+            colour = _PATH if walked else GREY
+            self._box(spot, triplet.relation, "none", face=LIGHT)
+            for source, target in ((entities[head], spot), (spot, entities[tail])):
+                self._arrow(*_facing(source, target), colour, 1.2 if walked else 0.5)
+
+    def _similar(self, inputs: dict[int, _Spot], contexts: dict[int, _Spot]) -> None:
+        pairs = zip(self._graph.pairs.inputs.tolist(), self._graph.pairs.contexts.tolist(), strict=True)
+        drawn = 0
+        for edge, (one, other) in zip(self._graph.similar_edges(), pairs, strict=True):
+            if one not in inputs or other not in contexts:
+                continue
+            (left, top), (right, bottom) = _facing(inputs[one], contexts[other])
+            on_path = edge in self._taken
+            colour, width = (_PATH, 1.2) if on_path else (GREY, 0.5)
+            self._axes.plot([left, right], [top, bottom], color=colour, linewidth=width, linestyle=(0, (4, 2)))
+            # Lines that cross in the middle would write one number over the other.
+            share = (0.3, 0.5, 0.7)[drawn % 3]
+            self._axes.text(
+                left + share * (right - left),
+                top + share * (bottom - top),
+                f"{edge.similarity:.2f}",
+                fontsize=5,
+                color=colour,
+                ha="center",
+                va="center",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
+                zorder=3,
+            )
+            drawn += 1
+
+    def _box(
+        self, spot: _Spot, label: str, colour: str, *, face: str = "white", style: str | tuple[int, _Spot] = "-"
+    ) -> None:
+        from matplotlib.patches import Rectangle
+
+        (left, top), (width, height) = spot, _BOX_IN
+        look: dict[str, Any] = {"facecolor": face, "edgecolor": colour, "linewidth": 0.8, "linestyle": style}
+        self._axes.add_patch(Rectangle((left, top), width, height, zorder=4, **look))
+        look = {"fontsize": 6, "ha": "center", "va": "center_baseline"}
+        self._axes.text(left + width / 2, top + height / 2, printable(label, _LONGEST), zorder=5, **look)
+
+    def _arrow(self, source: _Spot, target: _Spot, colour: str, width: float) -> None:
+        look = {"arrowstyle": "-|>", "color": colour, "linewidth": width, "mutation_scale": 5}
+        self._axes.annotate("", target, source, arrowprops={**look, "shrinkA": 0, "shrinkB": 0}, zorder=1)
+
+
+def _facing(source: _Spot, target: _Spot) -> tuple[_Spot, _Spot]:
+    """The middles of the sides at which two boxes face each other."""
+    width, middle = _BOX_IN[0], _BOX_IN[1] / 2
+    rightwards = source[0] < target[0]
+    start = source[0] + (width if rightwards else 0), source[1] + middle
+    return start, (target[0] + (0 if rightwards else width), target[1] + middle)
+
+
+def _text_around(axes: Axes, height: float, title: str, left_out: int) -> None:
+    for column, left in _LEFT_IN.items():
+        middle = left + _BOX_IN[0] / 2
+        axes.text(middle, _HEAD_IN - 0.08, column, ha="center", va="bottom", color=GREY, fontsize=6.5)
+    lines = textwrap.wrap(printable(title, 230), 115)
+    axes.text(0.05, 0.08, "\n".join(lines), va="top", fontsize=8)
+    caption = "Dashed: SIMILAR, with the cosine. Blue: cheapest paths within reach. Crossed: entities without one."
+    omitted = f" Left out: {counted(left_out, 'node')}." if left_out else ""
+    axes.text(0.05, height - 0.12, caption + omitted, va="bottom", color=GREY, fontsize=6.5)

@@ -1,0 +1,57 @@
+"""The graph of KG-eval's Algorithm 1, as two sides and the SIMILAR edges between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.evaluators.kg.graphs.sides import TripletSide
+from harness.evaluators.kg.graphs.similar import Pairs, no_pairs, similar_pairs, unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+TAU = 0.7
+TRIPLET_WEIGHT = 0.9
+"""Of an edge between a relation node and its head or tail."""
+TRIPLET_COST = 0.1
+
+
+class SimilarEdge(NamedTuple):
+    """An input entity and a context entity that mean the same; the cost of the edge is 1 - similarity."""
+
+    input_entity: str
+    context_entity: str
+    similarity: float
+
+
+@dataclass(frozen=True, eq=False)
+class KgGraph:
+    """Both sides and what joins them. Labels merge within a side, never across."""
+
+    inputs: TripletSide
+    contexts: TripletSide
+    pairs: Pairs
+
+    def similar_edges(self) -> list[SimilarEdge]:
+        """Every SIMILAR edge, sorted by its labels."""
+        entities, others = self.inputs.labels, self.contexts.labels
+        rows = zip(*(column.tolist() for column in self.pairs), strict=True)
+        return [SimilarEdge(entities[one], others[other], similarity) for one, other, similarity in rows]
+
+
+def connect(
+    inputs: TripletSide, contexts: TripletSide, vectors: Mapping[str, ArrayLike], tau: float = TAU
+) -> KgGraph:
+    """The graph of two sides; `vectors` holds shape (d,) for each of `distinct_labels`, of any length.
+
+    A zero vector has similarity 0 to everything. ValueError: tau outside [-1, 1]; a vector that holds NaN or
+    infinity or has another shape, by its label; more SIMILAR edges than `similar.MOST_PAIRS`.
+    """
+    if not -1 <= tau <= 1:
+        raise ValueError(f"tau = {tau:g} is no cosine: it is between -1 and 1")
+    if not inputs.triplets or not contexts.triplets:
+        return KgGraph(inputs, contexts, no_pairs())
+    rows, others = unit_rows(inputs.labels, vectors), unit_rows(contexts.labels, vectors)
+    return KgGraph(inputs, contexts, similar_pairs(rows, others, tau))

@@ -1,0 +1,76 @@
+"""The graph of one answer's pair: made by the evaluator, written as GraphML and as a picture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.display import file_name, printable
+from harness.errors import ConfigError, HarnessError
+from harness.evaluators.kg.evaluator import KgEvaluator
+from harness.evaluators.kg.graphs import KgGraph, KgScores, Match, paths, scores_of
+from harness.evaluators.kg.graphs.drawing import draw_query_graph
+from harness.evaluators.kg.graphs.export import graphml
+from harness.evaluators.kg.measures import KgParams
+from harness.evaluators.kg.pairs import PairName
+from harness.evaluators.sides import settled, why_not
+from harness.protocols import AnswerChoice, Measure, OpenedAnswer
+from harness.store.files import write_atomic
+
+
+@dataclass(frozen=True)
+class QueryGraph:
+    """The graph of one pair, and what is read off it."""
+
+    question: str
+    graph: KgGraph
+    matches: Sequence[Match]
+    scores: KgScores
+
+
+async def make_graph(evaluator: KgEvaluator, answer: OpenedAnswer, pair: PairName) -> QueryGraph:
+    """ConfigError: there is nothing to compare, or a text or a label could not be read."""
+    params = answer.params
+    assert isinstance(params, KgParams)  # noqa: S101 - the evaluator was built with them
+    _check_compares(answer, evaluator.measure_of(pair), pair)
+    try:
+        graph = await evaluator.graph(answer.case, pair)
+    except HarnessError:
+        raise
+    except Exception as error:
+        what = f"no graph of {answer.case.query.query_id}: {type(error).__name__}: {error}"
+        raise ConfigError(what, "choose another query, judge or --by") from error
+    scores = scores_of(graph, params.delta, params.seeds)
+    return QueryGraph(answer.case.query.text, graph, paths(graph, params.delta), scores)
+
+
+def write_graph(made: QueryGraph, choice: AnswerChoice, pair: PairName, folder: Path) -> str:
+    """Write GraphML, SVG and PNG into `folder`; the scores and the files, for a person to read."""
+    stem = f"{file_name(choice.query_id)}-{pair}" + (f"-{choice.repeat}" if choice.repeat else "")
+    shown = f"{pair} of {printable(choice.query_id)} ({choice.evaluator}): {_values(made.scores)}"
+    document = folder / f"{stem}.graphml"
+    write_atomic(document, graphml(made.graph, made.matches))
+    title = f"{shown}. {printable(made.question, 120)}"
+    pictures = draw_query_graph(made.graph, made.matches, title, folder, stem)
+    return f"{shown}: {', '.join(str(path) for path in (document, *pictures))}"
+
+
+def _check_compares(answer: OpenedAnswer, measure: Measure, pair: PairName) -> None:
+    case = answer.case
+    reason = why_not(measure, case.reference, answer.facts)
+    if not reason:
+        score = settled(case, measure)
+        reason = score.explanation if score else ""
+    if reason:
+        what = f"{pair} of {case.query.query_id} compares nothing ({reason})"
+        raise ConfigError(what, "choose another pair or query")
+
+
+def _values(scores: KgScores) -> str:
+    parts = {
+        "multi-hop": scores.multi_hop,
+        "undirected": scores.multi_hop_undirected,
+        "direct": scores.direct,
+        "community": scores.community,
+        "coverage": scores.community_coverage,
+    }
+    return ", ".join(f"{name} {value:.3f}" for name, value in parts.items())

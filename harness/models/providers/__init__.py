@@ -1,0 +1,23 @@
+"""Who plays a model role: one spec for each provider, found through the entry points `rag_harness.providers`."""
+
+from harness.models.providers.resolving import (
+    api_key,
+    check_reachable,
+    need_client,
+    provider_of,
+    resolve_embedder,
+    resolve_generator,
+)
+from harness.models.providers.spec import PROVIDERS, ProviderSpec, TextEncoder
+
+__all__ = [
+    "PROVIDERS",
+    "ProviderSpec",
+    "TextEncoder",
+    "api_key",
+    "check_reachable",
+    "need_client",
+    "provider_of",
+    "resolve_embedder",
+    "resolve_generator",
+]

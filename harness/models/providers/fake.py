@@ -1,0 +1,41 @@
+"""The scripted model, and no model at all."""
+
+from pydantic import ValidationError
+
+from harness.config import ModelConfig
+from harness.config.load import explain
+from harness.errors import ConfigError
+from harness.models.fake import FakeScript, FakeTransport
+from harness.models.providers.spec import ProviderSpec
+from harness.protocols import Role
+
+_BOTH: frozenset[Role] = frozenset({"generator", "embedder"})
+
+
+def _resolve_fake(config: ModelConfig) -> ModelConfig:
+    try:
+        FakeScript.model_validate(config.options)
+    except ValidationError as error:
+        raise ConfigError(*explain(error, FakeScript, prefix=f"models.{config.role}.options")) from error
+    return _named(config)
+
+
+def _named(config: ModelConfig) -> ModelConfig:
+    return config.model_copy(update={"model": config.model or config.provider})
+
+
+FAKE = ProviderSpec(
+    name="fake",
+    summary="a scripted model for tests: answers, latency and faults on demand; its scores mean nothing",
+    roles=_BOTH,
+    resolve=_resolve_fake,
+    identity=lambda config: {"options": dict(config.options)} if config.options else {},
+    transport=lambda config: FakeTransport(FakeScript.model_validate(config.options)),
+    counts_tokens=False,
+)
+NONE = ProviderSpec(
+    name="none",
+    summary="no model: retrieval alone without a generator; systems that embed nothing without an embedder",
+    roles=_BOTH,
+    resolve=_named,
+)

@@ -1,0 +1,95 @@
+"""Servers that speak the OpenAI protocol: OpenAI's, Ollama, vLLM, and any other by its URL."""
+
+import socket
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from harness.config import EmbedderConfig, ModelConfig
+from harness.errors import ConfigError, ModelUnavailable
+from harness.models.providers.resolving import api_key
+from harness.models.providers.spec import ProviderSpec
+from harness.protocols import Role
+
+C = TypeVar("C", bound=ModelConfig)
+_CONNECT_TIMEOUT_S = 5.0
+_BOTH: frozenset[Role] = frozenset({"generator", "embedder"})
+
+
+@dataclass(frozen=True)
+class HttpDefaults:
+    """What a config need not say. None: it must, or (a key) there is none."""
+
+    base_url: str | None = None
+    api_key_env: str | None = None
+    """A key is also sent where a config names a variable."""
+    model: str | None = None
+    embedding_model: str | None = None
+
+
+def http_provider(name: str, summary: str, defaults: HttpDefaults, **more: Any) -> ProviderSpec:
+    """A provider behind a URL; `more` are fields of its spec, such as `fix` or a `transport` of its own."""
+    given: dict[str, Any] = {"roles": _BOTH, "fix": ProviderSpec.fix, **more}
+    return ProviderSpec(
+        name=name,
+        summary=summary,
+        resolve=partial(_resolve, defaults),
+        # Two servers may serve different weights under one name, so the URL tells them apart.
+        identity=lambda config: {"base_url": config.base_url},
+        check=partial(_check, given["fix"]),
+        **given,
+    )
+
+
+def _resolve(defaults: HttpDefaults, config: C) -> C:
+    if config.options:
+        raise ConfigError(f"provider '{config.provider}' takes no options", f"remove models.{config.role}.options")
+    default = defaults.embedding_model if isinstance(config, EmbedderConfig) else defaults.model
+    model, base_url = config.model or default, config.base_url or defaults.base_url
+    if not model:
+        raise ConfigError(f"provider '{config.provider}' needs a model", f"set models.{config.role}.model")
+    if not base_url:
+        raise ConfigError(f"provider '{config.provider}' needs a URL", f"set models.{config.role}.base_url")
+    resolved = {
+        "model": model,
+        "base_url": base_url.rstrip("/"),
+        "api_key_env": config.api_key_env or defaults.api_key_env,
+    }
+    return config.model_copy(update=resolved)
+
+
+def _check(fix: str, config: ModelConfig) -> None:
+    """No key, or a port that does not answer."""
+    api_key(config)
+    url = urlsplit(str(config.base_url))
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        socket.create_connection((url.hostname or "", port), timeout=_CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise ModelUnavailable(
+            f"cannot reach the {config.role} at {config.base_url} ({error.strerror or error})", fix
+        ) from error
+
+
+OPENAI = http_provider(
+    "openai",
+    "OpenAI's own models; costs money, needs OPENAI_API_KEY",
+    HttpDefaults("https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4o-mini", "text-embedding-3-small"),
+    fix="check the network and the model's name",
+    # They are not among the keywords that its strict mode knows.
+    bounds_strings=False,
+)
+OLLAMA = http_provider(
+    "ollama",
+    "models served by Ollama",
+    HttpDefaults("http://127.0.0.1:11434/v1"),
+    fix="start it (ollama serve) and pull the model (ollama pull)",
+)
+VLLM = http_provider(
+    "vllm",
+    "a model served by vLLM",
+    HttpDefaults("http://127.0.0.1:8000/v1"),
+    fix="start it (vllm serve MODEL)",
+)
+COMPATIBLE = http_provider("openai-compatible", "any server of that protocol, by base_url", HttpDefaults())

@@ -1,0 +1,72 @@
+"""From the provider that a config names to its spec, and to a config with every default."""
+
+import os
+from typing import TypeVar
+
+from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
+from harness.errors import ConfigError, ModelUnavailable, nearest, need
+from harness.models.providers.spec import PROVIDERS, ProviderSpec
+from harness.protocols import Role
+
+G = TypeVar("G", bound=GeneratorConfig)
+E = TypeVar("E", bound=EmbedderConfig)
+
+
+def provider_of(config: ModelConfig) -> ProviderSpec:
+    """The spec of the provider that plays this role."""
+    return PROVIDERS.load(config.provider)
+
+
+def resolve_generator(config: G) -> G:
+    """A generator or judge with its defaults filled in; every mistake that needs no network is refused here."""
+    resolved: G = _spec(config, "generator").resolve(config)
+    return resolved
+
+
+def resolve_embedder(config: E) -> E:
+    """Likewise for an embedder."""
+    resolved: E = _spec(config, "embedder").resolve(config)
+    return resolved
+
+
+def api_key(config: ModelConfig) -> str:
+    """The key from the environment; a placeholder for servers that need none. Never stored, never logged."""
+    if config.api_key_env is None:
+        return "none"
+    key = os.environ.get(config.api_key_env, "").strip()
+    if not key:
+        raise ModelUnavailable(
+            f"provider '{config.provider}' needs a key and {config.api_key_env} is not set",
+            f"export {config.api_key_env}=..., or choose provider=local",
+        )
+    return key
+
+
+def check_reachable(config: ModelConfig) -> None:
+    """Raise HarnessError, one line, where its key, server or package is not there; nothing is paid."""
+    if config.is_none:
+        return
+    spec = provider_of(config)
+    if spec.encoder is None:
+        need_client()
+    spec.check(config)
+
+
+def need_client() -> None:
+    """Raise MissingDependency without the client that every call but those within the process goes through."""
+    need("provider-openai", "openai")
+
+
+def _spec(config: ModelConfig, role: Role) -> ProviderSpec:
+    if config.provider not in PROVIDERS.names():
+        raise ConfigError(
+            f"unknown {config.role} provider '{config.provider}'", nearest(config.provider, _playing(role))
+        )
+    spec = PROVIDERS.load(config.provider)
+    if role not in spec.roles:
+        raise ConfigError(f"provider '{spec.name}' is no {role}", nearest(spec.name, _playing(role)))
+    return spec
+
+
+def _playing(role: Role) -> list[str]:
+    return [spec.name for spec in PROVIDERS.load_all()[0] if role in spec.roles]

@@ -1,0 +1,74 @@
+"""How a provider of models presents itself to the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import httpx2
+
+from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
+from harness.models.catalogue import WeightFile
+from harness.protocols import Role
+from harness.registry import PluginKind
+
+if TYPE_CHECKING:
+    from harness.models.local_server import LocalServer
+    from harness.protocols import Vectors
+
+
+class TextEncoder(Protocol):
+    """Texts to unit vectors, without cache or metering."""
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), d)."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProviderSpec:
+    """A kind of server or library that plays model roles. Whatever it speaks, its calls pass the seam: see
+    `transport`.
+    """
+
+    name: str
+    """What a config says: `models.generator.provider`."""
+    summary: str
+    """One line for `rag-harness list providers`."""
+    roles: frozenset[Role]
+    """What it can play; who generates can judge."""
+    resolve: Callable[[Any], Any] = lambda config: config
+    """resolve(config) -> the config with its defaults filled in; ConfigError for every mistake that needs no
+    network. `ModelConfig.model` must be named afterwards."""
+    identity: Callable[[Any], dict[str, Any]] = lambda _config: {}
+    """identity(config), JSON: what decides its replies beside name and decoding, such as the digest of weights or
+    the server's URL. Part of run ids and of the keys of caches."""
+    check: Callable[[ModelConfig], None] = lambda _config: None
+    """check(config) raises ModelUnavailable, one line, where the key or the server is not there; quick, free."""
+    weights: Callable[[Any], Sequence[WeightFile]] = lambda _config: ()
+    """weights(config) -> the files that are fetched before it is opened."""
+    serve: Callable[[GeneratorConfig, Path], AbstractContextManager[LocalServer]] | None = None
+    """serve(config, log) starts a server on this machine for as long as the context is open; None: it runs
+    already, or needs none."""
+    parallel: Callable[[GeneratorConfig], int] = lambda config: config.max_concurrency
+    """parallel(config) -> calls that are worth having under way at once."""
+    transport: Callable[[ModelConfig], httpx2.AsyncBaseTransport] = lambda _config: httpx2.AsyncHTTPTransport()
+    """transport(config) answers requests of OpenAI's protocol (/chat/completions, /embeddings): plain HTTP where
+    the server speaks it, else a `harness.models.translating.Translation`. It lies below the seam, which journals,
+    counts, limits and retries."""
+    encoder: Callable[[EmbedderConfig], TextEncoder] | None = None
+    """encoder(config) for an embedder within the process: no call, no token; None: by `transport`."""
+    fix: str = "start the server, or correct base_url"
+    """What the user can do where it cannot be reached."""
+    counts_tokens: bool = True
+    """Whether its embeddings come with a count of tokens."""
+    is_here: bool = False
+    """It runs on this machine: its speed is the machine's, whatever is asked."""
+    bounds_strings: bool = True
+    """Whether JSON schemas may bound the length of strings."""
+
+
+PROVIDERS = PluginKind("rag_harness.providers", "provider", ProviderSpec)

@@ -1,0 +1,77 @@
+"""For a server that speaks another protocol than OpenAI's: that one on the inside, OpenAI's towards the seam."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx2
+
+
+class ServerRefused(Exception):
+    """The server answered, but with an error. `status` is as in HTTP: what may pass (429, 5xx) is tried again."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+class Translation(httpx2.AsyncBaseTransport):
+    """Override what the provider can play. It lies below the seam: what it returns is journaled and counted, what
+    it raises (`ServerRefused`, `httpx2.TransportError`) is retried and recorded as of any other server.
+    """
+
+    async def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply, as `chat_reply` makes one, to a request with `model`, `messages` (each with `role` and
+        `content`), `temperature`, `max_tokens`, perhaps `seed`, and `response_format` where a JSON schema is asked
+        for.
+        """
+        raise ServerRefused(404, f"this provider does not generate as {request.get('model')}")
+
+    async def embeddings(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply, as `embeddings_reply` makes one, to a request with `model` and `input`, a list of texts."""
+        raise ServerRefused(404, f"this provider does not embed as {request.get('model')}")
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """One request of OpenAI's protocol; `timeout_s` of the config holds for it as for any other."""
+        asked = json.loads(await request.aread())
+        answer = self.embeddings if request.url.path.endswith("/embeddings") else self.chat
+        limit_s = request.extensions.get("timeout", {}).get("read")
+        try:
+            async with asyncio.timeout(limit_s) as limit:
+                status, reply = 200, await answer(asked)
+        except ServerRefused as refused:
+            status, reply = refused.status, {"error": {"message": refused.message}}
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise httpx2.ReadTimeout(f"no reply within {limit_s:g} s", request=request) from error
+        return httpx2.Response(status, json=reply, request=request)
+
+
+def chat_reply(text: str, *, input_tokens: int | None = None, output_tokens: int | None = None) -> dict[str, Any]:
+    """A chat completion; without token counts it is one that nobody metered, never one of 0."""
+    reply: dict[str, Any] = {
+        "id": "translated",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "translated",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+    }
+    return reply | _usage(input_tokens, output_tokens)
+
+
+def embeddings_reply(vectors: Sequence[Sequence[float]], *, input_tokens: int | None = None) -> dict[str, Any]:
+    """Vectors in the order of the texts; token counts likewise."""
+    # Those of an array are numbers that JSON does not know.
+    rows = [[float(value) for value in row] for row in vectors]
+    data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(rows)]
+    return {"object": "list", "model": "translated", "data": data, **_usage(input_tokens, 0)}
+
+
+def _usage(input_tokens: int | None, output_tokens: int | None) -> dict[str, Any]:
+    if input_tokens is None or output_tokens is None:
+        return {}
+    total = input_tokens + output_tokens
+    counted = {"prompt_tokens": input_tokens, "completion_tokens": output_tokens, "total_tokens": total}
+    return {"usage": counted}

@@ -1,0 +1,74 @@
+"""The contracts: what a system, a data set, an evaluator and a model promise each other.
+
+A stranger adds a system by one folder that exports a `SystemSpec`, registered under the entry-point group
+`rag_harness.systems`; data sets (`rag_harness.datasets`) and evaluators (`rag_harness.evaluators`) likewise.
+"""
+
+from typing import TYPE_CHECKING
+
+from harness.protocols.commands import AnswerChoice, CommandRuntime, CommandSpec, OpenedAnswer
+from harness.protocols.datasets import ClusterBy, DatasetRow, DatasetSpec, RawDataset
+from harness.protocols.evaluators import (
+    Case,
+    EvaluationRuntime,
+    Evaluator,
+    EvaluatorSpec,
+    Measure,
+    Panel,
+    PanelFigure,
+    RunFacts,
+    Side,
+    Sides,
+)
+from harness.protocols.models import ChatModel, Embedder, EvaluatorRole, Message, Role
+from harness.protocols.systems import (
+    EMBEDS,
+    GENERATES,
+    NO_ROLE,
+    Corpus,
+    Params,
+    Roles,
+    Runtime,
+    System,
+    SystemSpec,
+    Workload,
+)
+
+if TYPE_CHECKING:
+    from harness.protocols.models import Vectors as Vectors
+
+__all__ = [
+    "EMBEDS",
+    "GENERATES",
+    "NO_ROLE",
+    "AnswerChoice",
+    "Case",
+    "ChatModel",
+    "ClusterBy",
+    "CommandRuntime",
+    "CommandSpec",
+    "Corpus",
+    "DatasetRow",
+    "DatasetSpec",
+    "Embedder",
+    "EvaluationRuntime",
+    "Evaluator",
+    "EvaluatorRole",
+    "EvaluatorSpec",
+    "Measure",
+    "Message",
+    "OpenedAnswer",
+    "Panel",
+    "PanelFigure",
+    "Params",
+    "RawDataset",
+    "Role",
+    "Roles",
+    "RunFacts",
+    "Runtime",
+    "Side",
+    "Sides",
+    "System",
+    "SystemSpec",
+    "Workload",
+]

@@ -1,0 +1,193 @@
+"""The contract of a system: one RAG architecture under test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.protocols.models import ChatModel, Embedder, Role
+from harness.records import (
+    AnswerStyle,
+    Context,
+    Document,
+    Evidence,
+    Expected,
+    IndexStats,
+    Prediction,
+    Query,
+)
+
+
+class Runtime(Protocol):
+    """What the harness hands to a system. Everything in it is metered."""
+
+    @property
+    def index_dir(self) -> Path:
+        """The only folder a system writes to; empty when `index` is called, shared by processes that answer."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """For whatever is random."""
+        ...
+
+    @property
+    def chat(self) -> ChatModel | None:
+        """The generator. None where the config has none (retrieval alone): retrieve, and answer None.
+
+        RuntimeError in a phase whose roles do not name it.
+        """
+        ...
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of the run; RuntimeError in a phase whose roles do not name it."""
+        ...
+
+    @property
+    def answer_style(self) -> AnswerStyle:
+        """How answers are to be worded: what the data set asks for, unless the config says otherwise."""
+        ...
+
+    async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
+        """The answer to `question` from `contexts`, in rank order: one generation under the contract that every
+        system here answers under, timed as the stage `generate`. None without a generator.
+
+        Whoever prompts in other words is compared under another contract, and should say so.
+        """
+        ...
+
+    @property
+    def gold(self) -> Mapping[str, Sequence[Evidence]]:
+        """Reference evidence by query id, for a system whose spec says `sees_gold`; empty for every other."""
+        ...
+
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Time a part of the work under `name`: `with runtime.stage("retrieve"): ...`."""
+        ...
+
+    def progress(self, done: int, total: int, doing: str) -> None:
+        """Say how far index() is, such as (12, 56, "extracting"): the bar shows it, with ETA and cost."""
+        ...
+
+
+class System(Protocol):
+    """One RAG architecture. It never reports its own tokens, time or memory: the runner measures."""
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Build the index under `runtime.index_dir`. A killed build starts again in an empty folder: what
+        models answered is replayed from the journal, so nothing is paid twice.
+        """
+        ...
+
+    async def load(self) -> None:
+        """Open the stored index in a fresh process; called once before the first `answer`."""
+        ...
+
+    async def answer(self, query: Query) -> Prediction:
+        """Answer one query; may be called concurrently, and cancelled at any await when its time is up.
+
+        An exception becomes that query's record.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release everything; called once, also where load() or index() failed or never came."""
+        ...
+
+
+class Params(BaseModel):
+    """Base of parameters: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents under their digest; equal and hashed by it alone, so that what is read from them can be cached."""
+
+    digest: str
+    documents: Sequence[Document] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a run is to do, as far as it can be known before it starts. Never the gold side."""
+
+    corpus: Corpus
+    queries: Sequence[Query]
+    answer_tokens: int
+    """`max_tokens` of a call that names none itself."""
+    answer_style: AnswerStyle = "short"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The models that the two phases of a system call."""
+
+    index: frozenset[Role]
+    answer: frozenset[Role]
+
+
+NO_ROLE: frozenset[Role] = frozenset()
+EMBEDS: frozenset[Role] = frozenset({"embedder"})
+GENERATES: frozenset[Role] = frozenset({"generator"})
+
+
+@dataclass(frozen=True)
+class SystemSpec:
+    """How a system presents itself to the registry."""
+
+    name: str
+    version: str
+    """Part of the run id: raise it when the same parameters would answer differently."""
+    summary: str
+    """One line for `rag-harness list systems`."""
+    index_params: type[Params]
+    answer_params: type[Params]
+    build: Callable[[Any, Any, Runtime], System]
+    """build(index_params, answer_params, runtime), usually the class itself. Opens nothing: index() and load() do.
+    The two halves stand apart so that a change of answer_params reuses the index that index_params determine."""
+    index_roles: frozenset[Role] | Callable[[Any], frozenset[Role]]
+    """The models that index() calls, or a function of index_params where they decide it. A model that neither
+    phase names is not built, fetched or checked, and is no part of what identifies a run; one that index() does
+    not name is no part of what identifies the index."""
+    answer_roles: frozenset[Role] | Callable[[Any, Any], frozenset[Role]]
+    """The models that load() and answer() call, or a function of index_params and answer_params."""
+    index_kind: str = ""
+    """Two systems that name the same kind share stored indexes; empty: this system's own (name/version)."""
+    weights: Callable[[Any], Mapping[str, str]] | None = None
+    """weights(index_params) -> digest by name of whatever learnt weights index() loads by itself, such as a
+    parser: part of what identifies the index."""
+    preflight: Callable[[Any, Any], None] | None = None
+    """preflight(index_params, answer_params) raises HarnessError where what they need is not there (a package, a
+    database server). Called before anything is fetched, started or paid; it must be quick and change nothing."""
+    expect: Callable[[Any, Any, Workload], Expected] | None = None
+    """expect(index_params, answer_params, workload): the calls and texts that these parameters lead to, for
+    `rag-harness estimate`; a second or two for a large corpus, no model. None: only earlier runs can tell."""
+    sees_gold: bool = False
+    """Gets the reference evidence in `runtime.gold`, which no other system sees."""
+    bracket: str = ""
+    """For what is no contender but a mark to read the others by: one sentence that every report prints."""
+
+    @property
+    def stored_index_kind(self) -> str:
+        """The kind under which indexes are stored and found again."""
+        return self.index_kind or f"{self.name}/{self.version}"
+
+    def roles(self, index_params: Params, answer_params: Params) -> Roles:
+        """The models that a run with these parameters calls."""
+        index, answer = self.index_roles, self.answer_roles
+        return Roles(
+            index=index(index_params) if callable(index) else index,
+            answer=answer(index_params, answer_params) if callable(answer) else answer,
+        )
+
+    def own_weights(self, index_params: Params) -> dict[str, str]:
+        """`weights` of these parameters; empty where the system names none."""
+        return dict(self.weights(index_params)) if self.weights else {}

@@ -1,0 +1,58 @@
+"""Aggregates as a table holds them, and as a figure's caption says them."""
+
+from harness.analysis import Aggregate
+from harness.display import NOTHING, Quantity, Several
+
+
+def share(row: Aggregate | None, *, with_n: bool = False) -> Quantity | None:
+    """A mean between -1 and 1 with its interval; `with_n`: and over how many values."""
+    if row is None:
+        return None
+    n, of = (values_in(row), row.n_expected) if with_n else (None, None)
+    return Quantity(row.mean, row.ci_low, row.ci_high, n=n, of=of, unit="share")
+
+
+def amount(row: Aggregate | None) -> Quantity | None:
+    """A mean of any size with its interval."""
+    return None if row is None else Quantity(row.mean, row.ci_low, row.ci_high)
+
+
+def plain(value: float | None, scale: float = 1.0) -> Quantity | None:
+    """A number by itself."""
+    return None if value is None else Quantity(value * scale)
+
+
+def count(n: int) -> Quantity:
+    """A whole number."""
+    return Quantity(n, unit="count")
+
+
+def part(n: int, of: int) -> Several:
+    """`200 of 200`: said in full even where none is missing."""
+    return Several((count(n), count(of)), " of ")
+
+
+def population(row: Aggregate | None) -> Quantity:
+    """How many values the mean is over: `200`, or `170 of 200` where scores are missing."""
+    if row is None:
+        return count(0)
+    return Quantity(values_in(row), of=row.n_expected, unit="count")
+
+
+def values_in(row: Aggregate) -> int:
+    """How many values the mean is over."""
+    return row.n_scored + row.n_imputed
+
+
+def percent(row: Aggregate | None, *, interval: bool = False) -> str:
+    """`77.0`, or `77.0 [70.7, 82.3]`."""
+    if row is None or row.mean is None:
+        return NOTHING
+    if not interval or row.ci_low is None or row.ci_high is None:
+        return f"{100 * row.mean:.1f}"
+    return f"{100 * row.mean:.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]"
+
+
+def value_of(row: Aggregate | None) -> float | None:
+    """The mean, or None where there is no row."""
+    return row.mean if row else None

@@ -1,0 +1,95 @@
+"""Which measures a comparison shows, in what order, and which way they count."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.paired import PairedMeasure
+from harness.analysis.paired_values import COSTS, QueryValues
+from harness.display.text import printable
+from harness.errors import ConfigError, nearest
+from harness.protocols import Measure
+
+RunValues = Mapping[str, QueryValues]
+"""Measure -> its values in one run."""
+
+
+@dataclass(frozen=True)
+class MeasureBook:
+    """What is known of measures."""
+
+    known: Mapping[str, Measure]
+    first: str
+    """The one that ranks; empty: none does."""
+
+
+def select_measures(
+    runs: Sequence[tuple[str, RunValues]], wanted: Sequence[str], book: MeasureBook
+) -> tuple[list[PairedMeasure], list[str]]:
+    """The measures to compare, and notes on those that say nothing new. `runs`: label and values of each.
+
+    `wanted`, or, if it is empty, every measure of which each run has a value: the first, then what is known, then
+    what is not, then costs. Left out of those: a measure whose values are all those of an earlier one, and a cost
+    that is 0 throughout. ConfigError where a run lacks one that is wanted, or where they share none.
+    """
+    common = [name for name in _ordered(runs, book) if all(_has(values, name) for _, values in runs)]
+    if not common:
+        raise ConfigError("the runs have no measure in common", "run: rag-harness evaluate, with all of them")
+    for name in wanted:
+        if name not in common:
+            raise _missing(runs, name, common)
+    if wanted:
+        return [_paired(runs, name, book.known) for name in dict.fromkeys(wanted)], []
+    shown: list[PairedMeasure] = []
+    repeated: dict[str, list[str]] = {}
+    for one in (_paired(runs, name, book.known) for name in common if not _is_nothing(runs, name)):
+        twin = next((other for other in shown if _same(one, other)), None)
+        if twin is None:
+            shown.append(one)
+        else:
+            repeated.setdefault(printable(twin.name), []).append(printable(one.name))
+    return shown, [
+        f"Not repeated: {', '.join(names)} (the values of {of} in every run)." for of, names in repeated.items()
+    ]
+
+
+def _ordered(runs: Sequence[tuple[str, RunValues]], book: MeasureBook) -> list[str]:
+    rank = {name: place for place, name in enumerate(dict.fromkeys((book.first, *book.known)))}
+    last = {name: len(rank) + 1 + place for place, name in enumerate(COSTS)}
+    names = {name for _, values in runs for name in values}
+    return sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
+
+
+def _has(values: RunValues, name: str) -> bool:
+    return name in values and bool(values[name].values)
+
+
+def _missing(runs: Sequence[tuple[str, RunValues]], name: str, common: Sequence[str]) -> ConfigError:
+    lacking = [label for label, values in runs if not _has(values, name)]
+    what = f"'{printable(name)}' has no value in {lacking[0]}"
+    return ConfigError(what, f"{nearest(name, map(printable, common))} (or run: rag-harness evaluate)")
+
+
+def _is_nothing(runs: Sequence[tuple[str, RunValues]], name: str) -> bool:
+    return name in COSTS and not any(any(values[name].values.values()) for _, values in runs)
+
+
+def _same(one: PairedMeasure, other: PairedMeasure) -> bool:
+    """Whatever the two are called; a cost is a number of its own."""
+    alike = (one.higher_is_better, one.runs) == (other.higher_is_better, other.runs)
+    return alike and not (one.is_cost or other.is_cost)
+
+
+def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure]) -> PairedMeasure:
+    """A measure with its values in each run, and what is known of it."""
+    if name in known:
+        measure = known[name]
+        return PairedMeasure(
+            name, measure.higher_is_better, tuple(values), title=measure.spoken, share=measure.is_share
+        )
+    is_cost = name in COSTS
+    title = COSTS.get(name, name)
+    return PairedMeasure(name, False if is_cost else None, tuple(values), title=title, is_cost=is_cost)
+
+
+def _paired(runs: Sequence[tuple[str, RunValues]], name: str, known: Mapping[str, Measure]) -> PairedMeasure:
+    return paired(name, [values[name] for _, values in runs], known)

@@ -1,0 +1,126 @@
+"""A comparison for machines: comparison.csv, differences.csv, and one JSON value."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.analysis.paired import ComparedPair, MeasureComparison, differing_queries
+from harness.display.text import csv_name, printable
+from harness.report.comparison.compare import Comparison
+
+COLUMNS = (
+    *("dataset", "query_type", "measure", "higher_is_better", "run_a", "system_a", "run_b", "system_b"),
+    *("n", "n_expected", "mean_a", "mean_b", "difference", "ci_low", "ci_high", "ratio"),
+    *("n_a_better", "n_equal", "n_b_better", "test", "p", "family", "p_holm", "result", "detectable"),
+)
+DIFFERENCE_COLUMNS = (
+    *("measure", "run_a", "system_a", "run_b", "system_b", "query_id", "query_type", "value_a", "value_b"),
+    "better",
+)
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """`comparison_rows` as CSV; an empty field: not known."""
+    return _csv(COLUMNS, comparison_rows(comparison))
+
+
+def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
+    """A row of COLUMNS for each measure and pair. `result`: a or b is significantly better, `tie`, or `differ`
+    where no direction is known (then `n_a_better` counts higher values). None: not known.
+    """
+    for compared in comparison.measures:
+        for pair in compared.pairs:
+            yield [comparison.title, comparison.query_type, *_pair_cells(comparison, compared, pair)]
+
+
+def differences_csv(comparison: Comparison) -> str:
+    """A row for each query on which the two runs of a pair have different values, costs left out: what to look at
+    with `rag-harness show RUN QUERY_ID`.
+    """
+    rows = (
+        row
+        for compared in comparison.measures
+        for pair in compared.pairs
+        if not compared.measure.is_cost
+        for row in _differing(comparison, compared, pair)
+    )
+    return _csv(DIFFERENCE_COLUMNS, rows)
+
+
+def comparison_json(comparison: Comparison) -> dict[str, object]:
+    """Everything in comparison.csv, the rankings and the notes."""
+    return {
+        "dataset": comparison.title,
+        "query_type": comparison.query_type,
+        "runs": [{"run_id": printable(one.run.run_id, 200), "system": one.label} for one in comparison.runs],
+        "baseline": None if comparison.baseline is None else comparison.label(comparison.baseline),
+        "notes": list(comparison.notes),
+        "measures": [_measure_json(comparison, compared) for compared in comparison.measures],
+    }
+
+
+def _measure_json(comparison: Comparison, compared: MeasureComparison) -> dict[str, object]:
+    ranks = compared.ranks or (None,) * len(compared.means)
+    ranking = [
+        {"system": one.label, "mean": mean, "ranks": rank}
+        for one, mean, rank in zip(comparison.runs, compared.means, ranks, strict=True)
+    ]
+    pairs = [
+        dict(zip(COLUMNS[4:], _pair_cells(comparison, compared, pair)[2:], strict=True)) for pair in compared.pairs
+    ]
+    return {
+        "measure": printable(compared.measure.name),
+        "higher_is_better": compared.measure.higher_is_better,
+        "n_common": compared.n_common,
+        "ranking": ranking,
+        "pairs": pairs,
+    }
+
+
+def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: ComparedPair) -> list[object]:
+    """The cells of COLUMNS from `measure` on."""
+    measure = compared.measure
+    return [
+        *(printable(measure.name), measure.higher_is_better),
+        *_names(comparison, pair),
+        *(pair.n, pair.n_expected, pair.mean_a, pair.mean_b, pair.difference),
+        *(pair.interval.low, pair.interval.high, pair.ratio),
+        *compared.outcomes(pair),
+        *(measure.test, pair.p, len(compared.pairs), pair.p_holm, compared.verdict(pair), pair.detectable),
+    ]
+
+
+def _names(comparison: Comparison, pair: ComparedPair) -> list[str]:
+    runs = [comparison.runs[position] for position in (pair.a, pair.b)]
+    return [name for one in runs for name in (printable(one.run.run_id, 200), one.label)]
+
+
+def _differing(comparison: Comparison, compared: MeasureComparison, pair: ComparedPair) -> Iterator[list[object]]:
+    place = (pair.a, pair.b)
+    first, second = (compared.measure.runs[position].values for position in place)
+    way = compared.measure.higher_is_better
+    for query_id in differing_queries(compared.measure, place, comparison.shared[place]):
+        better = "" if way is None else "a" if (first[query_id] > second[query_id]) == way else "b"
+        query_type = comparison.runs[pair.a].rows[query_id].reference.query_type
+        yield [
+            *(compared.measure.name, *_names(comparison, pair), query_id, query_type),
+            *(first[query_id], second[query_id], better),
+        ]
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.10g}" if isinstance(value, float) else csv_name(str(value))

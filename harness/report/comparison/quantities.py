@@ -1,0 +1,89 @@
+"""The numbers of a comparison, as tables hold them."""
+
+from __future__ import annotations
+
+from harness.analysis.paired import ComparedPair, MeasureComparison
+from harness.display import Entry, Quantity, Rank, Several, counted
+from harness.display.nouns import NumberForm
+from harness.report.aggregates import count
+
+TESTS = {"mcnemar": "McNemar's exact test", "wilcoxon": "Wilcoxon's signed-rank test"}
+SIGNS = {"a": ">", "b": "<", "tie": "~", "differ": "≠"}
+RESULTS = {"a": "A is better", "b": "B is better", "tie": "tie", "differ": "they differ"}
+PAIR_HEADER = (
+    *("n", "A", "B", "A - B [95 % CI]", "A / B", "better/equal/worse", "p", "p (Holm)"),
+    *("detectable", "result"),
+)
+LEFT_TO_FILES = frozenset({"A", "B", "A / B", "p", "result"})
+"""Columns that a terminal does without: the sign behind a difference tells the result."""
+
+
+def described(compared: MeasureComparison) -> str:
+    """Direction, test, family and n of a measure."""
+    way = {True: "higher is better", False: "lower is better", None: "no direction known"}
+    pairs = len(compared.pairs)
+    family = f"Holm over {pairs:,} pairs" if pairs > 1 else "one pair"
+    return f"{way[compared.measure.higher_is_better]}; {TESTS[compared.measure.test]}; {family}"
+
+
+def means_over(compared: MeasureComparison) -> str:
+    """Over which queries the means of the ranking are."""
+    return f"means over {counted(compared.n_common, 'query', 'queries')} with a value in every run"
+
+
+def ranking(compared: MeasureComparison) -> list[int]:
+    """Positions of the runs, the best mean first where a direction is known."""
+    way = compared.measure.higher_is_better
+    places = list(range(len(compared.means)))
+    if way is None:
+        return places
+    return sorted(places, key=lambda place: _merit(compared.means[place], higher_is_better=way))
+
+
+def rank(compared: MeasureComparison, position: int) -> Rank | None:
+    """The places that a run may have; None where runs were not ranked."""
+    return Rank(*compared.ranks[position]) if compared.ranks else None
+
+
+def mean(compared: MeasureComparison, quantity: float | None) -> Quantity | None:
+    """A mean, or what is of its size."""
+    return None if quantity is None else Quantity(quantity, unit=_unit(compared))
+
+
+def difference(compared: MeasureComparison, pair: ComparedPair) -> Quantity:
+    """`+0.060 [-0.005, +0.125] ~`."""
+    mark = SIGNS[compared.verdict(pair)]
+    return Quantity(pair.difference, *pair.interval, unit=_unit(compared), signed=True, mark=mark)
+
+
+def chance(p: float) -> Quantity:
+    """A p value."""
+    return Quantity(p, unit="p")
+
+
+def pair_entries(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry, ...]:
+    """What stands below `PAIR_HEADER`, whoever the two are called."""
+    return (
+        Quantity(pair.n, of=pair.n_expected, unit="count"),
+        mean(compared, pair.mean_a),
+        mean(compared, pair.mean_b),
+        difference(compared, pair),
+        None if pair.ratio is None else Quantity(pair.ratio),
+        Several(tuple(map(count, compared.outcomes(pair))), "/"),
+        chance(pair.p),
+        chance(pair.p_holm),
+        mean(compared, pair.detectable),
+        RESULTS[compared.verdict(pair)],
+    )
+
+
+def _unit(compared: MeasureComparison) -> NumberForm:
+    """Three decimals for what lies within -1 and 1, three digits for what does not, and for costs."""
+    small = all(one is None or abs(one) <= 1 for one in compared.means)
+    return "share" if small and not compared.measure.is_cost else ""
+
+
+def _merit(value: float | None, *, higher_is_better: bool) -> tuple[bool, float]:
+    if value is None:
+        return True, 0.0
+    return False, -value if higher_is_better else value

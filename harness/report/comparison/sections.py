@@ -1,0 +1,36 @@
+"""A comparison as sections, for whatever renders them: one for the runs, one for each measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.display import Content, Section, Table, counted, file_name, printable
+from harness.report.comparison.compare import Comparison
+from harness.report.comparison.tables import pair_table, ranking_table
+
+LEGEND = (
+    "> better, < worse: p (Holm) of all pairs of the measure is at most 0.05; ~ is a tie, which is no proof of "
+    "equality. A - B with its 95 % bootstrap interval over queries. better/equal/worse: queries on which A is "
+    "that. detectable: the true difference that so many queries would show four times out of five."
+)
+
+
+def title_of(comparison: Comparison) -> str:
+    """`4 runs compared over demo, queries of type inference, each against naive`."""
+    kind = f", queries of type {comparison.query_type}" if comparison.query_type else ""
+    against = "" if comparison.baseline is None else f", each against {comparison.label(comparison.baseline)}"
+    return f"{counted(len(comparison.runs), 'run')} compared over {comparison.title}{kind}{against}"
+
+
+def comparison_sections(comparison: Comparison) -> Iterator[Section]:
+    """What was compared, what to know before believing it, and what was found by each measure."""
+    rows = tuple((one.label, printable(one.run.run_id, 200)) for one in comparison.runs)
+    runs = Table("compared", "Runs", ("system", "run"), rows)
+    yield Section("runs", "Runs", Content(tables=[runs]))
+    if comparison.notes:
+        yield Section("notes", "To know before comparing", Content(items=comparison.notes))
+    names = [one.label for one in comparison.runs]
+    for compared in comparison.measures:
+        name = printable(compared.measure.name)
+        tables = [ranking_table(names, compared), pair_table(names, compared)]
+        yield Section(file_name(name), name, Content(tables=tables))

@@ -1,0 +1,195 @@
+"""The measure that ranks, over all queries and by query type."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness.analysis import OVERALL
+from harness.display import NOTHING, Drawing, file_name, printable, written
+from harness.display.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN
+from harness.display.text import type_name
+from harness.report.aggregates import population, values_in
+from harness.report.figures.marks import (
+    DrawnRuns,
+    alt_of,
+    columns_of,
+    counted_in,
+    dot,
+    extremes,
+    interval_of,
+    legend_names,
+    look_of,
+    n_of,
+    name_of,
+    queries_of,
+    runs_with,
+    wrapped,
+)
+from harness.report.figures.panels import row_height
+from harness.report.figures.scales import Scale
+from harness.report.view import Group, RunView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from harness.display.plotting import NewFigure
+
+_MOST_BARS = 6
+
+
+def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
+    """`<measure>_overall`, best first, and `<measure>_by_type`; nothing where no run has a value."""
+    runs = runs_with(group, [measure])
+    if not runs:
+        return []
+    scale = Scale.of(group, measure)
+    return [_overall(group, scale, runs, new_figure), *_by_type(group, scale, runs, new_figure)]
+
+
+def _overall(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure) -> Drawing:
+    known = group.known.get(scale.measure)
+    sign = 1 if known and known.higher_is_better is False else -1
+    best_first = sorted(runs, key=lambda run: (sign * (run[1].value(scale.measure) or 0.0), run[0]))
+    names = [wrapped(name_of(view), 28) for _, view in best_first]
+    figure = new_figure(figsize=(HALF_IN, 0.7 + row_height(names) * len(names)), layout="constrained")
+    axes = figure.subplots()
+    rows = [view.row(scale.measure) for _, view in runs]
+    n, same_n = n_of(rows), len({values_in(row) for row in rows if row}) == 1
+    for place, (number, view) in enumerate(best_first):
+        row = view.row(scale.measure)
+        if row is not None:
+            dot(axes, row, place, look_of(number))
+            text = scale.text(row, interval=True)
+            text += "" if same_n else f"\nn = {written(population(row))}"
+            axes.text(1.03, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=7)
+    axes.set_yticks(range(len(names)), names, fontsize=7)
+    _dress_rows(axes, len(names), scale)
+    axes.set_xlabel(f"{scale.label}, n = {n}")
+    caption = (
+        f"{_says(group, scale)}, best first, over {queries_of(group.views, rows)}. "
+        "Dot: mean; line: 95 % interval. Intervals that overlap do not mean a tie: see the paired tests."
+    )
+    spoken = (
+        f"{printable(view.label, 40)} {scale.text(view.row(scale.measure), interval=True)}."
+        for _, view in best_first
+    )
+    alt = alt_of([f"{_title(scale)}{' in %' if scale.is_share else ''}.", *spoken])
+    return Drawing(f"{file_name(scale.measure)}_overall", _title(scale), caption, alt, figure)
+
+
+def _by_type(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure) -> list[Drawing]:
+    """Bars for each query type and overall; nothing where there is only one type: the other figure has it."""
+    types = group.query_types
+    if len(types) < 2:
+        return []
+    draw = _as_bars if len(runs) <= _MOST_BARS and scale.is_unit else _as_dots
+    figure = draw(new_figure, scale, runs, [*types, OVERALL])
+    caption = (
+        f"{_says(group, scale)}, by query type and over all, with 95 % intervals; n is the number of "
+        f"{counted_in(group.views)} behind each mean. A query that failed counts with the worst value."
+    )
+    spoken = [extremes(type_name(name), runs, scale.measure, name) for name in [OVERALL, *types]]
+    title = f"{_title(scale)} by query type"
+    return [Drawing(f"{file_name(scale.measure)}_by_type", title, caption, alt_of(spoken), figure)]
+
+
+def _title(scale: Scale) -> str:
+    return scale.name[:1].upper() + scale.name[1:]
+
+
+def _says(group: Group, scale: Scale) -> str:
+    """What the measure is, as the beginning of a sentence."""
+    known = group.known.get(scale.measure)
+    summary = known.summary if known else scale.name
+    return summary[:1].upper() + summary[1:]
+
+
+def _as_bars(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Sequence[str]) -> Figure:
+    """Groups side by side, one bar for each run: up to `_MOST_BARS` runs."""
+    figure = new_figure(figsize=(WIDTH_IN, 2.9), layout="constrained")
+    axes = figure.subplots()
+    # `overall` sums up the others: it stands a little apart.
+    places = [place + (0.35 if group == OVERALL else 0) for place, group in enumerate(groups)]
+    bar = min(0.8 / len(runs), 0.3)
+    for place, run in enumerate(runs):
+        shift = (place - (len(runs) - 1) / 2) * bar
+        _bars(axes, scale, run, groups, ([middle + shift for middle in places], bar))
+    axes.set_xticks(places, [_group_name(scale, runs, group, len(groups)) for group in groups])
+    axes.tick_params(axis="x", length=0)
+    scale.dress(axes, "y")
+    axes.set_ylim(0, 1.12)
+    axes.set_ylabel(scale.label)
+    axes.grid(axis="y", color=LIGHT, linewidth=0.6)
+    if len(runs) > 1:
+        _legend_above(figure, runs)
+    else:
+        axes.set_title(wrapped(name_of(runs[0][1]), 90), loc="left")
+    return figure
+
+
+def _as_dots(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Sequence[str]) -> Figure:
+    """A panel for each group, a row for each run: any number of runs, as in a sweep, and any values."""
+    names = [wrapped(name_of(view)) for _, view in runs]
+    figure = new_figure(figsize=(WIDTH_IN, 0.9 + row_height(names) * len(runs)), layout="constrained")
+    panels = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
+    for axes, group in zip(panels, groups, strict=True):
+        for place, (number, view) in enumerate(runs):
+            row = view.row(scale.measure, group)
+            if row is not None:
+                dot(axes, row, place, look_of(number))
+        axes.set_title(_group_name(scale, runs, group, len(groups)), fontsize=8)
+        _dress_rows(axes, len(runs), scale, every=2)
+    panels[0].set_yticks(range(len(runs)), names, fontsize=7)
+    figure.supxlabel(scale.label, fontsize=8)
+    return figure
+
+
+def _dress_rows(axes: Axes, n_rows: int, scale: Scale, every: int = 1) -> None:
+    scale.dress(axes, "x", every)
+    axes.set_ylim(n_rows - 0.5, -0.5)
+    axes.grid(axis="both", color=LIGHT, linewidth=0.6)
+    axes.tick_params(axis="y", length=0)
+
+
+def _bars(
+    axes: Axes,
+    scale: Scale,
+    run: tuple[int, RunView],
+    groups: Sequence[str],
+    where: tuple[Sequence[float], float],
+) -> None:
+    (number, view), (places, bar) = run, where
+    look = look_of(number)
+    for group, place in zip(groups, places, strict=True):
+        row = view.row(scale.measure, group)
+        if row is None or row.mean is None:
+            axes.text(place, 0.015, NOTHING, ha="center", va="bottom", color=GREY)
+            continue
+        axes.bar(place, row.mean, bar * 0.92, color=look.color, hatch=look.hatch, edgecolor="white", linewidth=0)
+        top, limits = row.mean, interval_of(row)
+        if limits:
+            error = [[row.mean - limits[0]], [limits[1] - row.mean]]
+            axes.errorbar(place, row.mean, yerr=error, color="black", elinewidth=0.8, capsize=2, capthick=0.8)
+            top = limits[1]
+        axes.text(place, top + 0.015, scale.short(row.mean), ha="center", va="bottom", fontsize=7)
+
+
+def _group_name(scale: Scale, runs: DrawnRuns, group: str, n_groups: int) -> str:
+    """The type, wrapped to its share of the width, and over how many values the means are."""
+    n = n_of(view.row(scale.measure, group) for _, view in runs)
+    return f"{textwrap.fill(type_name(group), max(6, 80 // n_groups))}\nn = {n}"
+
+
+def _legend_above(figure: Figure, runs: DrawnRuns) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(facecolor=look.color, hatch=look.hatch, edgecolor="white", linewidth=0)
+        for look in (look_of(number) for number, _ in runs)
+    ]
+    names = legend_names(name_of(view) for _, view in runs)
+    columns = columns_of(names, 105)
+    figure.legend(handles, names, loc="outside upper left", ncols=columns, handlelength=1.6, columnspacing=1.5)

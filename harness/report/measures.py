@@ -1,0 +1,73 @@
+"""What is known of the measures of runs: from the evaluators that are installed, and which one ranks."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
+
+from harness.display import printable
+from harness.errors import HarnessError
+from harness.protocols import EvaluatorSpec, Measure
+from harness.records import EvaluationRecord
+from harness.registry import DATASETS, EVALUATORS
+from harness.store import Manifest
+
+
+def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure]:
+    """The measures of every evaluator that is installed, with the parameters of these evaluations and with its
+    defaults, in the order in which it names them. A score of another name is one that
+    nobody here knows. Where two of those that were scored here have one title, it says whose each is.
+    """
+    found: dict[str, Measure] = {}
+    owners: dict[str, str] = {}
+    given = list(evaluations)
+    for spec in EVALUATORS.load_all()[0]:
+        for params in [*(one.params for one in given if one.evaluator == spec.name), {}]:
+            for measure in _measures(spec, params):
+                found.setdefault(measure.name, replace(measure, title=printable(measure.title)))
+                owners.setdefault(measure.name, spec.name)
+    scored = {name for one in given for name in one.measures if name in found}
+    titles = Counter(found[name].title for name in scored)
+    for name in scored:
+        measure = found[name]
+        if measure.title and titles[measure.title] > 1:
+            found[name] = replace(measure, title=f"{measure.title} ({printable(owners[name])})")
+    return found
+
+
+@dataclass(frozen=True)
+class RankingChoice:
+    """The measure that is to rank runs."""
+
+    name: str
+    """Empty: nobody names one."""
+    named: str
+    """By whom, in words that stand behind its name."""
+
+
+def ranking_choice(manifests: Sequence[Manifest]) -> RankingChoice:
+    """For runs over one data set: the measure that their configs name, if that is one and the same; else that of
+    the data set, or none.
+    """
+    wanted, *others = {manifest.config.get("measure") for manifest in manifests}
+    if wanted and not others:
+        return RankingChoice(str(wanted), "which the configs name")
+    said = (manifest.dataset.get("primary_measure") for manifest in manifests)
+    own = next((str(name) for name in said if name), _of_dataset(str(manifests[0].dataset.get("name"))))
+    return RankingChoice(own, "the measure of this data set")
+
+
+def _of_dataset(name: str) -> str:
+    """For a run that does not say: what its data set says now, if it is installed."""
+    try:
+        return DATASETS.load(name).primary_measure
+    except HarnessError:
+        return ""
+
+
+def _measures(spec: EvaluatorSpec, params: Mapping[str, object]) -> Sequence[Measure]:
+    try:
+        return spec.measures(spec.params.model_validate(dict(params)))
+    except ValidationError:  # An evaluation of another version may have had other parameters.
+        return ()

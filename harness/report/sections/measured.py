@@ -1,0 +1,124 @@
+"""A section for each kind of measure, made from what measures say of themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from harness.display import Content, Drawing, Table, printable
+from harness.display.plotting import NewFigure
+from harness.records import EvaluationRecord
+from harness.report.figures.by_type import draw_by_type
+from harness.report.figures.measured import draw_measured
+from harness.report.sections.spec import ANCHORS, Reported, SectionSpec
+from harness.report.sections.standing import STANDING_NAMES
+from harness.report.tables.answers import by_type_table
+from harness.report.tables.measures import coverage_table, measure_table
+from harness.report.view import Group
+
+_OTHERS = "Other measures"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What stands under one title."""
+
+    title: str
+    measures: dict[str, list[str]] = field(default_factory=dict)
+    """Evaluator -> its measures here; empty: nobody says whose they are."""
+
+    @property
+    def names(self) -> list[str]:
+        """Every measure of it."""
+        return [name for own in self.measures.values() for name in own]
+
+
+def measured_sections(group: Group) -> list[SectionSpec]:
+    """First what asked no model, then by how many it asked; what nobody here knows comes last."""
+    parts = _parts(group)
+    homes = {evaluator: part.title for part in reversed(parts) for evaluator in part.measures}
+    keys = _keys([part.title for part in parts])
+    return [
+        SectionSpec(
+            name=key,
+            title=printable(part.title),
+            content=partial(_content, part, homes),
+            draw=partial(_draw, part),
+        )
+        for key, part in zip(keys, parts, strict=True)
+    ]
+
+
+def _parts(group: Group) -> list[_Part]:
+    present, found = set(group.measures), dict[str, _Part]()
+    evaluations = {one.evaluator: one for view in group.views for one in view.evaluations}
+    for evaluation in sorted(evaluations.values(), key=lambda one: (len(one.models), one.evaluator)):
+        for name in _all_measures(group, evaluation):
+            if name in present:
+                known = group.known.get(name)
+                title = (known.section or evaluation.evaluator) if known else _OTHERS
+                part = found.setdefault(title, _Part(title))
+                part.measures.setdefault(evaluation.evaluator, []).append(name)
+                present.discard(name)
+    for name in sorted(present):
+        title = (group.known[name].section if name in group.known else "") or _OTHERS
+        found.setdefault(title, _Part(title)).measures.setdefault("", []).append(name)
+    last = found.pop(_OTHERS, None)
+    return [*found.values(), *([last] if last else [])]
+
+
+def _all_measures(group: Group, evaluation: EvaluationRecord) -> list[str]:
+    """Of an evaluator, in its own order, whatever its parameters were in each run."""
+    evaluations = (one for view in group.views for one in view.evaluations)
+    own = (one for one in evaluations if one.evaluator == evaluation.evaluator)
+    return list(dict.fromkeys(name for one in own for name in one.measures))
+
+
+def _content(part: _Part, homes: dict[str, str], reported: Reported) -> Content:
+    return Content(tables=list(_tables(part, homes, reported)))
+
+
+def _tables(part: _Part, homes: dict[str, str], reported: Reported) -> Iterator[Table]:
+    """By type what ranks; then the measures of each evaluator, and how many answers they cover."""
+    group, ranks_by = reported.group, reported.findings.measure
+    if ranks_by in part.names:
+        yield by_type_table(group, ranks_by)
+    for evaluator, names in part.measures.items():
+        at_home, owner = homes[evaluator] == part.title, printable(evaluator) or "other"
+        shown = [name for name in names if name != ranks_by]
+        if shown:
+            title = f"{owner}: {'measures' if at_home else printable(part.title)}"
+            yield measure_table(group, owner if at_home else f"{owner}-{_key(part.title)}", title, shown)
+        covered = coverage_table(group, evaluator) if at_home and _is_learnt(group, evaluator) else None
+        if covered:
+            yield covered
+
+
+def _is_learnt(group: Group, evaluator: str) -> bool:
+    """Whether something that has learnt, a model or weights of its own, made the scores: it may leave some out."""
+    evaluations = (one for view in group.views for one in view.evaluations if one.evaluator == evaluator)
+    return any(one.models or one.weights for one in evaluations)
+
+
+def _draw(part: _Part, reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
+    group, ranks_by = reported.group, reported.findings.measure
+    by_type = draw_by_type(group, ranks_by, new_figure) if ranks_by in part.names else []
+    return [*by_type, *draw_measured(group, part.names, new_figure)]
+
+
+def _keys(titles: Sequence[str]) -> list[str]:
+    """An anchor for each title, which nothing else has."""
+    keys: list[str] = []
+    for title in titles:
+        key, number = _key(title), 2
+        while key in {*keys, *STANDING_NAMES, *ANCHORS}:
+            key, number = f"{_key(title)}-measures{'' if number == 2 else f'-{number}'}", number + 1
+        keys.append(key)
+    return keys
+
+
+def _key(title: str) -> str:
+    """A title as small letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "measures"

@@ -1,0 +1,44 @@
+"""The command that makes a run again."""
+
+import json
+import shlex
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness.config import BenchConfig
+from harness.display.text import printable
+from harness.report.labels import flatten
+from harness.store import Manifest
+
+_WATCHING = ("runner.", "budget.")
+"""How a run is watched, and what it may cost, changes no result, so it is not worth a line."""
+
+
+def run_command(manifest: Manifest) -> str:
+    """`rag-harness run --set ...` with every key of the run's config that differs from the defaults.
+
+    A config that this version cannot read gives the command that shows it instead.
+    """
+    try:
+        config = BenchConfig.model_validate(manifest.config)
+    except ValidationError:
+        return shlex.join(["rag-harness", "show", printable(manifest.run_id, 200)])
+    defaults = flatten(BenchConfig().model_dump(mode="json"))
+    own = flatten(config.model_dump(mode="json"))
+    words = ["rag-harness", "run"]
+    for key, value in own.items():
+        named_anyway = key in {"systems", "dataset.name"}
+        if named_anyway or (not key.startswith(_WATCHING) and (key not in defaults or defaults[key] != value)):
+            words += ["--set", f"{key}={_as_yaml(value)}"]
+    return shlex.join(printable(word, 2000) for word in words)
+
+
+def _as_yaml(value: Any) -> str:
+    """JSON is YAML; a plain word needs no quotes."""
+    if isinstance(value, str) and value.isidentifier() and value.lower() not in _YAML_WORDS:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+_YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}

@@ -1,0 +1,49 @@
+"""How a section of the report presents itself: what it says, and what it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.display import Content, Drawing
+from harness.registry import PluginKind
+from harness.report.view import Group
+from harness.report.words.findings import Findings
+
+if TYPE_CHECKING:
+    from harness.display.plotting import NewFigure
+
+
+ANSWER, NOTES = "answer", "notes"
+"""The two sections with which a chapter begins: every form shows them in its own way."""
+ANCHORS = frozenset({"explorer", "headline", "main", "status", "terms", "theme", "top"})
+"""What the page has beside sections: no section is called so."""
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What a section is made from."""
+
+    group: Group
+    findings: Findings
+
+
+@dataclass(frozen=True)
+class SectionSpec:
+    """A part of every chapter; one that gives nothing is left out. Registered under `rag_harness.sections`."""
+
+    name: str
+    """Its anchor: small letters, digits and dashes."""
+    title: str
+    content: Callable[[Reported], Content] = lambda _reported: Content()
+    """content(reported): words and tables; reads the runs only."""
+    draw: Callable[[Reported, NewFigure], Iterable[Drawing]] = lambda _reported, _new_figure: ()
+    """draw(reported, new_figure): figures made by new_figure(...), matplotlib's Figure in the report's style."""
+    after: str = ""
+    """The name of the section behind which it stands; empty, or not there: behind what was measured."""
+    in_terminal: bool = True
+    """Whether a terminal shows it, too."""
+
+
+SECTIONS = PluginKind("rag_harness.sections", "report section", SectionSpec)

@@ -1,0 +1,159 @@
+"""The sections that every chapter has, whatever was measured."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from harness.display import Content, Drawing, Table, printable
+from harness.display.plotting import NewFigure
+from harness.report.figures.break_even import draw_break_even
+from harness.report.figures.index_cost import draw_index_cost
+from harness.report.figures.latency import draw_latency
+from harness.report.figures.pareto import draw_pareto
+from harness.report.figures.resources import draw_resources
+from harness.report.figures.resources_summary import draw_resources_summary
+from harness.report.figures.significance import draw_significance
+from harness.report.figures.tokens import draw_tokens
+from harness.report.sections.reproduce import run_command
+from harness.report.sections.spec import ANSWER, NOTES, Reported, SectionSpec
+from harness.report.sweeps import draw_sweeps, sweep_tables
+from harness.report.tables import answers, cost, index, judges, measures, runs, significance
+from harness.report.tables.break_even import break_even_tables
+from harness.report.tables.estimates import estimate_tables
+
+_FINE = "Nothing: every run finished, every query was answered and every score was computed."
+
+
+def _answer(reported: Reported) -> Content:
+    findings = reported.findings
+    said = tuple(filter(None, (findings.headline, *findings.sentences)))
+    return Content(paragraphs=said, tables=[answers.leaderboard(reported.group, findings)])
+
+
+def _draw_answer(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
+    measure = reported.findings.measure
+    return draw_pareto(reported.group, measure, new_figure) if measure else ()
+
+
+def _notes(reported: Reported) -> Content:
+    # One run alone has nobody to be compared with: that is no warning.
+    why_not = reported.findings.why_not if len(reported.group.views) > 1 else ""
+    notes = (*([f"Not compared: {why_not}"] if why_not else []), *reported.group.note_lines)
+    return Content(paragraphs=() if notes else (_FINE,), items=notes)
+
+
+def _twins(reported: Reported) -> Content:
+    return _tables(measures.twin_table(reported.group))
+
+
+def _significance(reported: Reported) -> Content:
+    group, findings = reported.group, reported.findings
+    return _tables(significance.matrix_table(group, findings), *significance.pair_tables(group, findings))
+
+
+def _latency(reported: Reported) -> Content:
+    return _tables(cost.latency_table(reported.group))
+
+
+def _tokens(reported: Reported) -> Content:
+    return _tables(cost.query_cost_table(reported.group), cost.phases_table(reported.group))
+
+
+def _index(reported: Reported) -> Content:
+    return _tables(index.index_table(reported.group), index.ledger_table(reported.group))
+
+
+def _break_even(reported: Reported) -> Content:
+    return _tables(*break_even_tables(reported.group))
+
+
+def _resources(reported: Reported) -> Content:
+    return _tables(index.resources_table(reported.group))
+
+
+def _draw_resources(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
+    yield from draw_resources_summary(reported.group, new_figure)
+    yield from draw_resources(reported.group, new_figure)
+
+
+def _judges(reported: Reported) -> Content:
+    return _tables(judges.judge_table(reported.group))
+
+
+def _sweep(reported: Reported) -> Content:
+    return _tables(*sweep_tables(reported.group, reported.findings))
+
+
+def _estimates(reported: Reported) -> Content:
+    return _tables(*estimate_tables(reported.group))
+
+
+def _runs(reported: Reported) -> Content:
+    group = reported.group
+    return _tables(runs.runs_table(group), runs.differences_table(group), runs.places_table(group))
+
+
+def _reproduce(reported: Reported) -> Content:
+    views = reported.group.views
+    names = shlex.join(printable(view.run.run_id, 200) for view in views)
+    commands = [run_command(view.manifest) for view in views]
+    return Content(code=(*commands, f"rag-harness evaluate {names}", f"rag-harness report {names}"))
+
+
+def _tables(*tables: Table | None) -> Content:
+    return Content(tables=[table for table in tables if table])
+
+
+BEFORE_MEASURES = (
+    SectionSpec(ANSWER, "The answer", _answer, _draw_answer),
+    SectionSpec(NOTES, "To know before comparing", _notes, in_terminal=False),
+)
+AFTER_MEASURES = (
+    SectionSpec("twins", "Measures and what stands in for them", _twins, in_terminal=False),
+    SectionSpec(
+        "significance",
+        "Is it more than chance?",
+        _significance,
+        lambda reported, new_figure: draw_significance(reported.findings, new_figure),
+        in_terminal=False,
+    ),
+    SectionSpec(
+        "latency",
+        "Latency",
+        _latency,
+        lambda reported, new_figure: draw_latency(reported.group, new_figure),
+        in_terminal=False,
+    ),
+    SectionSpec(
+        "tokens",
+        "Tokens and dollars",
+        _tokens,
+        lambda reported, new_figure: draw_tokens(reported.group, new_figure),
+    ),
+    SectionSpec(
+        "index",
+        "Index",
+        _index,
+        lambda reported, new_figure: draw_index_cost(reported.group, new_figure),
+    ),
+    SectionSpec(
+        "break-even",
+        "When an index pays",
+        _break_even,
+        lambda reported, new_figure: draw_break_even(reported.group, new_figure),
+        in_terminal=False,
+    ),
+    SectionSpec("resources", "CPU and RAM", _resources, _draw_resources, in_terminal=False),
+    SectionSpec("judges", "Judges", _judges, in_terminal=False),
+    SectionSpec(
+        "sweep",
+        "Sweep",
+        _sweep,
+        lambda reported, new_figure: draw_sweeps(reported.group, reported.findings, new_figure),
+    ),
+    SectionSpec("estimates", "Estimated and measured", _estimates, in_terminal=False),
+    SectionSpec("runs", "What was run", _runs, in_terminal=False),
+    SectionSpec("reproduce", "Run it again", _reproduce, in_terminal=False),
+)
+STANDING_NAMES = frozenset(spec.name for spec in (*BEFORE_MEASURES, *AFTER_MEASURES))

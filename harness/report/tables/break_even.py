@@ -1,0 +1,101 @@
+"""What a query costs when the index is shared out over many, and from how many on one system beats another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.analysis.break_even import CostLine, cheaper, crossing, crossing_interval
+from harness.analysis.intervals import Interval
+from harness.display import NOTHING, Quantity, Table
+from harness.report.aggregates import plain
+from harness.report.view import Group, RunView
+
+_AT = (100, 1_000, 10_000)
+
+
+@dataclass(frozen=True)
+class CostUnit:
+    """In what is counted; `index_<measure>` is what the index took of it."""
+
+    measure: str
+    name: str
+    less: str
+
+
+UNITS = (CostUnit("tokens", "tokens", "fewer tokens"), CostUnit("usd", "USD", "less USD"))
+
+
+def line_of(view: RunView, unit: CostUnit) -> CostLine | None:
+    """None where the index or the queries were not counted, or have no price: never as if they were free."""
+    index, query = view.row(f"index_{unit.measure}"), view.row(unit.measure)
+    if index is None or index.mean is None or query is None or query.mean is None:
+        return None
+    return CostLine(index.mean, query.mean, Interval(query.ci_low, query.ci_high))
+
+
+def lines_of(group: Group, unit: CostUnit) -> list[tuple[RunView, CostLine]]:
+    """The runs that have a line; none where nobody had to pay anything in this unit."""
+    found = [(view, line) for view in group.views if (line := line_of(view, unit))]
+    return found if any(line.index or line.per_query for _, line in found) else []
+
+
+def break_even_tables(group: Group) -> list[Table]:
+    """For tokens and for dollars: a query with its share of the index, and who is cheaper from when on.
+
+    No tables for a unit in which nobody had to pay, or was counted.
+    """
+    tables = []
+    for unit in UNITS:
+        lines = lines_of(group, unit)
+        if lines:
+            tables.append(_amortised_table(group, unit))
+        if len(lines) > 1:
+            tables.append(_crossings_table(lines, unit))
+    return tables
+
+
+def _amortised_table(group: Group, unit: CostUnit) -> Table:
+    at = sorted({len(group.views[0].frame.query_types), *_AT})
+    rows = []
+    for view in group.views:
+        line = line_of(view, unit)
+        index = plain(view.value(f"index_{unit.measure}"))
+        cells = [Quantity(line.amortised(n), *line.band(n)) if line else None for n in at]
+        rows.append((view.label, index, *cells))
+    return Table(
+        f"break_even_{unit.measure}",
+        f"{unit.name} a query with its share of the index",
+        ("system", f"index, {unit.name}", *(f"over {n:,} queries" for n in at)),
+        tuple(rows),
+        note="Mean and 95 % interval of the queries, plus what the index took divided by their number. "
+        f"{NOTHING}: the index or the queries were not counted, or a model has no price.",
+    )
+
+
+def _crossings_table(lines: Sequence[tuple[RunView, CostLine]], unit: CostUnit) -> Table:
+    rows = [
+        (view.label, *(NOTHING if other is view else _cheaper(line, than) for other, than in lines))
+        for view, line in lines
+    ]
+    return Table(
+        f"cheaper_than_{unit.measure}",
+        f"At how many queries a system takes {unit.less} than another",
+        ("system", *(f"than {view.label}" for view, _ in lines)),
+        tuple(rows),
+        note="In brackets the 95 % limits of the number at which the two cross, from the intervals of both means; "
+        f"{NOTHING} as the upper one: they may never cross.",
+    )
+
+
+def _cheaper(one: CostLine, other: CostLine) -> str:
+    span = cheaper(one, other)
+    if span is None:
+        return "never"
+    if span.is_always:
+        return "always"
+    limits = crossing_interval(one, other) if crossing(one, other) else Interval(None, None)
+    text = f"from {span.first:,} on" if span.last is None else f"up to {span.last:,}"
+    if limits.low is None or limits.low == limits.high:
+        return text
+    return f"{text} [{limits.low:,.0f}, {NOTHING if limits.high is None else f'{limits.high:,.0f}'}]"

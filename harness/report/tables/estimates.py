@@ -1,0 +1,118 @@
+"""What runs were expected to take when they began, against what they took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.analysis.estimates import Spent, index_spent
+from harness.analysis.estimates.left import totals
+from harness.display import Quantity, Table, printable
+from harness.records import PhaseEstimate
+from harness.report.aggregates import plain
+from harness.report.view import Group, RunView
+
+_QUANTITIES = ("calls", "input_tokens", "output_tokens", "usd", "minutes")
+_NAMES = ("calls", "tokens in", "tokens out", "USD", "minutes")
+AmountByName = Mapping[str, float | None]
+"""By quantity; None: not known."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One phase of one run."""
+
+    label: str
+    phase: str
+    basis: str
+    predicted: AmountByName
+    actual: AmountByName
+
+    def error(self, quantity: str) -> float | None:
+        """Predicted over actual, less 1; None where either is not known, or the actual is 0 and the other not."""
+        predicted, actual = self.predicted[quantity], self.actual[quantity]
+        if predicted is None or actual is None:
+            return None
+        if actual == 0:
+            return 0.0 if predicted == 0 else None
+        return predicted / actual - 1
+
+
+def estimate_tables(group: Group) -> list[Table]:
+    """The errors of the estimates of these runs, and the figures behind them; nothing where none was estimated."""
+    compared = [phase for view in group.views for phase in _compared(view)]
+    if not compared:
+        return []
+    return [_error_table(compared), _figure_table(compared)]
+
+
+def _compared(view: RunView) -> list[Compared]:
+    estimate, run = view.run.estimate(), view.run
+    if estimate is None:
+        return []
+    index, finished = run.index(), view.n_answered >= view.n_expected
+    built = _actual(index_spent(index), view.value("index_usd")) if index else _unknown()
+    answers = view.value("answer_usd_total")
+    answered = _actual(view.spent, answers) if finished else _unknown()
+    phases = (("index", estimate.index, built), ("answers", estimate.answer, answered))
+    return [
+        Compared(view.label, phase, printable(predicted.basis), _predicted(predicted), actual)
+        for phase, predicted, actual in phases
+    ]
+
+
+def _predicted(phase: PhaseEstimate) -> AmountByName:
+    values = {name: summed.value for name, summed in totals([phase]).items()}
+    return {**values, "minutes": _minutes(values["seconds"])}
+
+
+def _actual(spent: Spent, usd: float | None) -> AmountByName:
+    counted = spent.is_metered
+    return {
+        "calls": spent.generator.calls,
+        "input_tokens": sum(usage.input_tokens for usage in spent.usage.values()) if counted else None,
+        "output_tokens": spent.generator.output_tokens if counted else None,
+        "usd": usd,
+        "minutes": _minutes(spent.seconds),
+    }
+
+
+def _unknown() -> AmountByName:
+    return dict.fromkeys(_QUANTITIES)
+
+
+def _minutes(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds / 60
+
+
+def _error_table(compared: list[Compared]) -> Table:
+    rows = tuple(
+        (one.label, one.phase, *(_percent(one.error(name)) for name in _QUANTITIES), one.basis) for one in compared
+    )
+    return Table(
+        name="estimate_errors",
+        title="Estimate against actual, error in %",
+        header=("run", "phase", *_NAMES, "estimated from"),
+        rows=rows,
+        note="Above 0: more was expected than was needed. Estimates were made when the run began, as if nothing "
+        "were reused; tokens in are the generator's and the embedder's. An index that was built from kept calls "
+        "or vectors, and a run that is not finished, have no minutes to compare.",
+    )
+
+
+def _figure_table(compared: list[Compared]) -> Table:
+    rows = tuple(
+        (one.label, one.phase, label, plain(one.predicted[name]), plain(one.actual[name]))
+        for one in compared
+        for name, label in zip(_QUANTITIES, _NAMES, strict=True)
+    )
+    return Table(
+        name="estimates",
+        title="Estimated and actual amounts",
+        header=("run", "phase", "quantity", "estimated", "actual"),
+        rows=rows,
+    )
+
+
+def _percent(error: float | None) -> Quantity | None:
+    return None if error is None else Quantity(error, unit="%", signed=True)

@@ -1,0 +1,1 @@
+"""The answer in words: which runs compete, what differs between them, and how sure that is."""

@@ -1,0 +1,118 @@
+"""Numbers and names as they stand in a sentence: no difference without its interval, no name without an end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.analysis.intervals import UNKNOWN, Interval
+from harness.analysis.paired import ComparedPair, MeasureComparison
+from harness.display.text import number, printable
+from harness.display.written import LEAST_CHANCE
+
+_LONGEST_NAME = 28
+_LONGEST_TITLE = 60
+"""Of a measure: its end often says of what it is."""
+_MOST_NAMES = 3
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far one run is ahead of another: positive is better, whichever way the measure counts."""
+
+    measure: MeasureComparison
+    difference: float
+    interval: Interval
+    pair: ComparedPair
+
+    @classmethod
+    def between(cls, measure: MeasureComparison, a: int, b: int) -> Gap | None:
+        """Of run `a` ahead of run `b`; None where they were not compared."""
+        pair = next((one for one in measure.pairs if {one.a, one.b} == {a, b}), None)
+        if pair is None:
+            return None
+        turned = (pair.a == b) != (measure.measure.higher_is_better is False)
+        gap = cls(measure, pair.difference, pair.interval, pair)
+        return gap.turned() if turned else gap
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether it is more than chance."""
+        return self.pair.significant
+
+    @property
+    def farthest(self) -> float:
+        """The largest difference, either way, that the interval holds."""
+        return max(abs(limit) for limit in (self.difference, *self.interval) if limit is not None)
+
+    def words(self) -> str:
+        """`6.0 points (95 % interval 0.5 to 11.5)`."""
+        low, high = self.interval
+        if low is None or high is None:
+            return f"{amount(self.measure, self.difference)} (the same on every query)"
+        span = f"{bare(self.measure, low)} to {bare(self.measure, high)}"
+        return f"{amount(self.measure, self.difference)} (95 % interval {span})"
+
+    def size(self) -> str:
+        """`words`, of a gap that is a disadvantage: how large it is."""
+        return self.words() if self.difference >= 0 else self.turned().words()
+
+    def turned(self) -> Gap:
+        """How far the other one is ahead."""
+        low, high = self.interval
+        interval = UNKNOWN if low is None or high is None else Interval(-high, -low)
+        return Gap(self.measure, -self.difference, interval, self.pair)
+
+
+def name(label: str) -> str:
+    """A label, bounded: of a longer one the beginning, which is the system, and the end, which tells it apart."""
+    line = printable(label, 10 * _LONGEST_NAME)
+    half = _LONGEST_NAME // 2
+    return line if len(line) <= _LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
+
+
+def listed(labels: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`, `a, b and 7 others`."""
+    names = [name(label) for label in labels]
+    if len(names) > _MOST_NAMES:
+        names = [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1:,} others"]
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def title_of(measure: MeasureComparison) -> str:
+    """A measure as a sentence calls it."""
+    return printable(measure.measure.title or measure.measure.name, _LONGEST_TITLE)
+
+
+def level(measure: MeasureComparison, mean: float | None) -> str:
+    """A mean: `62.0 %`, `0.532`, `2,208`."""
+    if mean is None:
+        return "not measured"
+    if measure.measure.is_share:
+        return f"{100 * mean:.1f} %"
+    return bare(measure, mean)
+
+
+def amount(measure: MeasureComparison, difference: float) -> str:
+    """A difference: `6.0 points`, `0.032`, `4,400`."""
+    return f"{bare(measure, difference)} points" if measure.measure.is_share else bare(measure, difference)
+
+
+def bare(measure: MeasureComparison, value: float) -> str:
+    """The figure alone, without a unit; what rounds to zero has no sign."""
+    if measure.measure.is_share:
+        return f"{round(100 * value, 1) + 0.0:.1f}"
+    if measure.measure.is_cost or abs(value) > 1:
+        return number(value + 0.0)
+    return f"{round(value, 3) + 0.0:.3f}"
+
+
+def odds(p: float) -> str:
+    """A p value: `p = 0.031`, `p < 0.001`."""
+    return f"p < {LEAST_CHANCE}" if p < LEAST_CHANCE else f"p = {p:.3f}"
+
+
+def times(ratio: float) -> str:
+    """`140 times`, `3.1 times`."""
+    return f"{ratio:,.0f} times" if ratio >= 10 else f"{ratio:.1f} times"

@@ -1,0 +1,170 @@
+"""The two phases of a cell: each in processes of its own, followed to their end."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.models.budget import Amount
+from harness.models.local_server import LocalServer
+from harness.records import Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus
+from harness.runner.executing.messages import Event, Job, Todo
+from harness.runner.executing.resources import ResourceSampler
+from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
+from harness.runner.plan import Cell
+from harness.runner.progress import Bar, Priced, Reporter
+from harness.runner.spending import Spending
+from harness.store import IndexDir, RunDir
+from harness.store.index_dir import Corpora
+
+
+@dataclass
+class Execution:
+    """The two phases of one cell, while its lock is held and its model server runs."""
+
+    cell: Cell
+    run: RunDir
+    results: Path
+    reporter: Reporter
+    priced: Priced
+    spending: Spending
+    lock_fd: int
+    server: LocalServer | None
+    """That was started for it."""
+
+    def ensure_index(self) -> None:
+        """Build the index unless one with the same identity is there."""
+        index = IndexDir(self.results, self.cell.index_id)
+        # Another run may be building the very same index: then wait for it instead of paying again.
+        with index.exclusive(wait_s=3600.0):
+            record = index.record()
+            if record is None:
+                record = self._build(index)
+                index.finish(record)
+        if self.run.index() is None:
+            mine = record.built_by == self.run.run_id
+            self.run.write_index(record if mine else record.model_copy(update={"reused_from": record.built_by}))
+
+    def _build(self, index: IndexDir) -> IndexRecord:
+        Corpora(self.results).save(self.cell.corpus_digest, self.cell.dataset.documents)
+        with self.reporter.bar(f"{self.cell.spec.name}: index") as bar:
+            outcome = self._supervise("index", [], lambda event: self._show_index(bar, event))
+        if outcome.indexed is None or outcome.indexed.stats is None or outcome.indexed.cost is None:
+            raise SystemBroken(outcome.death or "the index ended without a result")
+        return IndexRecord(
+            index_id=index.index_id,
+            stats=outcome.indexed.stats,
+            cost=outcome.indexed.cost,
+            bytes_on_disk=index.bytes_on_disk(),
+            built_by=self.run.run_id,
+        )
+
+    def _show_index(self, bar: Bar, event: Event) -> None:
+        if event.kind == "progress":
+            usd = self.priced(event.usage) if event.usage else None
+            note = self.spending.note(event.spent) or (f"${usd:.4f}" if usd else "")
+            bar.update(event.done, event.total, f"{event.doing}, {note}" if note else event.doing)
+
+    def answer(self, todo: Sequence[Todo]) -> None:
+        """Answer `todo`; a query that kills the system's process becomes a record, and the rest goes on."""
+        expected, pending = self.cell.n_answers, list(todo)
+        with self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
+            tally = _Tally(bar, self.priced, self.spending, expected - len(pending), expected)
+            while pending:
+                outcome = self._supervise("answer", pending, tally.take)
+                pending = self._left(pending, outcome)
+                # What was under way when the process died is tried alone: that finds the query that kills it,
+                # and forgives a death that came from outside.
+                for suspect in [one for one in outcome.in_flight if one in pending]:
+                    pending.remove(suspect)
+                    self._try_alone(suspect, tally)
+
+    def _try_alone(self, suspect: Todo, tally: "_Tally") -> None:
+        outcome = self._supervise("answer", [suspect], tally.take)
+        if suspect in self._left([suspect], outcome):
+            self._record_death(suspect, "error", outcome.death)
+
+    def _left(self, batch: Sequence[Todo], outcome: WorkerEnd) -> list[Todo]:
+        """What of `batch` is still to do after a worker ended with `outcome`; overdue queries are recorded."""
+        for todo in outcome.overdue:
+            self._record_death(todo, "timeout", "the query blocked its process past its time limit")
+        if outcome.death and not outcome.in_flight and not outcome.n_finished:
+            raise SystemBroken(f"{outcome.death} before its first query")
+        self.run.repair()
+        records = self.run.records()
+        left = [
+            one
+            for one in batch
+            if (found := records.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
+        ]
+        if outcome.completed and left:
+            raise SystemBroken("its process ended before every query was answered")
+        return left
+
+    def _record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
+        self.run.append_record(
+            RunRecord(
+                query_id=todo.query_id,
+                repeat=todo.repeat,
+                status=status,
+                failure=Failure(kind="timeout" if status == "timeout" else "crash", message=message),
+                cost=Cost(wall_s=None),
+                attempt=todo.attempt,
+                started_at=datetime.now(UTC).isoformat(),
+            )
+        )
+
+    def _supervise(self, phase: Phase, todo: Sequence[Todo], on_event: Callable[[Event], None]) -> WorkerEnd:
+        interval_s = self.cell.config.runner.resources_interval_s
+        sampler = ResourceSampler(self.run, phase, interval_s, self.server.pid if self.server else None)
+        self.spending.check()
+        job = self._job(phase, todo)
+        return Supervisor(job, self.run.log_path, sampler, on_event, self.lock_fd).run()
+
+    def _job(self, phase: Phase, todo: Sequence[Todo]) -> Job:
+        cell = self.cell
+        roles = cell.roles.index if phase == "index" else cell.roles.answer
+        return Job(
+            phase=phase,
+            results=str(self.results),
+            run_id=cell.run_id,
+            index_id=cell.index_id,
+            corpus_digest=cell.corpus_digest,
+            system=cell.spec.name,
+            generator=cell.generator if "generator" in roles else None,
+            embedder=cell.embedder if "embedder" in roles else None,
+            answer_style=cell.answer_style,
+            server_url=self.server.base_url if self.server else None,
+            index_params=cell.index_params.model_dump(mode="json"),
+            answer_params=cell.answer_params.model_dump(mode="json"),
+            seed=cell.config.seed,
+            servers=cell.servers,
+            limits=cell.config.limits,
+            allowance=self.spending.allowance(),
+            prices=self.spending.prices_of(cell.identity["models"]),
+            todo=tuple(todo),
+        )
+
+
+class _Tally:
+    """Counts finished queries and dollars for the progress bar."""
+
+    def __init__(self, bar: Bar, priced: Priced, spending: Spending, done: int, expected: int) -> None:
+        self._bar, self._priced, self._spending = bar, priced, spending
+        self._done, self._expected = done, expected
+        self._usd, self._failed = 0.0, 0
+        self._show(Amount())
+
+    def take(self, event: Event) -> None:
+        """Count one event of a worker."""
+        if event.kind == "finished":
+            self._done += 1
+            self._failed += event.status != "ok"
+            # The bar shows known dollars; the report says where a price is unknown.
+            self._usd += self._priced(event.usage) or 0.0
+            self._show(event.spent)
+
+    def _show(self, spent: Amount) -> None:
+        failed = f", {self._failed} failed" if self._failed else ""
+        note = self._spending.note(spent) or f"${self._usd:.4f}"
+        self._bar.update(self._done, self._expected, f"{note}{failed}")

@@ -1,0 +1,252 @@
+"""How much faster are the KG-based scores than Algorithms 1-3 as they are written?
+
+The fast path is `kg_scores`: all scores, Louvain with 10 seeds once. The transcription is on networkx, in
+tests/support/kg_oracle.py. Each of Algorithm 2, Formula 2 and Algorithm 3 builds its own graph, and the last two
+run Louvain with 10 seeds each; a similarity is one numpy product. Two parts are measured once and counted as often
+as they run: the graph (3 times) and networkx's Louvain (20 times the mean of the runs that end within the limit).
+That does not end at all on some weighted graphs, so there is a second ratio, with igraph's Louvain in both.
+
+Triplets are made up: a few entities are in many of them, a third of the context's resemble one of the input. Where
+there are more pairs than --pairs, the transcription measures its similarities on a part of the input entities,
+scales the seconds up and takes the SIMILAR edges from the fast path; the table says so (~).
+
+Vectors are there beforehand in both. What it takes to have them is shown apart: embedding by MiniLM, extraction
+without a model by spaCy. Extraction by a judge model is a call a text: seconds each, which is the real cost.
+
+Each measurement is a process of its own with numpy on one thread; memory is its peak above what it held once all
+was imported and made up. Seconds are the best of as many runs as two seconds hold.
+
+Examples:
+  .venv/bin/python scripts/research/bench_kg.py
+  .venv/bin/python scripts/research/bench_kg.py --sizes 8/60 30/300 --limit 20
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from common import command_line, import_from_tests, machine, print_table, started
+
+SIZES = ("8/60", "30/300", "100/1500", "300/6000", "1000/20000")
+SEEDS, BUILDS, TAU, DELTA = 10, 3, 0.7, 0.5
+HEADER = ("triplets", "entities", "SIMILAR", "fast path", "MB", "transcription", "MB", "ratio", "both with igraph")
+WORDS = ("Acme", "Board", "river", "treaty", "Lagos")
+Measured = dict[str, Any]
+Send = Callable[[Measured], None]
+
+
+class Task(NamedTuple):
+    inputs: int
+    contexts: int
+    pairs: int
+    """As many similarities the transcription computes."""
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--sizes", nargs="+", default=SIZES, metavar="I/C", help="input and context triplets")
+    parser.add_argument(
+        "--limit", type=float, default=30, help="seconds for networkx's Louvain, a size (default 30)"
+    )
+    parser.add_argument("--pairs", type=int, default=3_000_000, help="similarities at most (default 3,000,000)")
+    chosen = parser.parse_args()
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    import_from_tests()
+    print(f"{machine()}; {SEEDS} seeds\n")
+    sizes = (size.split("/") for size in chosen.sizes)
+    print_table(HEADER, (row(Task(int(one), int(other), chosen.pairs), chosen.limit) for one, other in sizes))
+    print(f"\n{embedding()}\n{extraction()}")
+
+
+def row(task: Task, limit: float) -> Sequence[str]:
+    fast, slow = apart(fast_path, task), apart(transcription, task)
+    louvain = apart(networkx_louvain, task, limit)
+    rest = slow["graph"] * BUILDS + slow["multi_hop"]
+    same = rest + slow["louvain"]
+    about = "~" if slow["estimated"] else ""
+    if louvain["runs"]:
+        whole = rest + 2 * SEEDS * louvain["seconds"] / louvain["runs"]
+        told, ratio = about + seconds(whole), f"{about}{whole / fast['seconds']:,.0f}x"
+    else:
+        told, ratio = f"Louvain did not end within {limit:g} s", f"> {(rest + limit) / fast['seconds']:,.0f}x"
+    memory = max(slow["mb"], louvain["mb"])
+    return (
+        f"{task.inputs:,} / {task.contexts:,}",
+        f"{fast['entities'][0]:,} / {fast['entities'][1]:,}",
+        f"{fast['similar']:,}",
+        seconds(fast["seconds"]),
+        f"{fast['mb']:.0f}",
+        told,
+        f"{memory:.0f}",
+        ratio,
+        f"{about}{seconds(same)}, {about}{same / fast['seconds']:,.0f}x",
+    )
+
+
+def seconds(value: float) -> str:
+    return f"{value * 1000:,.1f} ms" if value < 1 else f"{value:,.1f} s"
+
+
+# What is measured, each in a process of its own
+
+
+def fast_path(task: Task, send: Send) -> None:
+    import igraph  # noqa: F401 - loaded before the clock starts
+    from kg_samples import sample
+
+    from harness.evaluators.kg.graphs import kg_scores
+
+    made, start = sample(task.inputs, task.contexts), resident("VmRSS")
+    taken = best(lambda: kg_scores(made.inputs, made.contexts, made.embed, TAU, DELTA, SEEDS))
+    mb = resident("VmHWM") - start
+    found = kg_scores(made.inputs, made.contexts, made.embed, TAU, DELTA, SEEDS)
+    entities = found.input_entities, found.context_entities
+    send({"seconds": taken, "mb": mb, "entities": entities, "similar": found.similar_edges})
+
+
+def transcription(task: Task, send: Send) -> None:
+    import kg_oracle as oracle
+
+    known, start = made_up(task), resident("VmRSS")
+    graph, taken, estimated = graph_of(task, *known)
+    communities = [oracle.community, oracle.community_coverage]
+    found = {
+        "graph": taken,
+        "multi_hop": best(lambda: oracle.multi_hop(graph, DELTA)),
+        "louvain": best(
+            lambda: [oracle.over_seeds(graph, one, oracle.igraph_louvain, SEEDS) for one in communities]
+        ),
+        "estimated": estimated,
+    }
+    send({**found, "mb": resident("VmHWM") - start})
+
+
+def networkx_louvain(task: Task, send: Send) -> None:
+    """Reports after every run, since the next may not end."""
+    import kg_oracle as oracle
+
+    known, start = made_up(task), resident("VmRSS")
+    graph, _, _ = graph_of(Task(task.inputs, task.contexts, 0), *known)
+    send({"ready": True})
+    began = time.perf_counter()
+    for run in range(1, SEEDS + 1):
+        oracle.community(graph, oracle.networkx_louvain(graph, run))
+        send({"runs": run, "seconds": time.perf_counter() - began, "mb": resident("VmHWM") - start})
+
+
+def made_up(task: Task) -> tuple[Any, Any, Any]:
+    from kg_samples import sample
+
+    made = sample(task.inputs, task.contexts)
+    return made.inputs, made.contexts, {label: vector.astype(float) for label, vector in made.vectors.items()}
+
+
+def graph_of(task: Task, inputs: Any, contexts: Any, known: Any) -> tuple[Any, float, bool]:
+    """Algorithm 1's graph, the seconds it takes, and whether they were scaled up from a part of the pairs."""
+    import kg_oracle as oracle
+
+    from harness.evaluators.kg.graphs import TripletSide, connect
+
+    sides = TripletSide.of(inputs), TripletSide.of(contexts)
+    rows, columns = (len(side.labels) for side in sides)
+    if rows * columns <= task.pairs:
+        graph = oracle.build_graph(inputs, contexts, known, TAU)
+        return graph, best(lambda: oracle.build_graph(inputs, contexts, known, TAU)), False
+    similar = connect(*sides, known, TAU).similar_edges()
+    start = time.perf_counter()
+    graph = oracle.nx.DiGraph()
+    oracle.add_triplets(graph, inputs, "input", "_in")
+    oracle.add_triplets(graph, contexts, "context", "_ctx")
+    for one, other, likeness in similar:
+        graph.add_edge(f"{one}_in", f"{other}_ctx", kind="SIMILAR", weight=likeness, cost=1 - likeness)
+    nodes = time.perf_counter() - start
+    part = sides[0].labels[: task.pairs // columns]
+    start = time.perf_counter()
+    for one in part:
+        for other in sides[1].labels:
+            oracle.cosine(known[one], known[other])
+    pairs = (time.perf_counter() - start) * rows / max(1, len(part))
+    return graph, nodes + pairs, True
+
+
+def best(work: Callable[[], object]) -> float:
+    """The least seconds of as many runs as two seconds hold, and at least one."""
+    taken: list[float] = []
+    while sum(taken) < 2:
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def resident(what: str) -> float:
+    """VmRSS (now) or VmHWM (at most so far) of this process, in MB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
+
+
+def apart(work: Callable[[Task, Send], None], task: Task, limit: float = 600) -> Measured:
+    """The last that the work reports within the limit, which counts from when it says that it is ready."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(task, there.send), daemon=True)
+    process.start()
+    there.close()
+    last: Measured = {"runs": 0, "mb": 0.0}
+    ends = time.monotonic() + 600
+    while here.poll(max(0.0, ends - time.monotonic())):
+        try:
+            told = here.recv()
+        except EOFError:
+            break
+        if "ready" in told:
+            ends = time.monotonic() + limit
+        else:
+            last = told
+    process.kill()
+    process.join()
+    return last
+
+
+# What comes before
+
+
+def embedding() -> str:
+    from harness.models.catalogue import MINILM_ONNX
+    from harness.models.minilm import MiniLM
+    from harness.models.weights import cached_path
+
+    if cached_path(MINILM_ONNX) is None:
+        return "Embedding: MiniLM is not in the cache, not measured."
+    model = MiniLM()
+    labels = [f"{first} {second} {number}" for number in range(20) for first in WORDS for second in WORDS]
+    taken = best(lambda: asyncio.run(model.embed(labels)))
+    return f"Embedding by MiniLM: {seconds(taken * 1000 / len(labels))} for 1,000 labels of three words."
+
+
+def extraction() -> str:
+    from harness.datasets import demo
+    from harness.errors import MissingDependency
+    from harness.extraction.nlp import NlpExtractor
+
+    texts = [document.text for document in demo.load("default").documents]
+    try:
+        extractor = NlpExtractor(pipeline=None, progress=lambda _done, _total: None)
+        asyncio.run(extractor.extract(texts[:1]))
+    except MissingDependency as error:
+        return f"Extraction: not measured, {error}."
+    taken = best(lambda: asyncio.run(extractor.extract(texts)))
+    characters = sum(map(len, texts))
+    return (
+        f"Extraction by spaCy: {seconds(taken * 1000 / characters)} for 1,000 characters of the demo's documents."
+    )
+
+
+if __name__ == "__main__":
+    started(main)

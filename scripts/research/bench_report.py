@@ -1,0 +1,157 @@
+"""How long does report.html take to write and to use, and how large is it, at 9 systems x 2,556 queries?
+
+Makes runs in a temporary folder that are shaped like real ones: questions, references and contexts of MultiHop-RAG
+where RAG_HARNESS_DATA is set, else as many made-up ones. Passages are cut from the articles by two chunk sizes;
+systems share most of them. Some retrieve triplets too, one retrieves nothing. Answers, traces, times, about 50
+measures and their explanations are made up. Nothing is asked of a model.
+
+The report is written in a process of its own, whose time and peak memory are printed, and opened in Chromium.
+Filter and query times run from the change of a control to the frame after the list or the query is there.
+
+Examples:
+  RAG_HARNESS_DATA=data .venv/bin/python scripts/research/bench_report.py
+  .venv/bin/python scripts/research/bench_report.py --queries 500 --systems 4 --keep /tmp/report
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common import command_line, import_from_tests, machine, print_table, started
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--systems", type=int, default=9, help="how many runs (default and at most 9)")
+    parser.add_argument("--queries", type=int, default=2556, help="how many queries (default 2,556)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the runs and the report there")
+    chosen = parser.parse_args()
+    import_from_tests()
+    from large_runs import SYSTEMS, make_runs
+
+    print(machine())
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = chosen.keep or Path(temporary)
+        began = time.perf_counter()
+        runs = make_runs(folder / "results", SYSTEMS[: chosen.systems], chosen.queries)
+        taken = time.perf_counter() - began
+        print(f"{len(runs)} runs of {chosen.queries:,} queries made in {taken:.0f} s\n", flush=True)
+        print_table(("what", "ms"), used(write(folder, runs)))
+
+
+# The report
+
+
+def write(folder: Path, runs: list[Any]) -> Path:
+    """Have `rag-harness report` write it; print how long that took and how large it and its process became."""
+    began, out = time.perf_counter(), folder / "report"
+    command = [Path(sys.executable).with_name("rag-harness"), "report", *[run.path for run in runs], "--out", out]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    taken = time.perf_counter() - began
+    if done.returncode:
+        sys.exit(f"rag-harness report ended with exit code {done.returncode}")
+    page = out / "report.html"
+    if not page.exists():
+        sys.exit("rag-harness report wrote no report.html")
+    megabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000
+    explorer, detailed = inside(page)
+    header = ("written in", "peak memory", "file", "its explorer", "queries with details")
+    sizes = f"{megabytes:,.0f} MB", f"{page.stat().st_size / 1e6:.2f} MB", f"{explorer:.2f} MB"
+    print_table(header, [(f"{taken:.0f} s", *sizes, f"{detailed:,}")])
+    print()
+    return page
+
+
+def inside(page: Path) -> tuple[float, int]:
+    """Megabytes of the first group's blocks, and how many of its queries have details."""
+    found = re.findall(r'<script type="application/octet-stream" id="(g0-[\w-]+)">([^<]*)<', page.read_text())
+    blocks = dict(found)
+    core = json.loads(zlib.decompress(base64.b64decode(blocks["g0-core"])))
+    return sum(map(len, blocks.values())) / 1e6, core["detailed"]
+
+
+# Its use
+
+_TIMED = """async ([select, value]) => {
+  const root = document.querySelector('[data-explorer]');
+  const control = root.querySelector(select);
+  const began = performance.now();
+  const shown = new Promise((done) => root.addEventListener('explorer-shown', done, {once: true}));
+  control.value = value;
+  control.dispatchEvent(new Event(control.tagName === 'INPUT' ? 'input' : 'change', {bubbles: true}));
+  await shown;
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+  return performance.now() - began;
+}"""
+_OPENED = """async (at) => {
+  const root = document.querySelector('[data-explorer]');
+  const dialog = root.querySelector('dialog');
+  const row = root.querySelectorAll('tbody tr[data-at]')[at];
+  const began = performance.now();
+  const before = dialog.dataset.query;
+  row.querySelector('button').click();
+  while (dialog.dataset.query === before) await new Promise((done) => setTimeout(done, 1));
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+  const took = performance.now() - began;
+  dialog.close();
+  return took;
+}"""
+
+
+def used(page_path: Path) -> Iterator[tuple[str, str]]:
+    """What a reader waits for, and how many milliseconds."""
+    from chromium import executable, launched
+
+    with launched(executable()) as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(page_path.as_uri())
+        page.wait_for_selector("[data-explorer][data-ready]", timeout=60_000)
+        paint, load, ready = page.evaluate(
+            """() => [performance.getEntriesByName('first-contentful-paint')[0].startTime,
+              performance.getEntriesByType('navigation')[0].loadEventEnd, performance.now()]"""
+        )
+        yield "first contentful paint", f"{paint:.0f}"
+        yield "load", f"{load:.0f}"
+        yield "explorer ready", f"< {ready:.0f}"
+        times = [page.evaluate(_TIMED, list(change)) for change in changes()]
+        yield f"filter, median and slowest of {len(times)}", told(times)
+        measures = page.locator(".ex-field-measure option").evaluate_all("all => all.map((one) => one.value)")
+        page.evaluate(_TIMED, [".ex-field-relation select", "all"])
+        times = [page.evaluate(_TIMED, [".ex-field-measure select", value]) for value in measures[1:11]]
+        yield f"another measure, median and slowest of {len(times)}", told(times)
+        page.evaluate(_TIMED, [".ex-field-measure select", measures[0]])
+        # The list of those where A is ahead is scattered over all queries.
+        page.evaluate(_TIMED, [".ex-field-order select", "ahead"])
+        rows = page.locator("tbody tr[data-at]").count()
+        times = [page.evaluate(_OPENED, at) for at in range(0, rows, max(1, rows // 20))][:20]
+        yield f"open a query, median and slowest of {len(times)}", told(times)
+
+
+def changes() -> Iterator[tuple[str, str]]:
+    """Twenty changes of the filters, each with something else to show."""
+    relations = ("rightWrong", "wrongRight", "bothRight", "bothWrong", "better", "worse", "differ", "all")
+    yield from ((".ex-field-relation select", value) for value in relations)
+    yield from ((".ex-field-words input", value) for value in ("a", "google", "the company", "zzz", ""))
+    yield from ((".ex-field-type select", value) for value in ("0", "1", ""))
+    yield from ((".ex-field-status select", value) for value in ("abstained", ""))
+    yield from ((".ex-field-order select", value) for value in ("ahead", "asked"))
+
+
+def told(times: list[float]) -> str:
+    return f"{statistics.median(times):.0f}, {max(times):.0f}"
+
+
+if __name__ == "__main__":
+    started(main)

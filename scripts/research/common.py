@@ -1,0 +1,54 @@
+"""What every research script needs: a command line, tables, figures as text."""
+
+import argparse
+import os
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from harness.errors import EXIT_USER, HarnessError
+
+_TEST_SUPPORT = Path(__file__).resolve().parents[2] / "tests" / "support"
+
+
+def command_line(doc: str | None) -> argparse.ArgumentParser:
+    """A parser whose help is the docstring of a script as it stands, examples and all."""
+    return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def started(main: Callable[[], None]) -> None:
+    """Run a script; what the user can fix ends it with one line and exit 2."""
+    try:
+        main()
+    except HarnessError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(EXIT_USER)
+
+
+def import_from_tests() -> None:
+    """Let this process, and those that it spawns, import what tests share: made-up runs, oracles, a browser."""
+    sys.path.insert(0, str(_TEST_SUPPORT))
+
+
+def machine() -> str:
+    """What seconds depend on besides the work: `2 cores, load 0.7`."""
+    return f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}"
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Markdown, each row as soon as it is known; numbers to the right of a first column."""
+    for cells in (header, ["--", *["--:"] * (len(header) - 1)]):
+        print(f"| {' | '.join(cells)} |")
+    for cells in rows:
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def mean(values: Sequence[float]) -> str:
+    """`0.770`, or a dash where there is no value."""
+    return f"{statistics.fmean(values):.3f}" if values else "-"
+
+
+def limits(low: float | None, high: float | None) -> str:
+    """What follows a mean: ` [0.707, 0.823]`, nothing where so few values give no interval."""
+    return "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"

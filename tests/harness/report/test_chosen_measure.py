@@ -1,0 +1,137 @@
+"""A report and a comparison by a measure that somebody chose: whichever way it counts, and whoever has it."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from paired_runs import FAILED, ScoredRun, Value, write_run
+
+from harness.analysis.prices import load_prices
+from harness.display import Quantity, Rank, Table
+from harness.errors import ConfigError
+from harness.report.chapter import Chapter, load_chapters
+from harness.report.comparison import Choice, compare_runs
+from harness.store import RunDir
+
+Scores = dict[str, Sequence[Value]]
+Written = Callable[..., list[RunDir]]
+
+
+def share(of_40: int) -> list[float]:
+    return [1.0] * of_40 + [0.0] * (40 - of_40)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    """written(naive={measure: values}, ...): a run for each system."""
+
+    def write(**scores: Scores) -> list[RunDir]:
+        return [
+            write_run(tmp_path / "results", ScoredRun(system=name, scores=own)) for name, own in scores.items()
+        ]
+
+    return write
+
+
+def ranked_by(runs: Sequence[RunDir], measure: str) -> Chapter:
+    (chapter,) = load_chapters(runs, load_prices(), measure)
+    return chapter
+
+
+def leaderboard(chapter: Chapter) -> Table:
+    return next(table for table in chapter.tables() if table.name == "leaderboard")
+
+
+def test_where_lower_is_better_the_lowest_is_first(written: Written) -> None:
+    runs = written(
+        naive={"accuracy": share(38), "hallucination_rate": share(30)},
+        kg={"accuracy": share(10), "hallucination_rate": share(2)},
+    )
+    chapter = ranked_by(runs, "hallucination_rate")
+    assert [row[:2] for row in leaderboard(chapter).rows] == [("kg", Rank(1, 1)), ("naive", Rank(2, 2))]
+    assert chapter.findings.headline.startswith("kg ")
+    assert chapter.findings.comparison is not None
+    first = chapter.findings.comparison.measures[0]
+    assert (first.measure.name, first.measure.higher_is_better) == ("hallucination_rate", False)
+    assert [row[:2] for row in leaderboard(ranked_by(runs, "accuracy")).rows] == [
+        ("naive", Rank(1, 1)),
+        ("kg", Rank(2, 2)),
+    ]
+
+
+def test_a_cost_ranks_the_cheapest_first_and_is_no_share(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": share(20)}, input_tokens=tokens))
+        for name, tokens in (("naive", 900), ("kg", 100))
+    ]
+    rows = leaderboard(ranked_by(runs, "tokens")).rows
+    assert [row[:2] for row in rows] == [("kg", Rank(1, 1)), ("naive", Rank(2, 2))]
+    mean = rows[0][2]
+    assert isinstance(mean, Quantity)
+    assert (mean.value, mean.unit) == (124.5, "")
+
+
+def test_a_run_without_the_chosen_measure_stands_last_without_a_rank_and_is_compared_with_nobody(
+    written: Written,
+) -> None:
+    chapter = ranked_by(
+        written(
+            community={"accuracy": share(40)},
+            naive={"accuracy": share(20), "token_f1": share(35)},
+            broken={"accuracy": share(20), "token_f1": [FAILED] * 40},
+            kg={"accuracy": share(20), "token_f1": share(5)},
+        ),
+        "token_f1",
+    )
+    assert [row[:2] for row in leaderboard(chapter).rows] == [
+        *(("naive", Rank(1, 1)), ("kg", Rank(2, 2))),
+        *(("community", None), ("broken", None)),
+    ]
+    assert chapter.findings.comparison is not None
+    assert [run.label for run in chapter.findings.comparison.runs] == ["naive", "kg"]
+    said = " ".join(chapter.findings.sentences)
+    assert all(f"{name} " in said for name in ("community", "broken"))
+
+
+def test_a_measure_that_one_run_alone_has_describes_that_run(written: Written) -> None:
+    findings = ranked_by(
+        written(naive={"accuracy": share(20), "token_f1": share(35)}, kg={"accuracy": share(20)}), "token_f1"
+    ).findings
+    assert (findings.measure, findings.comparison) == ("token_f1", None)
+    assert findings.why_not
+
+
+def test_a_measure_that_no_run_has_is_refused_with_the_nearest(written: Written) -> None:
+    runs = written(naive={"accuracy": share(20)}, kg={"accuracy": share(30)})
+    with pytest.raises(ConfigError, match=r"no run over demo has a value of 'acuracy': did you mean 'accuracy'\?"):
+        ranked_by(runs, "acuracy")
+    with pytest.raises(ConfigError, match=r"'token_f1' has no value in naive"):
+        compare_runs(runs, load_prices(), Choice(("token_f1",)))
+
+
+def test_a_measure_that_nobody_here_knows_cannot_rank(written: Written) -> None:
+    runs = written(naive={"mystery": share(20)}, kg={"mystery": share(30)})
+    with pytest.raises(ConfigError, match="'mystery' cannot rank: nobody here knows whether a high value"):
+        ranked_by(runs, "mystery")
+
+
+def test_the_runs_of_another_data_set_must_have_it_too(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(dataset=dataset, digest=dataset, scores=scores))
+        for dataset, scores in (("demo", {"token_f1": share(9)}), ("ms_marco", {"accuracy": share(9)}))
+    ]
+    with pytest.raises(ConfigError, match=r"no run over ms_marco has a value of 'token_f1'"):
+        load_chapters(runs, load_prices(), "token_f1")
+
+
+@pytest.mark.slow
+def test_the_command_line_refuses_it_in_one_line(tmp_path: Path) -> None:
+    cli = CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+    names = [
+        write_run(cli.results, ScoredRun(system=name, scores={"accuracy": share(20)})).run_id
+        for name in ("naive", "kg")
+    ]
+    assert "did you mean 'accuracy'?" in cli.refused("report", *names, "--measure", "acuracy")
+    assert "did you mean 'accuracy'?" in cli.refused("compare", *names, "--measure", "acuracy")
+    assert not (cli.results / "reports").exists()

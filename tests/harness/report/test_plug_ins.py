@@ -1,0 +1,252 @@
+"""What somebody else's package adds to a report without a line of ours: measures, figures, whole sections."""
+
+import io
+from pathlib import Path
+
+import pytest
+from paired_runs import ScoredRun, write_run
+from plugins import PlugIn
+from rich.console import Console
+
+from harness.analysis.prices import load_prices
+from harness.display import Drawing, Quantity, Table
+from harness.display.plotting import plotting
+from harness.records import Cost, EvaluationRecord
+from harness.report import load_chapters, render_terminal, write_report
+from harness.report.chapter import Chapter
+from harness.report.page import page_html
+from harness.report.sections import Reported
+from harness.report.summary import summary_markdown
+
+TONE = """
+    from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params
+
+    FIGURE = PanelFigure("tone", "Tone of the answers", "How answers sound")
+    CALM = Measure("calm", "share of calm answers", 0.0, title="calmness", section="Tone of voice", unit="%",
+                   binary=True, panel=Panel(FIGURE))
+    LOUD = Measure("loud", "loudness of answers", 1.0, section="Tone of voice", higher_is_better=False,
+                   range=(0.0, 1.0), panel=Panel(FIGURE, title="loudness"))
+    BARE = Measure("bare", "what nobody described further", 0.0)
+    SPEC = EvaluatorSpec("tone", "1", "how answers sound", Params, lambda params: (CALM, LOUD, BARE), None)
+"""
+CARBON = """
+    from harness.display import Content, Drawing, Quantity, Table
+    from harness.report.sections import SectionSpec
+
+    def content(reported):
+        rows = tuple((view.label, Quantity(1.5, 1.0, 2.0)) for view in reported.group.views)
+        return Content(["Carbon of each query."], ["It is a guess."],
+                       [Table("carbon", "Carbon by system", ("system", "g"), rows)], ["carbon --count"])
+
+    def draw(reported, new_figure):
+        figure = new_figure(figsize=(4, 2))
+        figure.subplots().plot([1, 2])
+        yield Drawing("carbon", "Carbon over time", "More each time.", "It rises.", figure)
+
+    SPEC = SectionSpec("carbon", "Carbon", content, draw, after="answer")
+"""
+WORDS = """
+    from harness.display import Content, Drawing, Quantity, Table
+    from harness.report.sections import SectionSpec
+
+    SPEC = SectionSpec({name!r}, "Words", lambda reported: {content}, in_terminal={shown})
+"""
+EVIL = "<script>x</script> [bold]b[/] \\x1b[2J | **c**\\n# d"
+
+
+def chapter_of(results: Path, *plans: ScoredRun) -> Chapter:
+    runs = [write_run(results, plan) for plan in plans or (ScoredRun(scores={"accuracy": [1, 0, 1, 1]}),)]
+    (chapter,) = load_chapters(runs, load_prices())
+    return chapter
+
+
+def words(name: str, content: str, *, shown: bool = True) -> str:
+    return WORDS.format(name=name, content=content, shown=shown)
+
+
+def toned(system: str, calm: list[float]) -> ScoredRun:
+    scores = {"calm": calm, "loud": [0.25] * len(calm), "bare": [7.0] * len(calm)}
+    evaluation = EvaluationRecord(evaluator="tone", version="1", cost=Cost(wall_s=0.0))
+    return ScoredRun(system=system, scores=scores, evaluator=evaluation)
+
+
+def in_terminal(chapter: Chapter) -> str:
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    render_terminal([chapter], console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def drawings(chapter: Chapter, section: str) -> list[Drawing]:
+    (spec,) = [spec for spec in chapter.specs if spec.name == section]
+    with plotting() as new_figure:
+        return list(spec.draw(Reported(chapter.group, chapter.findings), new_figure))
+
+
+def titles(chapter: Chapter) -> list[str]:
+    return [section.title for section in chapter.sections]
+
+
+def test_measures_of_a_stranger_have_a_section_a_table_and_a_figure(plug_in: PlugIn, tmp_path: Path) -> None:
+    plug_in("rag_harness.evaluators", "tone", TONE)
+    chapter = chapter_of(tmp_path, toned("naive", [1.0] * 30), toned("kg", [1.0] * 10 + [0.0] * 20))
+    assert chapter.findings.headline.startswith("naive is best in calmness (100.0 % of 30 queries)")
+    section = chapter.section("tone-of-voice")
+    assert section is not None
+    assert section.title == "Tone of voice"
+    assert [table.name for table in section.content.tables] == ["calm", "measures-tone"]
+    (row,) = section.content.tables[1].rows
+    assert row == ("loud", *[Quantity(0.25, 0.25, 0.25, n=30, of=30, unit="share")] * 2)
+    *_, drawing = drawings(chapter, "tone-of-voice")
+    assert (drawing.stem, drawing.title) == ("tone", "Tone of the answers")
+    assert drawing.caption.startswith("How answers sound; see each measure. Dot: mean;")
+    assert [axes.get_title() for axes in drawing.figure.axes] == ["calmness\nn = 30", "loudness\nn = 30"]
+    own = chapter.section("tone")
+    assert own is not None
+    assert [row[0] for table in own.content.tables for row in table.rows] == ["bare"]
+    assert "share of calm answers; higher is better" in summary_markdown([chapter])
+
+
+def test_measures_of_an_evaluator_that_is_not_here_stand_last_and_rank_nothing(tmp_path: Path) -> None:
+    chapter = chapter_of(tmp_path, toned("naive", [1.0] * 12), toned("kg", [0.0] * 12))
+    assert chapter.findings.measure is None
+    assert chapter.findings.headline == (
+        "Nothing ranks these runs: nobody here knows of their scores whether a high value is good."
+    )
+    section = chapter.section("other-measures")
+    assert section is not None
+    assert {row[0] for table in section.content.tables for row in table.rows} == {"calm", "loud", "bare"}
+
+
+@pytest.mark.parametrize("title", ["Index", "Explorer", "Main", "Terms", "Run it again!", "Reproduce", "?"])
+def test_no_title_of_a_stranger_takes_an_anchor_that_is_there(plug_in: PlugIn, tmp_path: Path, title: str) -> None:
+    plug_in("rag_harness.evaluators", "tone", TONE.replace("Tone of voice", title))
+    chapter = chapter_of(tmp_path, toned("naive", [1.0, 0.0]))
+    keys = [section.key for section in chapter.sections]
+    assert len(set(keys)) == len(keys)
+    assert not {"explorer", "main", "terms"} & set(keys)
+    assert title in titles(chapter)
+
+
+def test_titles_that_become_one_anchor_are_told_apart(plug_in: PlugIn, tmp_path: Path) -> None:
+    plug_in("rag_harness.evaluators", "tone", TONE.replace('"Tone of voice"', '"Tone, of voice"', 1))
+    chapter = chapter_of(tmp_path, toned("naive", [1.0, 0.0]))
+    keys = {section.title: section.key for section in chapter.sections}
+    assert keys["Tone, of voice"] != keys["Tone of voice"]
+
+
+def test_a_section_of_a_stranger_stands_in_every_form_where_it_wants_to(plug_in: PlugIn, tmp_path: Path) -> None:
+    plug_in("rag_harness.sections", "carbon", CARBON)
+    chapter = chapter_of(tmp_path)
+    assert titles(chapter)[:2] == ["The answer", "Carbon"]
+    out = write_report([chapter], tmp_path / "report").parent
+    page, summary = ((out / name).read_text("utf-8") for name in ("report.html", "summary.md"))
+    terminal = in_terminal(chapter)
+    for text in (page, summary, terminal):
+        for said in (
+            "Carbon of each query.",
+            "It is a guess.",
+            "Carbon by system",
+            "1.50",
+            "[1, 2]",
+            "carbon --count",
+        ):
+            assert said in text
+    assert '<section id="carbon"' in page
+    assert "Carbon over time</strong> More each time." in page
+    assert "![It rises.](figures/carbon.png)" in summary
+    assert (out / "figures" / "carbon.svg").exists()
+    assert (out / "tables" / "carbon.csv").read_text("utf-8") == 'system,g\nnaive,"1.50 [1, 2]"\n'
+
+
+def test_a_section_that_is_not_for_a_terminal_stays_out_of_it(plug_in: PlugIn, tmp_path: Path) -> None:
+    plug_in("rag_harness.sections", "quiet", words("quiet", "Content(['Only here.'])", shown=False))
+    chapter = chapter_of(tmp_path)
+    assert "Only here." in page_html([chapter], {})
+    assert "Only here." not in in_terminal(chapter)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("None", "TypeError: content() gave NoneType, not Content"),
+        ("Content([7])", "TypeError: int where words or a Quantity should be"),
+        ("Content(tables=[Table('t', 'T', ('a', 'b'), (('x', 7),))])", "TypeError: int where words"),
+        (
+            "Content(tables=[Table('t', 'T', ('a', 'b'), (('x',),))])",
+            "ValueError: a row of a table is not as long",
+        ),
+    ],
+)
+def test_a_section_that_fails_says_so_in_its_own_place_and_nowhere_else(
+    plug_in: PlugIn, tmp_path: Path, content: str, why: str
+) -> None:
+    whole = chapter_of(tmp_path)
+    plug_in("rag_harness.sections", "broken", words("broken", content))
+    chapter = chapter_of(tmp_path / "again")
+    broken = chapter.section("broken")
+    assert broken is not None
+    (item,) = broken.content.items
+    assert why in item
+    assert [one for one in titles(chapter) if one != "Words"] == titles(whole)
+    for text in (page_html([chapter], {}), summary_markdown([chapter]), in_terminal(chapter)):
+        assert text.count("This section of a plug-in could not be made") == 1
+    assert "Words\n- This section of a plug-in" in in_terminal(chapter)
+
+
+@pytest.mark.parametrize("broken", ["1 / 0", "figure.subplots().plot([1, 2], [1])", "figure.savefig(7)"])
+def test_a_figure_that_fails_leaves_words_and_tables_and_says_so(
+    plug_in: PlugIn, tmp_path: Path, broken: str
+) -> None:
+    plug_in("rag_harness.sections", "carbon", CARBON.replace("figure.subplots().plot([1, 2])", broken))
+    chapter = chapter_of(tmp_path)
+    (drawing,) = drawings(chapter, "carbon")
+    assert drawing.caption.startswith("The figures of the plug-in 'carbon' could not be drawn (")
+    section = chapter.section("carbon")
+    assert section is not None
+    assert section.content.paragraphs == ("Carbon of each query.",)
+
+
+def test_words_of_a_stranger_are_only_words(plug_in: PlugIn, tmp_path: Path) -> None:
+    table = f"Table('a b/../c', '{EVIL}', ('system', '{EVIL}'), (('{EVIL}', '{EVIL}'),), note='{EVIL}')"
+    plug_in(
+        "rag_harness.sections", "evil", words("evil", f"Content(['{EVIL}'], ['{EVIL}'], [{table}], ['{EVIL}'])")
+    )
+    chapter = chapter_of(tmp_path)
+    page, summary, terminal = page_html([chapter], {}), summary_markdown([chapter]), in_terminal(chapter)
+    assert "<script>x" not in page
+    assert page.count("&lt;script&gt;x&lt;/script&gt;") >= 7
+    assert not [line for line in summary.splitlines() if line.startswith("# d")]
+    assert r"\<script\>x\</script\> \[bold\]b\[/\]" in summary
+    assert "\x1b[2J" not in page + summary + terminal
+    assert "[bold]b[/]" in terminal
+    assert [table.name for table in chapter.tables() if "c" in table.name and "a-b" in table.name] == ["a-b-..-c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "why"),
+    [
+        ("latency", words("latency", "Content()"), "latency: a section of that name is there already"),
+        ("explorer", words("explorer", "Content()"), "explorer: a section of that name is there already"),
+        ("loud", words("Loud Words", "Content()"), "Loud Words: the name of a section is small letters, digits"),
+        ("gone", "import no_such_package", "report section 'gone' (gone: gone:SPEC) cannot be imported"),
+        ("number", "SPEC = 7", "report section 'number' (number: number:SPEC) is no SectionSpec"),
+    ],
+)
+def test_a_section_that_cannot_be_added_is_one_note(
+    plug_in: PlugIn, tmp_path: Path, name: str, code: str, why: str
+) -> None:
+    plug_in("rag_harness.sections", name, code)
+    notes = chapter_of(tmp_path).section("notes")
+    assert notes is not None
+    (line,) = [item for item in notes.content.items if item.startswith("Left out: ")]
+    assert why in line
+
+
+def test_two_sections_with_tables_of_one_name_keep_both(plug_in: PlugIn, tmp_path: Path) -> None:
+    one = "Content(tables=[Table('same', {title!r}, ('a',), (('x',),))])"
+    for name in ("first", "second"):
+        plug_in("rag_harness.sections", name, words(name, one.format(title=name)))
+    found: list[Table] = [table for table in chapter_of(tmp_path).tables() if table.name.startswith("same")]
+    assert [(table.name, table.title) for table in found] == [("same", "first"), ("same-2", "second")]

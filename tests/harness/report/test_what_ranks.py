@@ -1,0 +1,165 @@
+"""Which measure ranks, and that a report says which and why: by name, by config, by data set, or what is left."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
+from pydantic import JsonValue
+
+from harness.analysis.prices import load_prices
+from harness.errors import ConfigError
+from harness.records import Cost, EvaluationRecord
+from harness.report.chapter import Chapter, load_chapters
+
+N = 40
+Judges = dict[str, dict[str, JsonValue]]
+
+
+def right(count: int) -> Sequence[Value]:
+    return [1.0] * count + [0.0] * (N - count)
+
+
+BOTH: Mapping[str, Mapping[str, Sequence[Value]]] = {
+    "naive": {"accuracy": right(10), "token_f1": right(30), "em": right(5)},
+    "kg": {"accuracy": right(30), "token_f1": right(10), "em": right(5)},
+}
+
+
+def chapter_of(results: Path, plans: Sequence[ScoredRun], measure: str | None = None) -> Chapter:
+    (chapter,) = load_chapters([write_run(results, plan) for plan in plans], load_prices(), measure)
+    return chapter
+
+
+def plans_of(
+    scores: Mapping[str, Mapping[str, Sequence[Value]]], *, dataset: str = "demo", measure: str | None = None
+) -> list[ScoredRun]:
+    return [ScoredRun(system=name, scores=own, dataset=dataset, measure=measure) for name, own in scores.items()]
+
+
+def judged(system: str, count: int, **made: object) -> ScoredRun:
+    record = EvaluationRecord.model_validate(
+        {"evaluator": "ragas", "version": "1", "cost": Cost(wall_s=0.0), "measures": (), **made}
+    )
+    return ScoredRun(system=system, scores={"ragas_faithfulness": right(count)}, evaluator=record)
+
+
+def answer(chapter: Chapter) -> Sequence[str]:
+    section = chapter.section("answer")
+    assert section is not None
+    return section.content.paragraphs
+
+
+def notes(chapter: Chapter) -> str:
+    section = chapter.section("notes")
+    assert section is not None
+    return "\n".join(section.content.items)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "config", "asked", "best", "reason"),
+    [
+        ("demo", None, None, "kg", "Ranked by accuracy, the measure of this data set."),
+        ("uda_qa", None, None, "naive", "Ranked by token F1, the measure of this data set."),
+        ("demo", "token_f1", None, "naive", "Ranked by token F1, which the configs name."),
+        ("demo", "token_f1", "accuracy", "kg", "Ranked by accuracy, as asked for."),
+        (
+            "nobody-knows-it",
+            None,
+            None,
+            "kg",
+            "Ranked by accuracy: neither a config nor the data set names a measure.",
+        ),
+        ("demo", "em", "latency_s", "", "Ranked by latency, as asked for."),
+        (
+            "demo",
+            "ragas_faithfulness",
+            None,
+            "kg",
+            "Ranked by accuracy: no two runs can be compared by faithfulness, which the configs name.",
+        ),
+    ],
+)
+def test_what_ranks_is_named_with_its_reason_beside_the_answer(
+    tmp_path: Path, dataset: str, config: str | None, asked: str | None, best: str, reason: str
+) -> None:
+    headline, said, *_ = answer(chapter_of(tmp_path, plans_of(BOTH, dataset=dataset, measure=config), asked))
+    assert said == reason
+    assert headline.startswith(f"{best} is best in " if best else "")
+
+
+def test_configs_that_disagree_leave_it_to_the_data_set(tmp_path: Path) -> None:
+    plans = [*plans_of({"naive": BOTH["naive"]}, measure="token_f1"), *plans_of({"kg": BOTH["kg"]}, measure="em")]
+    assert answer(chapter_of(tmp_path, plans))[1] == "Ranked by accuracy, the measure of this data set."
+
+
+def test_the_run_says_what_its_data_set_said_then(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path, plan) for plan in plans_of(BOTH)]
+    for run in runs:
+        path = run.path / "manifest.json"
+        text = path.read_text("utf-8")
+        path.write_text(
+            re.sub(r'("dataset":\s*\{\s*)("name":\s*"demo")(\s*\})', r'\1\2, "primary_measure": "em"\3', text)
+        )
+    (chapter,) = load_chapters(runs, load_prices())
+    assert answer(chapter)[1] == "Ranked by exact match, the measure of this data set."
+
+
+def test_a_measure_that_no_run_has_is_one_line_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="has a value of 'acuracy': did you mean 'accuracy'"):
+        chapter_of(tmp_path, plans_of(BOTH), "acuracy")
+
+
+def test_a_measure_of_which_nobody_knows_what_is_good_does_not_rank(tmp_path: Path) -> None:
+    plans = plans_of({name: {**own, "strange": right(3)} for name, own in BOTH.items()})
+    with pytest.raises(ConfigError, match="'strange' cannot rank: nobody here knows whether a high value is good"):
+        chapter_of(tmp_path, plans, "strange")
+
+
+def test_scores_without_a_value_are_no_reason_to_evaluate_again(tmp_path: Path) -> None:
+    nothing: Sequence[Value] = [NOT_APPLICABLE] * 9
+    chapter = chapter_of(tmp_path, plans_of({name: {"accuracy": nothing} for name in BOTH}))
+    assert answer(chapter)[0] == (
+        "No score has a value, so no system ranks: see what there is to know before comparing."
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"weights": {"parser": "a" * 64}}, {"weights": {"parser": "b" * 64}}),
+        ({"models": {"judge": {"model": "4o"}}}, {"models": {"judge": {"model": "mini"}}}),
+        ({"params": {"k": 1}}, {"params": {"k": 2}}),
+        ({"version": "1"}, {"version": "2"}),
+    ],
+)
+def test_runs_that_were_scored_in_other_ways_are_not_comparable(
+    tmp_path: Path, one: dict[str, object], other: dict[str, object]
+) -> None:
+    two = chapter_of(tmp_path / "two", [judged("naive", 10, **one), judged("kg", 30, **other)])
+    assert "Not compared: no two runs were scored in one way by faithfulness" in notes(two)
+    assert "ragas scored these runs in 2 ways (version, parameters, models or weights differ)" in notes(two)
+    assert "its scores are not comparable" in notes(two)
+    three = chapter_of(
+        tmp_path / "three", [judged("naive", 10, **one), judged("kg", 30, **other), judged("gold", 35, **one)]
+    )
+    assert answer(three)[0].startswith("gold is best in faithfulness (87.5 % of 40 queries), ahead of naive by")
+    told = "kg is not ranked: faithfulness was scored in another way (version, parameters, models or weights)"
+    assert any(sentence.startswith(told) for sentence in answer(three))
+
+
+def test_titles_that_two_evaluators_share_say_whose_they_are(tmp_path: Path) -> None:
+    scores = {"ragas_faithfulness": right(30), "triplet_faithfulness": right(20)}
+    chapter = chapter_of(tmp_path, plans_of({"naive": scores}), "triplet_faithfulness")
+    assert answer(chapter)[0].startswith("naive: faithfulness (triplet) 0.500 over 40 answers")
+    alone = chapter_of(tmp_path / "alone", plans_of({"naive": {"ragas_faithfulness": right(30)}}))
+    assert answer(alone)[0].startswith("naive: faithfulness 0.750 over 40 answers")
+
+
+def test_a_long_title_keeps_its_end_which_says_of_what_it_is(tmp_path: Path) -> None:
+    name = "kg_multi_hop_context_relevancy"
+    plans = plans_of({"naive": {name: right(10)}, "kg": {name: right(30)}})
+    assert answer(chapter_of(tmp_path, plans))[0].startswith(
+        "kg is best in multi-hop score of question in contexts ("
+    )

@@ -1,0 +1,78 @@
+"""scripts/research as a researcher calls them: what they say of themselves, and the loop that they share."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from large_runs import make_runs
+
+from harness.errors import DataError
+
+FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "research"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
+
+Call = Callable[..., str]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """call(script, arguments...) -> what it prints."""
+
+    def run(name: str, *arguments: str) -> str:
+        monkeypatch.setattr("sys.argv", [f"{name}.py", *arguments])
+        importlib.import_module(name).main()
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A finished run of six made-up queries."""
+    monkeypatch.delenv("RAG_HARNESS_DATA", raising=False)
+    (run,) = make_runs(tmp_path / "results", ["naive"], 6)
+    return str(run.path)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_help_says_what_the_script_asks_and_how_it_is_called(
+    name: str, call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        call(name, "--help")
+    told = capsys.readouterr().out
+    assert str(importlib.import_module(name).__doc__).strip() in told
+    assert f".venv/bin/python scripts/research/{name}.py" in told
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_readme_lists_every_script(name: str) -> None:
+    assert f"`{name}.py" in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_check_that_is_repeated_asks_its_judge_nothing_again(call: Call, run_dir: str, tmp_path: Path) -> None:
+    command = [
+        "check_confidence",
+        run_dir,
+        "--rows",
+        "2",
+        "--provider",
+        "fake",
+        "--folder",
+        str(tmp_path / "kept"),
+    ]
+
+    def lines() -> list[list[str]]:
+        return [line.split(" | ") for line in call(*command).splitlines() if "2 of 2 |" in line]
+
+    first, again = lines(), lines()
+    assert [line[0] for line in first] == ["| as is", "| queries swapped", "| generic answer"]
+    assert [line[:-1] for line in again] == [line[:-1] for line in first]
+    assert all(line[-1] != "- |" for line in first), "seconds of calls that were made"
+    assert all(line[-1] == "- |" for line in again), "no seconds where every call was there"
+
+
+def test_a_run_without_an_answer_to_judge_is_refused(call: Call, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no row of .* has an answer and contexts: name the directory"):
+        call("check_confidence", str(tmp_path / "nothing"), "--provider", "fake")

