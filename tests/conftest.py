@@ -5,7 +5,9 @@ import os
 
 import pytest
 
-pytest_plugins = ("chromium", "neo4j_server", "plugins", "teller_server")
+collect_ignore = ["stranger"]
+"""Somebody else's package, with tests of its own: see contract/test_stranger.py."""
+pytest_plugins = ("chromium", "data_files", "neo4j_server", "plugins", "teller_server")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

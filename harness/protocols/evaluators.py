@@ -60,7 +60,8 @@ class Measure:
     summary: str
     """One sentence: what its value is."""
     failure_value: float
-    """What a failed query counts as: the worst value, so that a failure never leaves the denominator."""
+    """What a failed query counts as: the worst value, so that a failure never leaves the denominator; where values
+    have a sign, such as cosines, it may be 0."""
     title: str = ""
     """What a sentence and an axis call it; empty: its name."""
     section: str = ""

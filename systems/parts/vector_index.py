@@ -33,6 +33,15 @@ class PassageIndex:
     def create(cls, folder: Path, chunks: Sequence[Chunk], vectors: "Vectors") -> "PassageIndex":
         """Store vectors[i] (unit rows) for chunks[i] under `folder`."""
         client = _client(folder)
+        try:
+            collection = cls._filled(client, chunks, vectors)
+        except BaseException:
+            client.close()
+            raise
+        return cls(client, collection)
+
+    @staticmethod
+    def _filled(client: Any, chunks: Sequence[Chunk], vectors: "Vectors") -> Any:
         collection = client.create_collection(
             _COLLECTION, embedding_function=None, configuration={"hnsw": dict(_HNSW)}
         )
@@ -44,15 +53,20 @@ class PassageIndex:
                 documents=[chunk.text for chunk in batch],
                 metadatas=[passage_metadata(chunk) for chunk in batch],
             )
-        return cls(client, collection)
+        return collection
 
     @classmethod
     def open(cls, folder: Path) -> "PassageIndex":
         """The stored index, read into memory."""
         client = _client(folder)
-        collection = client.get_collection(_COLLECTION, embedding_function=None)
-        # Else Chroma reads its files at the first search: a second for 6,600 passages that is no query's latency.
-        collection.get(limit=1, include=["embeddings"])
+        try:
+            collection = client.get_collection(_COLLECTION, embedding_function=None)
+            # Else Chroma reads its files at the first search: a second for 6,600 passages that is no query's
+            # latency.
+            collection.get(limit=1, include=["embeddings"])
+        except BaseException:
+            client.close()
+            raise
         return cls(client, collection)
 
     async def search(self, vector: "Vectors", k: int) -> list[Context]:

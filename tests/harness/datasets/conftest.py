@@ -1,39 +1,18 @@
-"""The real data files, where they are; and no test may reach for the hub."""
+"""The real data sets, read once; and no test may reach for the hub."""
 
 import functools
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
 from harness.datasets import files, hub
 from harness.protocols import DatasetSpec, RawDataset
 
-ROOT = Path(__file__).resolve().parents[3]
-
 
 def _refuse(table: hub.HubTable) -> Iterable[Mapping[str, object]]:
     # pytest's own exception is no Exception, so the loader cannot turn it into a DataError
     pytest.fail(f"the test reached for the hub: {table}")
-
-
-def _absent(folder: Path) -> NoReturn:
-    why = f"no data files: {folder} is not there; point {files.ENV} at the folder that data/README.md describes"
-    if os.environ.get("CI") == "true":
-        pytest.fail(why)
-    pytest.skip(why)
-
-
-@pytest.fixture(scope="session")
-def data_folder() -> Path:
-    """Where the real files are: RAG_HARNESS_DATA, else ../shared/data beside the repository."""
-    named = os.environ.get(files.ENV)
-    folder = Path(named).expanduser() if named else ROOT.parent / "shared" / "data"
-    if not folder.is_dir():
-        _absent(folder)
-    return folder.resolve()
 
 
 @pytest.fixture(scope="session")

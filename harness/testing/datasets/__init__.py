@@ -1,0 +1,1 @@
+"""What `harness.protocols.DatasetSpec` promises, clause by clause."""

@@ -1,0 +1,205 @@
+"""All clauses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar, get_args
+
+import pytest
+
+from harness.evaluators.sides import why_not
+from harness.protocols import ClusterBy, DatasetRow, DatasetSpec, Measure, RawDataset, RunFacts
+from harness.records import AnswerStyle, Document, Query, Reference
+from harness.registry import DATASETS, EVALUATORS
+from harness.testing.datasets.process import DatasetTask, digest_of, load_watched
+
+_SHOWN = 3
+
+
+class DatasetContract:
+    """What every data set keeps: inherit from it, under a name that begins with `Test`, and say which.
+
+    ```python
+    class TestNotes(DatasetContract):
+        name = "notes"
+    ```
+    It loads the whole data set, so its data must be there.
+    """
+
+    name: ClassVar[str] = ""
+    """The name under which it is registered."""
+    subset: ClassVar[str] = ""
+    """One of its subsets; empty: its default."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def spec(cls) -> DatasetSpec:
+        """How it presents itself."""
+        assert cls.name, f"{cls.__name__} must say which data set it tests: name = '...'"
+        return DATASETS.load(cls.name)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def task(cls, spec: DatasetSpec) -> DatasetTask:
+        """Which part of it."""
+        return DatasetTask(name=cls.name, subset=cls.subset or spec.subsets[0])
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def raw(cls, spec: DatasetSpec, task: DatasetTask) -> RawDataset:
+        """The whole of it."""
+        return spec.load(task.subset)
+
+    def test_it_presents_itself(self, spec: DatasetSpec) -> None:
+        """A name that is the registered one, one line, subsets that differ, words that the harness knows."""
+        assert spec.name == self.name, f"registered as '{self.name}', its spec says '{spec.name}'"
+        assert spec.summary.strip(), "the summary is what `rag-harness list datasets` shows: write one"
+        assert "\n" not in spec.summary, f"the summary must be one line: {spec.summary!r}"
+        assert spec.subsets, "a data set has one subset at least, its default"
+        assert len(set(spec.subsets)) == len(spec.subsets), f"subsets need names of their own: {spec.subsets}"
+        assert spec.answer_style in get_args(AnswerStyle), f"answers are asked for as {get_args(AnswerStyle)}"
+        assert spec.cluster_by in get_args(ClusterBy), f"queries are alike by {get_args(ClusterBy)}"
+
+    def test_the_measure_that_ranks_is_there_and_applies_to_its_queries(
+        self, spec: DatasetSpec, raw: RawDataset
+    ) -> None:
+        """A registered evaluator scores it, and some reference has what it reads."""
+        if not spec.primary_measure:
+            pytest.skip("it names none: the first that every scored run has")
+        known = {measure.name: measure for measure in _measures()}
+        assert spec.primary_measure in known, (
+            f"no registered evaluator scores the primary measure '{spec.primary_measure}': {sorted(known)}"
+        )
+        measure = known[spec.primary_measure]
+        reasons = [why_not(measure, row.reference, RunFacts()) for row in raw.rows[:1]]
+        assert any(not why_not(measure, row.reference, RunFacts()) for row in raw.rows), (
+            f"'{measure.name}' applies to none of its queries: {reasons}"
+        )
+
+    def test_loading_gives_documents_and_queries(self, raw: RawDataset) -> None:
+        """Tuples of the harness's own types, and something in them."""
+        assert isinstance(raw, RawDataset), f"load() must return a RawDataset, not {type(raw).__name__}"
+        assert raw.documents, "a data set without a document"
+        assert raw.rows, "a data set without a query"
+        for items, wanted in ((raw.documents, Document), (raw.rows, DatasetRow), (raw.notes, str)):
+            assert isinstance(items, tuple), f"{wanted.__name__}s must stand in a tuple: what is loaded is shared"
+            odd = {type(item).__name__ for item in items if not isinstance(item, wanted)}
+            assert not odd, f"each must be a {wanted.__name__}, not {sorted(odd)}"
+
+    def test_every_document_has_an_id_of_its_own(self, raw: RawDataset) -> None:
+        """By which evidence, contexts and clusters name it."""
+        assert not _repeated(document.doc_id for document in raw.documents), (
+            f"doc_ids that occur twice: {_repeated(document.doc_id for document in raw.documents)}"
+        )
+        assert all(document.doc_id.strip() for document in raw.documents), "a document with a blank doc_id"
+
+    def test_every_document_says_something(self, raw: RawDataset) -> None:
+        """What holds no text is left out, with a note."""
+        empty = [document.doc_id for document in raw.documents if not document.text.strip()]
+        assert not empty, f"documents without text: {empty[:_SHOWN]} ({len(empty)})"
+
+    def test_every_query_has_an_id_of_its_own(self, raw: RawDataset) -> None:
+        """By which records and scores name it."""
+        assert not _repeated(row.query.query_id for row in raw.rows), (
+            f"query_ids that occur twice: {_repeated(row.query.query_id for row in raw.rows)}"
+        )
+        assert all(row.query.query_id.strip() for row in raw.rows), "a query with a blank query_id"
+
+    def test_every_query_asks_something(self, raw: RawDataset) -> None:
+        """Its text is not blank."""
+        blank = [row.query.query_id for row in raw.rows if not row.query.text.strip()]
+        assert not blank, f"queries without text: {blank[:_SHOWN]} ({len(blank)})"
+
+    def test_every_reference_belongs_to_its_query_and_has_a_type(self, raw: RawDataset) -> None:
+        """Samples are drawn, and tables made, by type."""
+        for row in raw.rows:
+            query_id, reference = row.query.query_id, row.reference
+            assert reference.query_id == query_id, f"'{query_id}' has the reference of '{reference.query_id}'"
+            assert reference.query_type.strip(), (
+                f"'{query_id}' has no query_type: name one, if only one and the same"
+            )
+            assert "\n" not in reference.query_type, f"the type of '{query_id}' is no one line"
+
+    def test_no_reference_answer_is_blank(self, raw: RawDataset) -> None:
+        """No answers at all is a reference that says nothing; a blank one would be an answer that is right."""
+        blank = [row.query.query_id for row in raw.rows if not all(map(str.strip, row.reference.answers))]
+        assert not blank, f"blank reference answers: {blank[:_SHOWN]} ({len(blank)})"
+
+    def test_evidence_is_stated_by_documents_that_exist(self, raw: RawDataset) -> None:
+        """Each fact names a document of the corpus; a query attaches documents of the corpus."""
+        known = {document.doc_id for document in raw.documents}
+        for row in raw.rows:
+            strange = _evidence_documents(row) - known
+            assert not strange, f"the evidence of '{row.query.query_id}' is in no document: {sorted(strange)}"
+            strange = set(row.doc_ids) - known
+            assert not strange, f"'{row.query.query_id}' attaches documents that are not there: {sorted(strange)}"
+
+    def test_no_evidence_is_blank(self, raw: RawDataset) -> None:
+        """A fact is words of its document."""
+        blank = [
+            row.query.query_id for row in raw.rows for item in row.reference.evidence if not item.fact.strip()
+        ]
+        assert not blank, f"evidence without a fact: {blank[:_SHOWN]} ({len(blank)})"
+
+    def test_the_cited_corpus_of_a_sample_holds_all_of_its_evidence(self, raw: RawDataset) -> None:
+        """`dataset.corpus=cited` keeps what rows attach: a fact outside could be found by nobody."""
+        outside = {row.query.query_id: sorted(_evidence_documents(row) - set(row.doc_ids)) for row in raw.rows}
+        lost = {query_id: doc_ids for query_id, doc_ids in outside.items() if doc_ids}
+        assert not lost, f"doc_ids of a row must hold the documents of its evidence: {list(lost.items())[:_SHOWN]}"
+
+    def test_queries_that_are_clustered_by_document_cite_one(self, spec: DatasetSpec, raw: RawDataset) -> None:
+        """Where no reference names a document there is nothing to cluster by."""
+        if spec.cluster_by != "document":
+            pytest.skip("its queries are independent draws")
+        assert any(row.reference.evidence for row in raw.rows), (
+            "no reference names a document: say cluster_by='query', or give the evidence"
+        )
+
+    def test_all_of_it_can_be_written(self, raw: RawDataset) -> None:
+        """Half a surrogate pair would surface only when a record is written."""
+        for document in raw.documents:
+            _write(document, document.doc_id)
+        for row in raw.rows:
+            _write(row.query, row.query.query_id)
+            _write(row.reference, row.query.query_id)
+
+    def test_loading_it_again_gives_the_same(self, spec: DatasetSpec, raw: RawDataset, task: DatasetTask) -> None:
+        """So a seed draws the same queries again: a sample is a function of what is loaded."""
+        assert digest_of(spec.load(task.subset)) == digest_of(raw), "loaded again, it is another data set"
+
+    def test_another_process_loads_the_same(self, raw: RawDataset, task: DatasetTask, tmp_path: Path) -> None:
+        """No order comes from a set, a folder's listing or the clock; nothing is written on the way."""
+        found = load_watched(task, tmp_path)
+        assert not found.refusal + found.broken, (
+            f"without network it loads no more: {found.refusal + found.broken}"
+        )
+        assert found.digest == digest_of(raw), "another process loads other documents, queries or references"
+        assert found.writes == found.left_behind == [], "loading may write nothing but its cache"
+
+    def test_where_its_data_is_missing_it_says_so_in_one_line(self, task: DatasetTask, tmp_path: Path) -> None:
+        """A HarnessError with the way out, wherever it needs more than its package brings."""
+        (tmp_path / "data").mkdir()
+        found = load_watched(task, tmp_path / "work", data=tmp_path / "data")
+        assert not found.broken, f"without its data load() must raise a DataError, not {found.broken}"
+        assert found.digest or found.fix, f"the line must say how to get the data: {found.refusal!r}"
+
+
+def _measures() -> list[Measure]:
+    return [measure for spec in EVALUATORS.load_all()[0] for measure in spec.measures(spec.params())]
+
+
+def _evidence_documents(row: DatasetRow) -> set[str]:
+    return {item.doc_id for item in row.reference.evidence}
+
+
+def _repeated(ids: Iterable[str]) -> list[str]:
+    return [one for one, times in Counter(ids).items() if times > 1][:_SHOWN]
+
+
+def _write(item: Document | Query | Reference, name: str) -> None:
+    try:
+        item.model_dump_json()
+    except ValueError as error:
+        raise AssertionError(f"'{name}' cannot be written: {error}") from None

@@ -1,0 +1,70 @@
+"""A data set loaded in a watched process: `python -m harness.testing.datasets.process <folder>`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from harness.datasets.files import ENV
+from harness.errors import HarnessError
+from harness.identity import digest
+from harness.protocols import DatasetRow, RawDataset
+from harness.registry import DATASETS
+from harness.testing.guarding import Watched, finish, start, watched_main
+
+
+class DatasetTask(BaseModel):
+    """What a process is to load."""
+
+    name: str
+    subset: str
+
+
+class DatasetFindings(Watched):
+    """What a process saw of a data set."""
+
+    digest: str = ""
+    """Of what it loaded, as `digest_of` makes it."""
+    refusal: str = ""
+    """The line of a HarnessError, where it refused."""
+    fix: str = ""
+    """The way out that the line names."""
+    broken: str = ""
+    """Any other exception."""
+
+
+def load_watched(task: DatasetTask, work: Path, data: Path | None = None) -> DatasetFindings:
+    """Load it in a process without network; `data`: its data directory, if not that of this process."""
+    settings: Mapping[str, str] = {} if ENV not in os.environ else {ENV: os.environ[ENV]}
+    process = start(__name__, task, work, settings if data is None else {ENV: str(data)})
+    return finish(process, work, DatasetFindings)
+
+
+def digest_of(raw: RawDataset) -> str:
+    """Of every letter of a data set."""
+    rows = [_plain(row) for row in raw.rows]
+    return digest([[document.model_dump() for document in raw.documents], rows, list(raw.notes)])
+
+
+def _plain(row: DatasetRow) -> list[object]:
+    return [row.query.model_dump(), row.reference.model_dump(), list(row.doc_ids)]
+
+
+def _do(task: DatasetTask, tell: Callable[[DatasetFindings], None]) -> None:
+    tell(_loaded(task))
+
+
+def _loaded(task: DatasetTask) -> DatasetFindings:
+    try:
+        return DatasetFindings(digest=digest_of(DATASETS.load(task.name).load(task.subset)))
+    except HarnessError as error:
+        return DatasetFindings(refusal=str(error), fix=error.fix)
+    except Exception as error:
+        return DatasetFindings(broken=f"{type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    watched_main(DatasetTask, _do, lambda _task: [])

@@ -1,0 +1,1 @@
+"""What `harness.protocols.Evaluator` promises, clause by clause."""

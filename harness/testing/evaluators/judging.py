@@ -1,0 +1,108 @@
+"""An evaluator with the fake judge and the fake embedder behind the real seam, over one journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harness.config import JudgeConfig, JudgeEmbedderConfig
+from harness.models.embedding_cache import EmbeddingCache
+from harness.models.metering import Meter
+from harness.models.providers import resolve_embedder, resolve_generator
+from harness.protocols import Case, ChatModel, Embedder, Evaluator, EvaluatorSpec, Params
+from harness.records import Score
+from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluating.plan import EvaluationPlan
+from harness.runner.progress import Reporter
+
+ScoreKey = tuple[str, str]
+"""Query id and measure."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An evaluator at work: what it gives and what it asked."""
+
+    evaluator: Evaluator
+    runtime: NamedModels
+
+    async def scores(self, cases: Sequence[Case]) -> list[Score]:
+        """What it says of them."""
+        return list(await self.evaluator.evaluate(cases))
+
+    @property
+    def meter(self) -> Meter:
+        """What was asked so far."""
+        return self.runtime.meter
+
+    @property
+    def roles_called(self) -> set[str]:
+        """The models that were asked so far."""
+        embedded = self.meter.embedded_texts + self.meter.cached_texts
+        called = {role for role, usage in self.meter.usage.items() if usage.calls}
+        return called | ({"judge_embedder"} if embedded else set())
+
+
+class NamedModels(MeteredEvaluation):
+    """The runtime of an evaluation; a model that the evaluator's spec does not name is not there."""
+
+    def __init__(self, models: EvaluationModels, spec: EvaluatorSpec) -> None:
+        super().__init__(models, lambda _done, _total, _doing: None)
+        self._roles = spec.roles
+
+    @property
+    def judge(self) -> ChatModel:
+        """RuntimeError where the spec names none."""
+        if "judge" not in self._roles:
+            raise RuntimeError("the evaluator's spec names no judge: see roles")
+        return super().judge
+
+    @property
+    def embedder(self) -> Embedder:
+        """RuntimeError where the spec names none."""
+        if "judge_embedder" not in self._roles:
+            raise RuntimeError("the evaluator's spec names no judge_embedder: see roles")
+        return super().embedder
+
+
+class _OwnVectors(EvaluationModels):
+    """Vectors come from no other evaluation, so that what is embedded is seen."""
+
+    @cached_property
+    def _cache(self) -> EmbeddingCache:
+        return self._stack.enter_context(closing(EmbeddingCache(self._folder / "embeddings.sqlite", "fake")))
+
+
+@dataclass(frozen=True)
+class ChosenEvaluator:
+    """A registered evaluator with parameters."""
+
+    spec: EvaluatorSpec
+    params: Params
+    script: dict[str, Any] = field(default_factory=dict)
+    """Of the fake judge."""
+
+    @contextmanager
+    def opened(self, folder: Path, **faults: Any) -> Iterator[Evaluation]:
+        """The evaluator over the journal in `folder`, closed at the end; `faults`: of the fake judge."""
+        judge = JudgeConfig(provider="fake", max_retries=0, options={**self.script, **faults})
+        plan = EvaluationPlan(
+            evaluators=(),
+            judge=resolve_generator(judge),
+            embedder=resolve_embedder(JudgeEmbedderConfig(provider="fake", max_retries=0)),
+            models={},
+        )
+        with ExitStack() as stack:
+            runtime = NamedModels(_OwnVectors(plan, folder, Reporter(quiet=True), stack), self.spec)
+            runtime.begin("the run under test")
+            evaluator = stack.enter_context(closing(self.spec.build(self.params, runtime)))
+            yield Evaluation(evaluator, runtime)
+
+
+def by_key(scores: Iterable[Score]) -> dict[ScoreKey, Score]:
+    """Scores by what they are of."""
+    return {(score.query_id, score.measure): score for score in scores}

@@ -1,0 +1,57 @@
+"""What a measure says of itself, and whether it can be."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator
+from typing import get_args
+
+from harness.protocols import Measure, Side
+
+
+def mistakes(measure: Measure) -> Iterator[str]:
+    """What is wrong with it, each as a sentence that begins with the measure's name."""
+    for problem in (*_words(measure), *_values(measure)):
+        yield f"'{measure.name}' {problem}"
+
+
+def named_by(measure: Measure) -> Iterator[str]:
+    """The other measures that it names."""
+    panel = measure.panel
+    yield from filter(None, (measure.twin_of, *((panel.ceiling, panel.against, panel.repeats) if panel else ())))
+
+
+def _words(measure: Measure) -> Iterator[str]:
+    if not re.fullmatch(r"\S+", measure.name):
+        yield "needs a name without white space: it stands in files, flags and columns"
+    for what, text in (("title", measure.title), ("section", measure.section)):
+        if text != " ".join(text.split()):
+            yield f"needs a {what} on one line, without white space around it, not {text!r}"
+    if not measure.summary.strip() or "\n" in measure.summary:
+        yield "needs a summary: one sentence, on one line"
+    if measure.panel and not re.fullmatch(r"[\w.-]+", measure.panel.figure.stem):
+        yield f"needs a figure whose stem is a file's name, not {measure.panel.figure.stem!r}"
+
+
+def _values(measure: Measure) -> Iterator[str]:
+    unknown: Collection[str] = set(measure.reads) - set(get_args(Side))
+    if unknown or not measure.reads:
+        yield f"must say which of {get_args(Side)} it reads, not {sorted(measure.reads)}"
+    if measure.unit not in {"", "%"}:
+        yield f"has the unit {measure.unit!r}: '%' for a share, or none"
+    if measure.queries not in {"all", "answerable", "null"}:
+        yield f"applies to {measure.queries!r} queries: all, answerable or null"
+    if not math.isfinite(measure.failure_value):
+        yield f"must count a failure as a number, not {measure.failure_value}"
+    span = (0.0, 1.0) if measure.binary else measure.range
+    if span is None:
+        return
+    low, high = span
+    worst = low if measure.higher_is_better else high
+    # Below 0 a cosine says no more than at 0: that texts have nothing in common, as a failure has with anything.
+    allowed = {worst, 0.0} if low < 0 < high else {worst}
+    if not low < high:
+        yield f"has the range {low:g} to {high:g}"
+    elif measure.failure_value not in allowed:
+        yield f"counts a failure as {measure.failure_value:g}: its worst value is {worst:g}"

@@ -1,0 +1,82 @@
+"""The evaluator under test, the answers that it scores, and what it makes of them: each made once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from harness.protocols import Case, Measure
+from harness.records import Score
+from harness.registry import EVALUATORS
+from harness.testing.evaluators.cases import Answered, answers_to_score, cases_of
+from harness.testing.evaluators.judging import ChosenEvaluator
+
+
+@dataclass(frozen=True)
+class FirstEvaluation:
+    """Every answer scored for the first time."""
+
+    cases: list[Case]
+    scores: list[Score]
+    roles_called: set[str]
+
+
+class EvaluatorUnderTest:
+    """Which evaluator, and what its tests share."""
+
+    name: ClassVar[str] = ""
+    """The name under which it is registered."""
+    params: ClassVar[Mapping[str, Any]] = {}
+    """Parameters that are not the defaults."""
+    judge_script: ClassVar[Mapping[str, Any]] = {}
+    """What the fake judge replies (`models.judge.options` of the provider fake); empty: what the schema of a
+    request asks for, else a word of the prompt."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def evaluator(cls) -> ChosenEvaluator:
+        """The evaluator with its parameters, where what it needs is there."""
+        assert cls.name, f"{cls.__name__} must say which evaluator it tests: name = '...'"
+        spec = EVALUATORS.load(cls.name)
+        params = spec.params.model_validate(dict(cls.params))
+        if spec.preflight:
+            spec.preflight(params)
+        return ChosenEvaluator(spec, params, dict(cls.judge_script))
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def measures(cls, evaluator: ChosenEvaluator) -> tuple[Measure, ...]:
+        """What it measures with these parameters."""
+        return evaluator.spec.measures(evaluator.params)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def answered(cls) -> list[Answered]:
+        """What it is to score."""
+        return answers_to_score()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def journal(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        """The folder whose journal keeps what `first` asked."""
+        return tmp_path_factory.mktemp("journal")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def first(
+        cls,
+        evaluator: ChosenEvaluator,
+        measures: tuple[Measure, ...],
+        answered: list[Answered],
+        journal: Path,
+    ) -> FirstEvaluation:
+        """All of it scored once."""
+        with evaluator.opened(journal) as evaluation:
+            cases = cases_of(answered, evaluation.evaluator, measures)
+            scores = asyncio.run(evaluation.scores(cases))
+            return FirstEvaluation(cases, scores, evaluation.roles_called)

@@ -1,0 +1,186 @@
+"""A process that is watched: where it writes, what it reaches for, what it leaves behind.
+
+A module that is run so (`python -m <module> <folder>`) reads `task.json` there and writes `findings.json`.
+"""
+
+from __future__ import annotations
+
+import os
+import site
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import psutil
+from pydantic import BaseModel
+
+_DIED = 86
+"""The exit status of a process that ended itself in the middle of its work, as kill -9 would have."""
+LONGEST_S = 300.0
+"""More than any of these processes needs."""
+_KEPT = {"PATH", "LANG", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class Watched(BaseModel):
+    """What was seen of a process."""
+
+    connections: list[str] = []
+    """Attempts to reach a network address."""
+    writes: list[str] = []
+    """Files opened for writing, and folders made, outside the folders that it may write to."""
+    left_behind: list[str] = []
+    """What lies in the home, working and temporary folders at the end."""
+
+
+F = TypeVar("F", bound=Watched)
+
+
+def start(
+    module: str, task: BaseModel, work: Path, settings: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Run `module` on `task` in a process whose home, working and temporary folders lie, empty, under `work`.
+
+    It imports what this process can import, and has `settings` in its environment beside what it needs.
+    """
+    for folder in (work / "home", work / "cwd", work / "tmp"):
+        folder.mkdir(parents=True, exist_ok=True)
+    (work / "task.json").write_text(task.model_dump_json())
+    with (work / "log.txt").open("w") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, str(work)],
+            cwd=work / "cwd",
+            env={**_environment(work), **(settings or {})},
+            text=True,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def finish(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
+    """Wait for it and read what it saw."""
+    status = process.wait(timeout=LONGEST_S)
+    assert status == 0, f"the process ended with {status}:\n{(work / 'log.txt').read_text()[-4000:]}"
+    found = findings.model_validate_json((work / "findings.json").read_text())
+    left = [f"{name}/{path}" for name in ("home", "cwd", "tmp") for path in files_below(work / name)]
+    return found.model_copy(update={"left_behind": left})
+
+
+def finish_and_kill(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
+    """Read what it saw as soon as it says so, and kill it where it waits for that."""
+    deadline = time.monotonic() + LONGEST_S
+    while process.poll() is None and not (work / "findings.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    ended = process.poll()
+    process.kill()
+    process.wait()
+    assert ended is None, f"the process ended with {ended}:\n{(work / 'log.txt').read_text()[-4000:]}"
+    return findings.model_validate_json((work / "findings.json").read_text())
+
+
+def die() -> NoReturn:
+    """End this process at once: nothing is closed, nothing flushed."""
+    os._exit(_DIED)
+
+
+def dying(do: Callable[[], None]) -> None:
+    """Do it in a copy of this process, which is to die on its way."""
+    child = os.fork()
+    if not child:
+        try:
+            do()
+        except BaseException:
+            traceback.print_exc()
+        os._exit(1)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status != _DIED:
+        raise RuntimeError(f"the process was to die on its way, and ended with {status}")
+
+
+def watched_main(
+    task_type: type[T], do: Callable[[T, Callable[[F], None]], None], allowed: Callable[[T], Sequence[Path]]
+) -> None:
+    """Do the task in the folder that the command line names: do(task, tell) tells what it found, once."""
+    work = Path(sys.argv[1])
+    task = task_type.model_validate_json((work / "task.json").read_text())
+    guard = _Guard([*allowed(task), work / "tmp", work / "findings.part"])
+    sys.addaudithook(guard.hear)
+
+    def tell(findings: F) -> None:
+        seen = {"connections": list(guard.connections), "writes": list(guard.writes)}
+        (work / "findings.part").write_text(findings.model_copy(update=seen).model_dump_json())
+        (work / "findings.part").replace(work / "findings.json")
+
+    do(task, tell)
+
+
+def files_below(folder: Path) -> list[str]:
+    """Every file and folder below, relative and sorted."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def still_open(folder: Path, wait_s: float = 5.0, besides: Collection[str] = ()) -> list[str]:
+    """Files below `folder` that this process holds open, `besides` some, once those that are being closed are
+    closed.
+    """
+    deadline = time.monotonic() + wait_s
+    while True:
+        paths = [file.path for file in psutil.Process().open_files()]
+        held = [path for path in paths if Path(path).is_relative_to(folder) and path not in besides]
+        if not held or time.monotonic() > deadline:
+            return held
+        time.sleep(0.02)
+
+
+def _environment(work: Path) -> dict[str, str]:
+    home = work / "home"
+    places = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("CACHE", "CONFIG", "DATA", "STATE")}
+    temporary = {name: str(work / "tmp") for name in ("TMPDIR", "TEMP", "TMP")}
+    kept = {key: value for key, value in os.environ.items() if key in _KEPT}
+    return {
+        **kept,
+        **places,
+        **temporary,
+        "HOME": str(home),
+        # With another home Python would look for packages of the user's own in another place.
+        "PYTHONUSERBASE": site.getuserbase(),
+        "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path),  # noqa: PTH100 - "" is here
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+class _Guard:
+    """Hears of every connection and every file opened for writing that Python makes; refuses the connections."""
+
+    def __init__(self, allowed: Sequence[Path]) -> None:
+        self._allowed = [str(path) for path in allowed]
+        self.connections: list[str] = []
+        self.writes: list[str] = []
+
+    def hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if event in {"socket.connect", "socket.sendto", "socket.getaddrinfo"}:
+            address = str(args[1] if event != "socket.getaddrinfo" else args[0])
+            self.connections.append(address)
+            raise PermissionError(f"a plug-in under test may not reach the network: {address}")
+        if event in {"os.mkdir", "sqlite3.connect"} or (event == "open" and _is_writing(args[1], args[2])):
+            self._note(args[0])
+
+    def _note(self, path: object) -> None:
+        if not isinstance(path, str | bytes | os.PathLike):
+            return  # a descriptor: its opening was heard of
+        if str(path).endswith("?immutable=1"):
+            return  # an SQLite file that is neither written nor locked
+        full = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - resolve() would itself look at files
+        if not any(full == place or full.startswith(place + os.sep) for place in (*self._allowed, "/dev")):
+            self.writes.append(full)
+
+
+def _is_writing(mode: object, flags: object) -> bool:
+    if isinstance(mode, str):
+        return any(letter in mode for letter in "wax+")
+    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))

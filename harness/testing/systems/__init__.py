@@ -1,0 +1,1 @@
+"""What `harness.protocols.System` promises, clause by clause."""

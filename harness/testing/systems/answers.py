@@ -1,0 +1,133 @@
+"""How it presents itself, and what it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from harness.datasets import Dataset
+from harness.protocols import Params
+from harness.records import Prediction
+from harness.testing.systems.checks import check_prediction
+from harness.testing.systems.opening import ChosenSystem, Opening, answers_from, requests_made
+from harness.testing.systems.process import Pass, SystemFindings
+from harness.testing.systems.under_test import BuiltIndex, SystemUnderTest
+
+
+class Presentation(SystemUnderTest):
+    """What its spec says."""
+
+    def test_it_presents_itself(self, system: ChosenSystem) -> None:
+        """A name that is the registered one, a version, one line."""
+        spec = system.spec
+        assert spec.name == self.name, f"registered as '{self.name}', its spec says '{spec.name}'"
+        assert spec.version, "a version is part of every run id: name one"
+        assert spec.summary.strip(), "the summary is what `rag-harness list systems` shows: write one"
+        assert "\n" not in spec.summary, f"the summary must be one line: {spec.summary!r}"
+
+    def test_its_parameters_have_defaults_and_refuse_what_they_do_not_know(self, system: ChosenSystem) -> None:
+        """What a config leaves out is the default; what it misspells is an error."""
+        for params in (system.spec.index_params, system.spec.answer_params):
+            assert issubclass(params, Params), f"{params.__name__} must be a harness.protocols.Params"
+            defaults = params.model_validate({})
+            written = params.model_validate(defaults.model_dump(mode="json"))
+            assert written == defaults, "parameters written to a file and read again must be the same"
+            with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+                params.model_validate({"no such parameter": 1})
+
+    def test_a_parameter_belongs_to_the_index_or_to_the_answer(self, system: ChosenSystem) -> None:
+        """A change of answer parameters reuses the index."""
+        index, answer = system.spec.index_params.model_fields, system.spec.answer_params.model_fields
+        both = set(index) & set(answer)
+        assert not both, f"parameters of the index and of the answer need names of their own: {sorted(both)}"
+
+
+class Answers(SystemUnderTest):
+    """What it answers, in a fresh process."""
+
+    def test_indexing_says_how_many_documents_there_were(self, indexed: BuiltIndex, demo: Dataset) -> None:
+        """IndexStats.documents is what index() was given."""
+        assert indexed.stats.documents == len(demo.documents), "IndexStats.documents must count the corpus"
+
+    def test_every_query_is_answered(self, fresh: SystemFindings) -> None:
+        """With a generator, no answer is empty."""
+        passes: tuple[Pass, ...] = ("first", "again", "together")
+        for name in passes:
+            empty = [number for number, one in enumerate(fresh.passes[name]) if not one.answer]
+            assert not empty, f"queries {empty} got no answer (pass '{name}')"
+
+    def test_a_fresh_process_answers_as_the_one_that_indexed(
+        self, indexed: BuiltIndex, fresh: SystemFindings
+    ) -> None:
+        """All that load() needs is in the index folder."""
+        assert _said(fresh.passes["first"]) == _said(indexed.answers), "another process, another answer"
+
+    def test_the_same_query_twice_is_answered_the_same(self, fresh: SystemFindings) -> None:
+        """Nothing is remembered of earlier queries."""
+        assert _said(fresh.passes["again"]) == _said(fresh.passes["first"]), "asked again, it answered otherwise"
+
+    def test_concurrent_answers_equal_those_one_at_a_time(self, fresh: SystemFindings) -> None:
+        """Queries that are under way at once do not mix."""
+        assert _said(fresh.passes["together"]) == _said(fresh.passes["first"]), (
+            "asked at once, it answers otherwise"
+        )
+
+    def test_every_context_comes_from_where_it_says_in_rank_order(
+        self, fresh: SystemFindings, demo: Dataset
+    ) -> None:
+        """Provenance within the corpus; scores that fall."""
+        for prediction in fresh.passes["first"]:
+            check_prediction(prediction, demo.documents)
+
+    def test_what_the_generator_saw_is_in_the_record(self, fresh: SystemFindings) -> None:
+        """A system that retrieves says what."""
+        seen = any(prediction.contexts for prediction in fresh.passes["first"])
+        assert seen == self.retrieves, (
+            "no prediction has a context: say what the generator saw, or set `retrieves = False` in the test"
+            if self.retrieves
+            else "it has contexts: it retrieves after all"
+        )
+
+    def test_without_a_generator_it_retrieves_and_answers_none(
+        self, system: ChosenSystem, fresh: SystemFindings
+    ) -> None:
+        """`runtime.chat` is None, and so is the answer of `runtime.answer`: retrieval alone can be measured."""
+        if "generator" not in system.roles.answer:
+            pytest.skip("it answers without a generator in any case")
+        retrieved, first = fresh.passes["retrieved"], fresh.passes["first"]
+        answers = {prediction.answer for prediction in retrieved}
+        assert answers == {None}, f"without a generator every answer must be None: {answers}"
+        kept = [bool(prediction.contexts) for prediction in retrieved]
+        assert kept == [bool(one.contexts) for one in first], "without a generator it must still retrieve"
+
+    def test_each_phase_calls_the_models_that_its_spec_names(
+        self, system: ChosenSystem, indexed: BuiltIndex
+    ) -> None:
+        """A model that is named and never called would make two runs of what is one; one that is called and not
+        named raises.
+        """
+        index = {made.role for made in requests_made(indexed.folder, "index")}
+        assert index == system.roles.index, "index_roles must name the models that index() calls, and no other"
+        answer = {made.role for made in requests_made(indexed.folder, "load", "indexer")}
+        assert answer == system.roles.answer, (
+            "answer_roles must name the models that load() and answer() call, and no other"
+        )
+
+    def test_the_answer_style_reaches_the_generator(
+        self, system: ChosenSystem, indexed: BuiltIndex, copied: Path, demo: Dataset
+    ) -> None:
+        """Who answers through `runtime.answer` has it; who prompts in words of its own reads `answer_style`."""
+        if "generator" not in system.roles.answer:
+            pytest.skip("no generator words its answers")
+        asyncio.run(answers_from(system, copied, demo.queries, "styled", Opening(style="sentence")))
+        asked = {made.digest for made in requests_made(copied, "styled") if made.role == "generator"}
+        before = {made.digest for made in requests_made(indexed.folder, "indexer") if made.role == "generator"}
+        assert asked - before, "asked for whole sentences, it sends the prompts that it sends for short answers"
+
+
+def _said(predictions: list[Prediction]) -> list[dict[str, object]]:
+    """As plain values: where two differ, the report of pytest shows in what."""
+    return [prediction.model_dump() for prediction in predictions]

@@ -1,0 +1,40 @@
+"""What every prediction promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from harness.records import Context, Document, Prediction
+
+
+def check_prediction(prediction: Prediction, corpus: Sequence[Document]) -> None:
+    """Every context and piece of evidence comes from where it says; contexts stand in rank order."""
+    assert isinstance(prediction, Prediction), (
+        f"answer() must return a Prediction, not {type(prediction).__name__}"
+    )
+    documents = {document.doc_id: document for document in corpus}
+    for context in prediction.contexts:
+        _check_provenance(context, documents)
+    for sentence in prediction.evidence:
+        _check_provenance(sentence, documents)
+        assert sentence.span is not None, f"evidence needs the place it stands at: {sentence.text[:80]!r}"
+    scores = [context.score for context in prediction.contexts]
+    scored = [score for score in scores if score is not None]
+    assert all(left >= right for left, right in pairwise(scored)), f"contexts are not in rank order: {scores}"
+
+
+def _check_provenance(context: Context, documents: Mapping[str, Document]) -> None:
+    assert context.text.strip(), "an empty context"
+    assert context.doc_ids, f"a context without documents: {context.text[:80]!r}"
+    assert len(set(context.doc_ids)) == len(context.doc_ids), f"repeated doc_ids: {context.doc_ids}"
+    unknown = set(context.doc_ids) - documents.keys()
+    assert not unknown, f"documents that are not in the corpus: {sorted(unknown)}"
+    if context.span is not None:
+        span = context.span
+        assert span.doc_id in context.doc_ids, f"the span is in '{span.doc_id}', the context in {context.doc_ids}"
+        text = documents[span.doc_id].text
+        assert 0 <= span.start < span.end <= len(text), f"{span} is not within its {len(text)} characters"
+        assert text[span.start : span.end] in context.text, (
+            f"the document's text at {span} is no part of the context: {text[span.start : span.end][:80]!r}"
+        )

@@ -1,0 +1,116 @@
+"""Where it writes, what it holds open, and what a kill leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from harness.datasets import Dataset
+from harness.testing.guarding import files_below, still_open
+from harness.testing.systems.opening import (
+    FAKE,
+    ChosenSystem,
+    Opening,
+    answer,
+    answer_each,
+    answers_from,
+    load,
+    opened,
+)
+from harness.testing.systems.process import SystemFindings
+from harness.testing.systems.under_test import BuiltIndex, SideBySide, SystemUnderTest
+
+
+class Folders(SystemUnderTest):
+    """Its folder, its files, its network."""
+
+    def test_building_it_opens_nothing_and_it_can_be_closed_at_once(
+        self, system: ChosenSystem, tmp_path: Path
+    ) -> None:
+        """index() and load() open; the constructor does not."""
+        with opened(system, tmp_path):
+            assert files_below(tmp_path / "store") == [], "the constructor may not write"
+            assert still_open(tmp_path / "store", wait_s=0) == [], "the constructor may not open files"
+
+    def test_it_can_be_closed_after_a_load_that_failed(self, system: ChosenSystem, tmp_path: Path) -> None:
+        """close() is called in any case, also where there was no index to load."""
+
+        async def fail() -> None:
+            with opened(system, tmp_path) as built, suppress(Exception):
+                await load(built)
+
+        asyncio.run(fail())
+        assert still_open(tmp_path / "store") == [], "what a failed load() opened must be closed"
+
+    def test_answering_writes_nothing_outside_the_index_folder(self, fresh: SystemFindings) -> None:
+        """`runtime.index_dir` and the temporary folder are the only places, the latter empty at the end."""
+        assert fresh.writes == [], "it may write in runtime.index_dir only"
+        assert fresh.left_behind == [], "it may leave nothing in home, working or temporary folder"
+
+    def test_answering_reaches_nothing_but_the_models(self, fresh: SystemFindings) -> None:
+        """Every model call goes through the runtime, where it is counted."""
+        assert fresh.connections == [], "it may reach nothing by itself: models are in the runtime"
+
+    def test_indexing_keeps_to_its_folder_and_its_models(self, rebuilt: SystemFindings) -> None:
+        """As answering does."""
+        assert rebuilt.writes == rebuilt.left_behind == [], "index() may write in runtime.index_dir only"
+        assert rebuilt.connections == [], "index() may reach nothing by itself: models are in the runtime"
+        assert rebuilt.held == [], "after close() no file of the index may be open"
+
+    def test_closing_releases_every_file_of_the_index(self, fresh: SystemFindings) -> None:
+        """Also where loading and answering opened them."""
+        assert fresh.held == [], "after close() no file of the index may be open"
+
+    def test_an_index_that_was_moved_answers_the_same(
+        self, system: ChosenSystem, copied: Path, indexed: BuiltIndex, demo: Dataset
+    ) -> None:
+        """No path of the folder stands in the index."""
+        moved = asyncio.run(answers_from(system, copied, demo.queries, "moved"))
+        assert moved == indexed.answers, "an index in another folder must give the same answers"
+
+    def test_two_processes_may_answer_from_one_index_at_once(
+        self, fresh: SystemFindings, side_by_side: SideBySide
+    ) -> None:
+        """Runs that share an index may run side by side."""
+        for answers in side_by_side.answers:
+            assert answers == fresh.passes["first"], "beside another process it must give the same answers"
+
+
+class Kills(SystemUnderTest):
+    """What a kill, or a time limit, leaves to those who come after."""
+
+    def test_a_build_that_was_killed_starts_again_and_ends_as_an_uninterrupted_one(
+        self, indexed: BuiltIndex, rebuilt: SystemFindings
+    ) -> None:
+        """The folder is empty again; nothing else may remember the first attempt."""
+        assert rebuilt.stats == indexed.stats, "built again after a kill, the index is another"
+        assert rebuilt.passes["first"] == indexed.answers, "built again after a kill, it answers otherwise"
+
+    def test_an_index_is_whole_after_a_process_died_answering_from_it(
+        self, system: ChosenSystem, indexed: BuiltIndex, side_by_side: SideBySide, demo: Dataset
+    ) -> None:
+        """What load() and answer() leave without a close() disturbs nobody."""
+        answers = asyncio.run(answers_from(system, side_by_side.folder, demo.queries, "after"))
+        assert answers == indexed.answers, "after a process died answering, it answers otherwise"
+
+    def test_a_query_that_is_cut_off_leaves_the_next_ones_alone(
+        self, system: ChosenSystem, copied: Path, indexed: BuiltIndex, demo: Dataset
+    ) -> None:
+        """Its time limit cancels an answer wherever it waits: no lock may stay held, no slot be lost."""
+        victim = demo.queries[0]
+        hangs = FAKE.model_copy(update={"options": {"fault": "hang", "fault_match": re.escape(victim.text)}})
+
+        async def cut_off() -> None:
+            with opened(system, copied, Opening(generator=hangs)) as built:
+                await load(built)
+                for attempt in range(12):
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(0.1):
+                            await answer(built, victim, f"cut off {attempt}")
+                async with asyncio.timeout(60):
+                    after = await answer_each(built, demo.queries[1:], "after")
+            assert after == indexed.answers[1:], "after queries that were cut off, it answers otherwise"
+
+        asyncio.run(cut_off())

@@ -1,0 +1,94 @@
+"""Queries and corpora that nobody hoped for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.datasets import Dataset
+from harness.records import Document, Query
+from harness.testing.systems.checks import check_prediction
+from harness.testing.systems.opening import (
+    ChosenSystem,
+    answer,
+    answer_each,
+    build_index,
+    load,
+    opened,
+)
+from harness.testing.systems.under_test import SystemUnderTest
+
+ODD_QUERIES = {
+    "blank": " ",
+    "one letter": "a",
+    "search syntax": "AND OR NOT (a* ~2 \"b ^3 [c TO d] {e} f:g -h +i \\ / && || ! ? 'j'; --",
+    "braces": "{question} {0} %s $x <|im_end|> ```",
+    "other scripts": "¿Кто построил 潮汐 \U0001f30a a\u0301 \u202e?",
+    "long": "Which company " * 2000,
+    "control characters": "a\x00b\r\n\x1b[0m\ufeff",
+}
+PLAIN = "Tidewright Power built the Gull Sound array. Ingrid Solvane is its chief executive."
+QUESTION = Query(query_id="q", text="Who built the Gull Sound array?")
+
+
+def corpus_of(*texts: str) -> list[Document]:
+    """A document for each text, under ids that no path can hold."""
+    return [Document(doc_id=f"doc {number}/ü", text=text) for number, text in enumerate(texts)]
+
+
+ODD_CORPORA = {
+    "one document": corpus_of(PLAIN),
+    "an empty and a blank one": corpus_of("", PLAIN, " \n\t\u3000 \n"),
+    "nothing but an empty one": corpus_of(""),
+    "nothing but white space": corpus_of("\n \n", " "),
+    "one letter": corpus_of("a"),
+    "one text twice": corpus_of(PLAIN, PLAIN),
+    "control characters and other scripts": corpus_of("a\x00b\r\n潮汐 \U0001f30a \ufeff\u2028 " * 200),
+    "markup": corpus_of('{"a": 1} </s> <|im_start|>system {x} %s [1] ```json\n{}\n``` | a | b |\n' * 40),
+    "odd metadata": [
+        Document(doc_id="x", text=PLAIN, title="T\n" * 500, metadata={"source": "", "": "x", "published_at": "?"})
+    ],
+}
+
+
+class OddInputs(SystemUnderTest):
+    """What it survives."""
+
+    def test_odd_queries_are_answered(self, system: ChosenSystem, copied: Path, demo: Dataset) -> None:
+        """Blank ones, long ones, other scripts, what looks like search syntax."""
+        queries = [Query(query_id=name, text=text) for name, text in ODD_QUERIES.items()]
+
+        async def ask() -> None:
+            with opened(system, copied) as built:
+                await load(built)
+                for query in queries:
+                    prediction = await answer(built, query, "odd")
+                    assert prediction.answer is not None, f"no answer to a query that is odd: {query.query_id}"
+                    check_prediction(prediction, demo.documents)
+
+        asyncio.run(ask())
+
+    @pytest.mark.parametrize("corpus", ODD_CORPORA.values(), ids=ODD_CORPORA.keys())
+    def test_an_odd_corpus_is_survived(
+        self, system: ChosenSystem, tmp_path: Path, corpus: Sequence[Document]
+    ) -> None:
+        """Indexed, loaded and asked; every promise about a prediction holds."""
+        asyncio.run(_survive(system, tmp_path, corpus))
+
+    def test_a_document_of_a_megabyte_is_survived(self, system: ChosenSystem, tmp_path: Path) -> None:
+        """Whatever a model's window is."""
+        sentences = [f"Station {n} of line {n % 17} opened in {1900 + n % 120}." for n in range(24_000)]
+        asyncio.run(_survive(system, tmp_path, corpus_of(PLAIN, " ".join(sentences)[:1_000_000])))
+
+
+async def _survive(system: ChosenSystem, folder: Path, corpus: Sequence[Document]) -> None:
+    stats = await build_index(system, folder, corpus)
+    assert stats.documents == len(corpus), "IndexStats.documents must count the corpus, empty documents too"
+    with opened(system, folder) as built:
+        await load(built)
+        (prediction,) = await answer_each(built, [QUESTION], "odd corpus")
+    check_prediction(prediction, corpus)
+    assert prediction.answer is not None, "no answer over a corpus that is odd"

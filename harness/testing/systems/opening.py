@@ -1,0 +1,164 @@
+"""A system as `harness.runner.executing.worker` opens it, with the fake provider behind the real seam.
+
+Each opening has a journal of its own, so no answer is replayed from an earlier one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.config import EmbedderConfig, GeneratorConfig
+from harness.models.clients import build_chat
+from harness.models.embedders import build_embedder
+from harness.models.embedding_cache import EmbeddingCache
+from harness.models.metering import Meter, metered
+from harness.models.providers import resolve_embedder, resolve_generator
+from harness.models.transport import Seam
+from harness.protocols import Params, Roles, System, SystemSpec
+from harness.records import AnswerStyle, Document, Evidence, IndexStats, Phase, Prediction, Query
+from harness.registry import DATASETS, SYSTEMS
+from harness.runner.executing.worker import Unnamed, WorkerRuntime
+from harness.store import Journal
+
+FAKE = GeneratorConfig(provider="fake", max_retries=0)
+NONE = GeneratorConfig(provider="none")
+SEED = 11
+_numbers = count()
+
+
+class ChosenSystem(BaseModel):
+    """A registered system with parameters."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    index: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
+
+    @property
+    def spec(self) -> SystemSpec:
+        """How it presents itself."""
+        return SYSTEMS.load(self.name)
+
+    @property
+    def params(self) -> tuple[Params, Params]:
+        """Its index parameters and its answer parameters."""
+        return self.spec.index_params.model_validate(self.index), self.spec.answer_params.model_validate(
+            self.answer
+        )
+
+    @property
+    def roles(self) -> Roles:
+        """The models that its phases call."""
+        return self.spec.roles(*self.params)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a system is opened."""
+
+    generator: GeneratorConfig = FAKE
+    phase: Phase = "answer"
+    style: AnswerStyle = "short"
+    journal: type[Journal] = Journal
+
+
+@contextmanager
+def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> Iterator[System]:
+    """The system over `folder/store`, neither indexed nor loaded; it gets the models that its spec names for the
+    phase.
+    """
+    how = how or Opening()
+    named = chosen.roles.index if how.phase == "index" else chosen.roles.answer
+    (folder / "store").mkdir(parents=True, exist_ok=True)
+    journal = how.journal(folder / "harness" / f"calls-{os.getpid()}-{next(_numbers)}.sqlite")
+    cached = EmbeddingCache(folder / "harness" / "embeddings.sqlite", "fake")
+    seam = Seam(journal)
+    chat = build_chat(resolve_generator(how.generator), seam) if "generator" in named else Unnamed("generator")
+    embedder = resolve_embedder(EmbedderConfig(provider="fake"))
+    runtime = WorkerRuntime(
+        index_dir=folder / "store",
+        seed=SEED,
+        generator=chat,
+        vectors=build_embedder(embedder, seam, cached) if "embedder" in named else Unnamed("embedder"),
+        answer_style=how.style,
+        gold=_demo_gold() if chosen.spec.sees_gold else {},
+    )
+    with closing(journal), closing(cached), closing(chosen.spec.build(*chosen.params, runtime)) as system:
+        yield system
+
+
+@cache
+def _demo_gold() -> dict[str, Sequence[Evidence]]:
+    rows = DATASETS.load("demo").load("default").rows
+    return {row.query.query_id: row.reference.evidence for row in rows}
+
+
+async def build_index(
+    chosen: ChosenSystem, folder: Path, documents: Sequence[Document], journal: type[Journal] = Journal
+) -> IndexStats:
+    """Index `documents`, and close."""
+    how = Opening(phase="index", journal=journal)
+    with opened(chosen, folder, how) as system, metered(Meter("index")):
+        return await system.index(documents)
+
+
+async def load(system: System) -> None:
+    """Load as the worker does."""
+    with metered(Meter("load")):
+        await system.load()
+
+
+async def answer(system: System, query: Query, scope: str) -> Prediction:
+    """One answer under its own meter; `scope` keeps the calls of one pass apart from those of another."""
+    with metered(Meter(f"{scope}/{query.query_id}")):
+        return await system.answer(query)
+
+
+async def answer_each(system: System, queries: Sequence[Query], scope: str) -> list[Prediction]:
+    """One after the other."""
+    return [await answer(system, query, scope) for query in queries]
+
+
+async def answer_together(system: System, queries: Sequence[Query], scope: str) -> list[Prediction]:
+    """All at once."""
+    return list(await asyncio.gather(*(answer(system, query, scope) for query in queries)))
+
+
+async def answers_from(
+    chosen: ChosenSystem, folder: Path, queries: Sequence[Query], scope: str, how: Opening | None = None
+) -> list[Prediction]:
+    """Open the index in `folder`, answer one after the other, and close."""
+    with opened(chosen, folder, how) as system:
+        await load(system)
+        return await answer_each(system, queries, scope)
+
+
+@dataclass(frozen=True)
+class RequestMade:
+    """A model call that was made over an index."""
+
+    scope: str
+    role: str
+    digest: str
+
+
+def requests_made(folder: Path, *phases: str) -> list[RequestMade]:
+    """Those in the scopes `phases` and the ones below them."""
+    made: list[RequestMade] = []
+    for path in sorted((folder / "harness").glob("calls-*.sqlite")):
+        with closing(sqlite3.connect(path)) as journal:
+            rows = journal.execute("SELECT scope, role, request_digest FROM calls").fetchall()
+        made += [RequestMade(*row) for row in rows]
+    return [one for one in made if one.scope.split("/")[0] in phases]

@@ -1,0 +1,115 @@
+"""A whole run, and what was expected of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.config import BenchConfig, load_config
+from harness.datasets import Dataset
+from harness.protocols import Corpus, Workload
+from harness.records import Expected
+from harness.runner.executing.execute import run_cell
+from harness.runner.plan import Cell, plan_cells
+from harness.runner.progress import Reporter
+from harness.store.asked_calls import AskedCall, latest_calls
+from harness.testing.systems.opening import FAKE, ChosenSystem
+from harness.testing.systems.under_test import BuiltIndex, SystemUnderTest
+
+
+class Runs(SystemUnderTest):
+    """What `rag-harness run` makes of it."""
+
+    def test_a_failing_model_call_is_one_record_and_the_rest_goes_on(
+        self, system: ChosenSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """In processes of the runner; tokens and seconds of the other queries are measured."""
+        if "generator" not in system.roles.answer:
+            pytest.skip("no model call of an answer can fail")
+        monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
+        victim = _planned(system, {}).dataset.queries[0]
+        cell = _planned(system, {"fault": "http_500", "fault_match": re.escape(victim.text)})
+
+        result = run_cell(cell, tmp_path / "results", Reporter(quiet=True), lambda _: None)
+
+        assert result.status == "done", f"one failed call must not end the run: {result.status}"
+        records = result.run.records()
+        failed = records.pop((victim.query_id, 0))
+        assert failed.failure is not None, "the model's error must leave answer(): it is that query's record"
+        assert failed.failure.kind == "InternalServerError", (
+            f"the model's own error must be kept: {failed.failure}"
+        )
+        others = {record.query_id: record.failure for record in records.values() if record.status != "ok"}
+        assert not others, f"only one query's model call failed, and these are records of errors: {others}"
+        for record in records.values():
+            assert record.cost.usage["generator"].calls >= 1, "the call of an answer must be on its own record"
+
+
+class Expectations(SystemUnderTest):
+    """What its `expect` says it will ask of models, against what it asks of the fake."""
+
+    @pytest.fixture
+    def expected(self, system: ChosenSystem, demo: Dataset) -> Expected:
+        """What it says of the demo."""
+        if system.spec.expect is None:
+            pytest.skip("it says nothing: estimated from its earlier runs")
+        workload = Workload(Corpus("demo", demo.documents), demo.queries, FAKE.max_tokens)
+        return system.spec.expect(*system.params, workload)
+
+    def test_what_is_expected_is_a_number_of_calls_and_of_characters(self, expected: Expected) -> None:
+        """Of each kind of call, and of all texts that are embedded."""
+        for work in (expected.index, expected.query):
+            assert work.embedded_texts >= 0, "no fewer than no texts can be embedded"
+            assert bool(work.embedded_texts) == bool(work.embedded_characters), "texts have characters"
+            for calls in work.calls:
+                assert min(calls.calls, calls.input_characters, calls.output_tokens_most) > 0, (
+                    f"a kind of call that is expected has calls, characters and tokens: {calls}"
+                )
+
+    def test_calls_are_as_many_as_expected_or_the_most_is_said(
+        self, expected: Expected, indexed: BuiltIndex, demo: Dataset
+    ) -> None:
+        """An estimate of money is no guess; where it is the most there can be, it says so."""
+        for scope, work, units in (("index", expected.index, 1), ("indexer", expected.query, len(demo.queries))):
+            made = len(_asked(indexed.folder, scope))
+            most = round(units * sum(calls.calls for calls in work.calls))
+            assert made <= most, f"scope '{scope}': {made} calls were made, at most {most} expected"
+            assert made == most or expected.most, (
+                f"scope '{scope}': {made} calls were made, {most} expected; if that is the most, say so in `most`"
+            )
+
+    def test_prompts_are_about_as_long_as_expected(self, expected: Expected, indexed: BuiltIndex) -> None:
+        """Within half as much again."""
+        made = _asked(indexed.folder, "index", "indexer")
+        for calls in (*expected.index.calls, *expected.query.calls):
+            lengths = [call.characters for call in made if call.max_tokens == calls.output_tokens_most]
+            mean = sum(lengths) / len(lengths) if lengths else calls.input_characters
+            said = f"{calls.input_characters:.0f} characters a prompt are expected, {mean:.0f} were sent"
+            assert calls.input_characters > mean / 1.5, said
+            assert calls.input_characters < mean * 1.5 or expected.most, said
+
+
+def _planned(system: ChosenSystem, script: dict[str, Any]) -> Cell:
+    config: BenchConfig = load_config(
+        {
+            "systems": [system.name],
+            "dataset": {"name": "demo", "sample": {"per_type": 2, "seed": 42}},
+            "models": {
+                "generator": {"provider": "fake", "max_retries": 0, "options": script},
+                "embedder": {"provider": "fake"},
+            },
+            "index": system.index,
+            "answer": system.answer,
+        }
+    )
+    (cell,) = plan_cells(config)
+    return cell
+
+
+def _asked(folder: Path, *scopes: str) -> list[AskedCall]:
+    journals = sorted((folder / "harness").glob("calls-*.sqlite"))
+    calls = [call for path in journals for call in latest_calls(path)]
+    return [call for call in calls if call.scope.split("/")[0] in scopes]

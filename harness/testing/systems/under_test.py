@@ -1,0 +1,139 @@
+"""The system under test, its index over the demo, and what watched processes do with it: each made once."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from harness.datasets import Dataset, QuerySample, load_dataset
+from harness.records import IndexStats, Prediction
+from harness.registry import DATASETS
+from harness.testing.guarding import finish, finish_and_kill
+from harness.testing.systems.opening import ChosenSystem, answers_from, build_index, requests_made
+from harness.testing.systems.process import Pass, SystemFindings, SystemTask, run_system, start_system
+
+
+@dataclass(frozen=True)
+class BuiltIndex:
+    """One system's index over the demo, and what the process that built it answered from it."""
+
+    folder: Path
+    stats: IndexStats
+    answers: list[Prediction]
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Two processes that answered from one index at once; the second was killed before it closed."""
+
+    folder: Path
+    answers: tuple[list[Prediction], list[Prediction]]
+
+
+@cache
+def load_demo() -> Dataset:
+    """A real corpus of 28 articles with a query of each type."""
+    return load_dataset(DATASETS.load("demo"), sample=QuerySample(per_type=1, seed=3))
+
+
+class SystemUnderTest:
+    """Which system, and what its tests share."""
+
+    name: ClassVar[str] = ""
+    """The name under which it is registered."""
+    index_params: ClassVar[Mapping[str, Any]] = {}
+    """Index parameters that are not the defaults."""
+    answer_params: ClassVar[Mapping[str, Any]] = {}
+    """Answer parameters that are not the defaults."""
+    retrieves: ClassVar[bool] = True
+    """False: it answers without any context, by design."""
+
+    @classmethod
+    def chosen(cls) -> ChosenSystem:
+        """The system with its parameters."""
+        assert cls.name, f"{cls.__name__} must say which system it tests: name = '...'"
+        return ChosenSystem(name=cls.name, index=dict(cls.index_params), answer=dict(cls.answer_params))
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def system(cls) -> ChosenSystem:
+        """The system with its parameters, where what it needs is there."""
+        chosen = cls.chosen()
+        if chosen.spec.preflight:
+            chosen.spec.preflight(*chosen.params)
+        return chosen
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def demo(cls) -> Dataset:
+        """What it is asked."""
+        return load_demo()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def indexed(cls, system: ChosenSystem, demo: Dataset, tmp_path_factory: pytest.TempPathFactory) -> BuiltIndex:
+        """The system's index over the demo."""
+        folder = tmp_path_factory.mktemp(cls.name) / "index"
+
+        async def build() -> BuiltIndex:
+            stats = await build_index(system, folder, demo.documents)
+            return BuiltIndex(folder, stats, await answers_from(system, folder, demo.queries, "indexer"))
+
+        return asyncio.run(build())
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fresh(
+        cls, system: ChosenSystem, indexed: BuiltIndex, demo: Dataset, tmp_path_factory: pytest.TempPathFactory
+    ) -> SystemFindings:
+        """What a fresh, watched process does with that index."""
+        passes: tuple[Pass, ...] = ("first", "again", "together", "retrieved")
+        task = _task(system, indexed.folder, demo).model_copy(
+            update={"passes": passes if "generator" in system.roles.answer else passes[:3]}
+        )
+        return run_system(task, tmp_path_factory.mktemp(f"{cls.name}-fresh"))
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def rebuilt(
+        cls, system: ChosenSystem, indexed: BuiltIndex, demo: Dataset, tmp_path_factory: pytest.TempPathFactory
+    ) -> SystemFindings:
+        """What a watched process does that builds the index where another died building it."""
+        work = tmp_path_factory.mktemp(f"{cls.name}-rebuilt")
+        middle = (len(requests_made(indexed.folder, "index")) + 1) // 2
+        dies = {"builds": True, "dies": "building", "dies_at_call": middle}
+        return run_system(_task(system, work / "index", demo).model_copy(update=dies), work / "building")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def side_by_side(
+        cls, system: ChosenSystem, indexed: BuiltIndex, demo: Dataset, tmp_path_factory: pytest.TempPathFactory
+    ) -> SideBySide:
+        """Two processes over a copy of the index."""
+        work = tmp_path_factory.mktemp(f"{cls.name}-two")
+        shutil.copytree(indexed.folder / "store", work / "index" / "store")
+        task = _task(system, work / "index", demo)
+        one = start_system(task, work / "one")
+        two = start_system(task.model_copy(update={"dies": "answering"}), work / "two")
+        try:
+            first = finish(one, work / "one", SystemFindings)
+        finally:
+            second = finish_and_kill(two, work / "two", SystemFindings)
+        return SideBySide(task.folder, (first.passes["first"], second.passes["first"]))
+
+    @pytest.fixture
+    def copied(self, indexed: BuiltIndex, tmp_path: Path) -> Path:
+        """A copy of the index for one test, at another place."""
+        shutil.copytree(indexed.folder / "store", tmp_path / "index" / "store")
+        return tmp_path / "index"
+
+
+def _task(system: ChosenSystem, folder: Path, demo: Dataset) -> SystemTask:
+    return SystemTask(system=system, folder=folder, documents=demo.documents, queries=demo.queries)
