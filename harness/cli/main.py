@@ -29,6 +29,14 @@ class Listed(StrEnum):
     providers = "providers"
 
 
+class Creatable(StrEnum):
+    """What `new` can write."""
+
+    system = "system"
+    dataset = "dataset"
+    evaluator = "evaluator"
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
@@ -295,6 +303,27 @@ def show(
     from harness.cli.showing import show_run
 
     show_run(run, query_id, results, prices)
+
+
+@app.command()
+def new(
+    kind: Annotated[Creatable, typer.Argument()],
+    name: Annotated[str, typer.Argument(help="Small letters, digits and dashes.", metavar="NAME")],
+    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="The folder that is to hold it.")] = Path(),
+) -> None:
+    """Write a package for a system, data set or evaluator of your own: it installs, runs and passes its contract.
+
+    It starts as a small one that works, to be changed. What each part of it is for: docs/README.md.
+
+    Examples:
+
+      rag-harness new system my-search
+
+      rag-harness new dataset our-tickets --into ../plugins
+    """
+    from harness.cli.creating import create
+
+    create(kind.value, name, into)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from harness.analysis import Frame, Prices, Resources
 from harness.analysis.cost import unpriced_roles
@@ -101,12 +102,7 @@ def constant_notes(judged: Sequence[Spreads]) -> list[str]:
 def group_notes(manifests: Sequence[Manifest]) -> list[str]:
     """In what, besides the system and its parameters, runs of one group differ."""
     notes = []
-    differing = differences(
-        [
-            {key: value for key, value in manifest.identity.items() if key not in _OWN_KEYS}
-            for manifest in manifests
-        ]
-    )
+    differing = differences(_circumstances(manifests))
     if differing:
         notes.append(
             f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
@@ -129,6 +125,22 @@ def group_notes(manifests: Sequence[Manifest]) -> list[str]:
         shown = ", ".join(printable(commit, 20) for commit in commits)
         notes.append(f"The runs were made at different commits of the harness ({shown}).")
     return notes
+
+
+def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
+    """What the runs should share. A model that a system does not call at all belongs to the system: it takes after
+    the others here. Of imported answers nobody knows that.
+    """
+    played: dict[str, Any] = {}
+    for manifest in manifests:
+        played = {**manifest.identity.get("models", {}), **played}
+    shared = []
+    for manifest in manifests:
+        own = {key: value for key, value in manifest.identity.items() if key not in _OWN_KEYS}
+        if not manifest.is_imported:
+            own["models"] = {**played, **own.get("models", {})}
+        shared.append(own)
+    return shared
 
 
 def _listed(differing: Mapping[str, Sequence[str]], between: str) -> str:

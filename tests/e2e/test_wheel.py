@@ -109,6 +109,13 @@ def test_every_list_and_plan_works_without_an_extra(bare: Installed) -> None:
     assert [cell["status"] for cell in planned["cells"]] == ["missing"]
 
 
+@pytest.mark.parametrize("kind", ["system", "dataset", "evaluator"])
+def test_it_holds_what_a_new_package_is_made_from(bare: Installed, kind: str) -> None:
+    written = bare.says("rag-harness", "new", kind, f"my-{kind}")
+    assert (bare.cwd / f"my-{kind}" / f"my_{kind}" / "__init__.py").is_file()
+    assert f"pytest ./my-{kind}" in written
+
+
 def test_the_first_command_of_the_help_works(whole: Installed) -> None:
     shown = " ".join(whole.says("rag-harness", "--help").split())
     first = re.search(r"First, .*?: `(rag-harness run [^`]*)`", shown)

@@ -37,7 +37,7 @@ def test_help_imports_no_heavy_library() -> None:
     assert heavy & set(done.stdout.split()) == set()
 
 
-COMMANDS = ("list", "plan", "estimate", "run", "import", "evaluate", "report", "compare", "show", "doctor")
+COMMANDS = ("list", "plan", "estimate", "run", "import", "evaluate", "report", "compare", "show", "new", "doctor")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

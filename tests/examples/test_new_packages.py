@@ -1,0 +1,57 @@
+"""What `rag-harness new` writes works as it is: built, installed, listed, run, and held to its contract."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import SMOKE, CommandLine
+from strangers import command_line, install_package, keeps_its_contract, says
+
+pytestmark = pytest.mark.slow
+Written = tuple[CommandLine, Path]
+CHOSEN = {
+    "system": ("-s", "my-own"),
+    "dataset": ("-s", "gold", "-d", "my-own"),
+    "evaluator": ("-s", "gold", "--set", "evaluators=[my-own]"),
+}
+
+
+@pytest.fixture(params=CHOSEN, scope="module")
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def written(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """The command line with the package installed, and the package."""
+    folder = tmp_path_factory.mktemp(kind)
+    says(command_line(folder), "new", kind, "my-own", "--into", "plugins")
+    package = folder / "plugins" / "my-own"
+    return command_line(folder, install_package(package, folder / "installed")), package
+
+
+def test_it_is_listed_and_runs(kind: str, written: Written) -> None:
+    outside, _ = written
+    rows = json.loads(says(outside, "list", f"{kind}s", "--json"))
+    assert "my-own" in {row["name"] for row in rows}
+    words = (
+        "run",
+        "-c",
+        str(SMOKE),
+        "--set",
+        "dataset.sample.per_type=1",
+        *CHOSEN[kind],
+        "--json",
+        "--out",
+        "told",
+    )
+    (run,) = json.loads(says(outside, *words))["runs"]
+    assert (run["status"], run["n_error"]) == ("done", 0)
+    assert ("my-own" if kind != "evaluator" else "my_own_words") in (
+        outside.folder / "told" / "summary.csv"
+    ).read_text()
+
+
+def test_it_keeps_its_contract(written: Written) -> None:
+    found = keeps_its_contract(*written)
+    assert found["passed"] > found["skipped"]

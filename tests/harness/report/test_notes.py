@@ -1,0 +1,28 @@
+"""What is said of runs that differ in more than their system."""
+
+from collections.abc import Callable
+from typing import Any
+
+from harness.report.notes import group_notes
+from harness.store import Manifest, RunDir
+
+MakeRun = Callable[..., RunDir]
+LARGE = {"provider": "openai", "model": "large"}
+
+
+def with_embedder(manifest: Manifest, embedder: dict[str, Any] | None) -> Manifest:
+    """The same run with another embedder, or of a system that embeds nothing."""
+    models = {role: model for role, model in manifest.identity["models"].items() if role != "embedder"}
+    models |= {"embedder": embedder} if embedder else {}
+    return manifest.model_copy(update={"identity": {**manifest.identity, "models": models}})
+
+
+def test_a_model_that_a_system_never_calls_is_no_circumstance(make_run: MakeRun) -> None:
+    naive = make_run().manifest()
+    assert group_notes([with_embedder(naive, None), naive]) == []
+
+
+def test_those_who_call_it_must_call_the_same(make_run: MakeRun) -> None:
+    naive = make_run().manifest()
+    (note,) = group_notes([with_embedder(naive, None), naive, with_embedder(naive, LARGE)])
+    assert note.startswith("The runs differ in embedder.model (minilm, large), embedder.provider (minilm, openai)")

@@ -1,0 +1,62 @@
+"""Packages of somebody else's, built and installed beside the harness as they would install them."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from command_line import REPOSITORY, CommandLine
+from plugins import python_path
+
+EXAMPLES = REPOSITORY / "docs" / "examples"
+KINDS = ("system", "dataset", "evaluator", "provider", "section")
+
+
+def install_package(source: Path, work: Path) -> Path:
+    """The folder below `work` in which the package at `source` is installed; built from a copy, offline."""
+    shutil.copytree(source, work / "source", ignore=shutil.ignore_patterns("__pycache__"))
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(work / "site")]
+    if importlib.util.find_spec("pip"):
+        command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-cache-dir"]
+    else:
+        command = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--python", sys.executable]
+    subprocess.run([*command, *options, str(work / "source")], check=True, cwd=work)
+    return work / "site"
+
+
+def command_line(folder: Path, *sites: Path) -> CommandLine:
+    """`rag-harness` in `folder`, with what lies in `sites` installed, and caches of its own."""
+    path = ""
+    for site in sites:
+        path = python_path(site) if not path else f"{site}:{path}"
+    env = {"RAG_HARNESS_CACHE": str(folder / "cache"), "COLUMNS": "200", **({"PYTHONPATH": path} if path else {})}
+    return CommandLine(folder, env)
+
+
+def says(stranger: CommandLine, *words: str) -> str:
+    """What a command that must succeed prints."""
+    done = stranger.call(*words)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def keeps_its_contract(stranger: CommandLine, package: Path) -> Counter[str]:
+    """How many of the package's own tests passed, and how many were skipped since a clause says nothing of it; run
+    away from the harness, without its settings."""
+    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin"]
+    places = [f"--rootdir={package}", f"--basetemp={stranger.folder / 'inner'}", str(package / "tests")]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *quiet, *places],
+        check=False,
+        cwd=stranger.folder,
+        env={key: value for key, value in stranger.environment().items() if not key.startswith("PYTEST_")},
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+    summary = re.findall(r"(\d+) (passed|skipped)", done.stdout.strip().splitlines()[-1])
+    return Counter({what: int(count) for count, what in summary})
