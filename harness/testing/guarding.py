@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -130,8 +131,8 @@ def still_open(folder: Path, wait_s: float = 5.0, besides: Collection[str] = ())
     """
     deadline = time.monotonic() + wait_s
     while True:
-        paths = [file.path for file in psutil.Process().open_files()]
-        held = [path for path in paths if Path(path).is_relative_to(folder) and path not in besides]
+        paths = Counter(file.path for file in psutil.Process().open_files()) - Counter(besides)
+        held = sorted(path for path in paths.elements() if Path(path).is_relative_to(folder))
         if not held or time.monotonic() > deadline:
             return held
         time.sleep(0.02)

@@ -19,6 +19,18 @@ means = runs.scores.groupby(["label", "measure"])["value"].mean()
 print(len(runs), "recursive" in runs.runs["label"].tolist(), round(means["naive", "Hit@10"], 3))
 print(rag.compare(runs, ["Hit@10"])["result"].tolist())
 """
+CONTRACTS = """
+from harness.testing import DatasetContract, EvaluatorContract, SystemContract
+
+class TestDemo(DatasetContract):
+    name = "demo"
+
+class TestAnswer(EvaluatorContract):
+    name = "answer"
+
+class TestGold(SystemContract):
+    name = "gold"
+"""
 TYPED = {
     "bash": {"COMP_WORDS": "rag-harness esti", "COMP_CWORD": "1"},
     "zsh": {"_TYPER_COMPLETE_ARGS": "rag-harness esti"},
@@ -84,6 +96,12 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return install(tmp_path_factory.mktemp("bare"), str(wheel))
 
 
+@pytest.fixture(scope="module")
+def testing(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """With what the tests of somebody's plug-in need."""
+    return install(tmp_path_factory.mktemp("testing"), f"{wheel}[testing]")
+
+
 def test_it_is_called_what_the_index_does_not_know(wheel: Path) -> None:
     assert wheel.name.startswith("rag_bench_harness-")
 
@@ -139,6 +157,18 @@ def test_a_shell_completes_it(bare: Installed, shell: str) -> None:
     assert "_RAG_HARNESS_COMPLETE" in bare.says("rag-harness", "--show-completion", shell)
     offered = bare.call("rag-harness", _RAG_HARNESS_COMPLETE=f"complete_{shell}", **TYPED[shell]).stdout
     assert "estimate" in offered
+
+
+def test_the_contracts_of_plug_ins_travel_with_it(testing: Installed) -> None:
+    (testing.cwd / "test_contract.py").write_text(CONTRACTS)
+    said = testing.says("python", "-m", "pytest", "-q", "-W", "error", "-p", "no:asyncio", "test_contract.py")
+    assert re.search(r"\d{2,} passed", said)
+
+
+def test_without_their_extra_the_contracts_say_what_is_missing(bare: Installed) -> None:
+    assert bare.says("python", "-c", "import harness.testing") == ""
+    refused = bare.call("python", "-c", "from harness.testing import SystemContract")
+    assert refused.stderr.splitlines()[-1].endswith("pip install 'rag-bench-harness[testing]'")
 
 
 def test_types_and_licence_travel_with_it(bare: Installed) -> None:

@@ -53,11 +53,12 @@ def test_the_index_names_every_page() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["system", "dataset", "evaluator", "section"])
+@pytest.mark.parametrize("kind", PAGES)
 def test_every_command_of_a_page_works(stranger: Callable[..., CommandLine], kind: str) -> None:
     shell = "\n".join(text for language, _, text in blocks(PAGES[kind]) if language == "sh")
     commands = [shlex.split(line)[1:] for line in shell.splitlines() if line.startswith("rag-harness ")]
     assert {"list", "run"} & {command[0] for command in commands}
     outside = stranger(kind)
     for command in commands:
-        says(outside, *command)
+        if (kind, command[0]) != ("provider", "run"):  # Its server is started by hand: test_provider_example.
+            says(outside, *command)

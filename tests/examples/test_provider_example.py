@@ -143,8 +143,11 @@ def test_a_real_server_answers_is_counted_and_is_not_asked_twice(stranger: Stran
     outside, short = stranger("provider"), "models.generator.max_tokens=8"
     with llama_cpp(tmp_path / "server.log") as base_url:
         run = closed_book(outside, base_url, short)
-    assert (run["status"], run["n_ok"]) == ("done", 4)
-    records = records_of(outside, run)
+        assert (run["status"], run["n_ok"]) == ("done", 4)
+        records = records_of(outside, run)
+        again = asked_again(outside, run, base_url, short)
+    assert [record["prediction"] for record in again] == [record["prediction"] for record in records]
+    assert [record["cost"]["replayed_calls"] for record in again] == [1] * 4
     assert all(record["prediction"]["answer"].strip() for record in records)
     assert used(records, "input_tokens") > 4 * 50, "the contract alone is longer"
     assert 0 < used(records, "output_tokens") <= 4 * 8

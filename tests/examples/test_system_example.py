@@ -8,6 +8,8 @@ import pytest
 from command_line import SMOKE, CommandLine
 from strangers import says
 
+from harness.registry import SYSTEMS
+
 Stranger = Callable[..., CommandLine]
 EMBEDDERS = ("fake", "minilm", "none", "ollama")
 
@@ -21,6 +23,10 @@ def run_ids(outside: CommandLine, system: str) -> set[str]:
         planned += json.loads(says(outside, *words, "--json"))["cells"]
     assert len(planned) == len(EMBEDDERS)
     return {cell["run_id"] for cell in planned}
+
+
+def test_it_is_not_there_unless_it_is_installed() -> None:
+    assert "bm25" not in SYSTEMS.names()
 
 
 @pytest.mark.slow
@@ -45,11 +51,12 @@ def test_it_runs_to_the_end_and_says_where_each_context_comes_from(stranger: Str
     run = outside.folder / found["path"]
     for record in map(json.loads, (run / "records.jsonl").read_text().splitlines()):
         assert record["prediction"]["answer"]
-        assert record["cost"]["usage"].keys() == {"generator"}
+        assert {role: usage["calls"] for role, usage in record["cost"]["usage"].items()} == {"generator": 1}
         assert record["cost"]["stages_s"].keys() == {"retrieve", "generate"}
         contexts = record["prediction"]["contexts"]
         assert len(contexts) == 3
         assert all(context["span"]["doc_id"] in context["doc_ids"] for context in contexts)
+    assert (run / "done.json").exists()
     assert json.loads((run / "manifest.json").read_text())["identity"]["models"].keys() == {"generator"}
     assert not (outside.folder / "cache" / "weights").exists(), "it fetched a model that nobody calls"
 
@@ -60,8 +67,8 @@ def test_it_answers_ms_marco_by_the_config_of_that_data_set(stranger: Stranger, 
     short = ("models.generator.provider=fake", "models.generator.model=null", "dataset.sample.per_type=1",
              "dataset.corpus=cited", "answer.top_k=2")  # fmt: skip
     settings = [word for setting in short for word in ("--set", setting)]
-    words = ("run", "-c", "configs/bench/ms_marco.yaml", "-s", "bm25", *settings, "-q")
+    words = ("run", "-c", "configs/bench/ms_marco.yaml", "-s", "bm25", *settings, "--out", "told")
     done = outside.call(*words, RAG_HARNESS_DATA=str(data_dir))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Ranked by token F1, the measure of this data set." in " ".join(done.stdout.split())
+    assert "| system | rank | token_f1 " in (outside.folder / "told" / "summary.md").read_text()
     assert not (outside.folder / "cache" / "weights").exists()

@@ -1,6 +1,7 @@
 """Packages of somebody else's, built and installed beside the harness as they would install them."""
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -9,10 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 from command_line import REPOSITORY, CommandLine
-from plugins import python_path
 
 EXAMPLES = REPOSITORY / "docs" / "examples"
-KINDS = ("system", "dataset", "evaluator", "provider", "section")
 
 
 def install_package(source: Path, work: Path) -> Path:
@@ -29,10 +28,8 @@ def install_package(source: Path, work: Path) -> Path:
 
 def command_line(folder: Path, *sites: Path) -> CommandLine:
     """`rag-harness` in `folder`, with what lies in `sites` installed, and caches of its own."""
-    path = ""
-    for site in sites:
-        path = python_path(site) if not path else f"{site}:{path}"
-    env = {"RAG_HARNESS_CACHE": str(folder / "cache"), "COLUMNS": "200", **({"PYTHONPATH": path} if path else {})}
+    path = os.pathsep.join(filter(None, [*map(str, sites), os.environ.get("PYTHONPATH")]))
+    env = {"RAG_HARNESS_CACHE": str(folder / "cache"), "COLUMNS": "200", "PYTHONPATH": path}
     return CommandLine(folder, env)
 
 

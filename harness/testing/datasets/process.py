@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,8 +11,7 @@ from pydantic import BaseModel
 
 from harness.datasets.files import ENV
 from harness.errors import HarnessError
-from harness.identity import digest
-from harness.protocols import DatasetRow, RawDataset
+from harness.protocols import RawDataset
 from harness.registry import DATASETS
 from harness.testing.guarding import Watched, finish, start, watched_main
 
@@ -44,13 +44,8 @@ def load_watched(task: DatasetTask, work: Path, data: Path | None = None) -> Dat
 
 
 def digest_of(raw: RawDataset) -> str:
-    """Of every letter of a data set."""
-    rows = [_plain(row) for row in raw.rows]
-    return digest([[document.model_dump() for document in raw.documents], rows, list(raw.notes)])
-
-
-def _plain(row: DatasetRow) -> list[object]:
-    return [row.query.model_dump(), row.reference.model_dump(), list(row.doc_ids)]
+    """Of every letter of a data set, also of those that no file can hold."""
+    return hashlib.sha256(repr(raw).encode()).hexdigest()
 
 
 def _do(task: DatasetTask, tell: Callable[[DatasetFindings], None]) -> None:

@@ -20,7 +20,7 @@ _TRIPLETS = (
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredQuery:
     """An answered query with its gold side, before anybody says which measures apply."""
 
     query: Query
@@ -28,7 +28,7 @@ class Answered:
     record: RunRecord
 
 
-def answers_to_score() -> list[Answered]:
+def answers_to_score() -> list[AnsweredQuery]:
     """A few of each kind; ids are unique, documents are those of the demo."""
     demo = load_dataset(DATASETS.load("demo"), sample=QuerySample(per_type=1, seed=3))
     answered = [
@@ -48,7 +48,7 @@ def answers_to_score() -> list[Answered]:
     ]
 
 
-def cases_of(answered: Sequence[Answered], evaluator: Evaluator, measures: Sequence[Measure]) -> list[Case]:
+def cases_of(answered: Sequence[AnsweredQuery], evaluator: Evaluator, measures: Sequence[Measure]) -> list[Case]:
     """Those to which a measure applies, each with the measures that do."""
     cases = []
     for one in answered:
@@ -89,7 +89,7 @@ def _own_predictions() -> Iterator[tuple[str, Prediction]]:
     yield "long", Prediction(answer="Tidewright Power is it. " * 200, contexts=(passage,))
 
 
-def _answered(query_id: str, text: str, reference: Reference, prediction: Prediction) -> Answered:
+def _answered(query_id: str, text: str, reference: Reference, prediction: Prediction) -> AnsweredQuery:
     record = RunRecord(
         query_id=query_id,
         repeat=0,
@@ -100,4 +100,4 @@ def _answered(query_id: str, text: str, reference: Reference, prediction: Predic
         started_at="2026-01-01T00:00:00+00:00",
     )
     own = reference.model_copy(update={"query_id": query_id})
-    return Answered(Query(query_id=query_id, text=text), own, record)
+    return AnsweredQuery(Query(query_id=query_id, text=text), own, record)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.testing.evaluators.presentation import Presentation
-from harness.testing.evaluators.scoring import Judging, Scoring
+from harness.testing.evaluators.presentation import EvaluatorPresentation
+from harness.testing.evaluators.scoring import EvaluatorJudging, EvaluatorScoring
 
 
-class EvaluatorContract(Presentation, Scoring, Judging):
+class EvaluatorContract(EvaluatorPresentation, EvaluatorScoring, EvaluatorJudging):
     """What every evaluator keeps: inherit from it, under a name that begins with `Test`, and say which.
 
     ```python

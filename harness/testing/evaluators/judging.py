@@ -19,12 +19,12 @@ from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
 
-ScoreKey = tuple[str, str]
+QueryMeasure = tuple[str, str]
 """Query id and measure."""
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class OpenEvaluation:
     """An evaluator at work: what it gives and what it asked."""
 
     evaluator: Evaluator
@@ -87,7 +87,7 @@ class ChosenEvaluator:
     """Of the fake judge."""
 
     @contextmanager
-    def opened(self, folder: Path, **faults: Any) -> Iterator[Evaluation]:
+    def opened(self, folder: Path, **faults: Any) -> Iterator[OpenEvaluation]:
         """The evaluator over the journal in `folder`, closed at the end; `faults`: of the fake judge."""
         judge = JudgeConfig(provider="fake", max_retries=0, options={**self.script, **faults})
         plan = EvaluationPlan(
@@ -100,9 +100,9 @@ class ChosenEvaluator:
             runtime = NamedModels(_OwnVectors(plan, folder, Reporter(quiet=True), stack), self.spec)
             runtime.begin("the run under test")
             evaluator = stack.enter_context(closing(self.spec.build(self.params, runtime)))
-            yield Evaluation(evaluator, runtime)
+            yield OpenEvaluation(evaluator, runtime)
 
 
-def by_key(scores: Iterable[Score]) -> dict[ScoreKey, Score]:
+def by_key(scores: Iterable[Score]) -> dict[QueryMeasure, Score]:
     """Scores by what they are of."""
     return {(score.query_id, score.measure): score for score in scores}

@@ -15,7 +15,7 @@ from harness.testing.evaluators.measures import mistakes, named_by
 from harness.testing.evaluators.under_test import EvaluatorUnderTest
 
 
-class Presentation(EvaluatorUnderTest):
+class EvaluatorPresentation(EvaluatorUnderTest):
     """What its spec says."""
 
     def test_it_presents_itself(self, evaluator: ChosenEvaluator) -> None:

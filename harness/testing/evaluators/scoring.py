@@ -11,8 +11,8 @@ import pytest
 
 from harness.protocols import Evaluator, Measure, RunFacts
 from harness.records import Score
-from harness.testing.evaluators.cases import Answered, references_without_a_side
-from harness.testing.evaluators.judging import ChosenEvaluator, ScoreKey, by_key
+from harness.testing.evaluators.cases import AnsweredQuery, references_without_a_side
+from harness.testing.evaluators.judging import ChosenEvaluator, QueryMeasure, by_key
 from harness.testing.evaluators.under_test import EvaluatorUnderTest, FirstEvaluation
 from harness.testing.guarding import still_open
 
@@ -21,7 +21,7 @@ NO_GENERATOR = RunFacts(has_generator=False)
 NO_CONTEXTS = RunFacts(has_contexts=False)
 
 
-class Scoring(EvaluatorUnderTest):
+class EvaluatorScoring(EvaluatorUnderTest):
     """A score for each measure of each case."""
 
     def test_each_measure_of_each_case_has_one_score(self, first: FirstEvaluation) -> None:
@@ -78,7 +78,7 @@ class Scoring(EvaluatorUnderTest):
         self,
         evaluator: ChosenEvaluator,
         measures: tuple[Measure, ...],
-        answered: list[Answered],
+        answered: list[AnsweredQuery],
         first: FirstEvaluation,
         tmp_path: Path,
     ) -> None:
@@ -90,7 +90,11 @@ class Scoring(EvaluatorUnderTest):
         assert before == after, "what applies has changed since answers were scored"
 
     def test_a_measure_applies_where_it_says_so(
-        self, evaluator: ChosenEvaluator, measures: tuple[Measure, ...], answered: list[Answered], tmp_path: Path
+        self,
+        evaluator: ChosenEvaluator,
+        measures: tuple[Measure, ...],
+        answered: list[AnsweredQuery],
+        tmp_path: Path,
     ) -> None:
         """Not without what it reads, and not to queries of the other kind."""
         no_answer, null, _ = missing = references_without_a_side()
@@ -125,7 +129,7 @@ class Scoring(EvaluatorUnderTest):
         assert still_open(ROOT, besides=before) == [], "after close() files are still open"
 
 
-class Judging(EvaluatorUnderTest):
+class EvaluatorJudging(EvaluatorUnderTest):
     """What it asks of models."""
 
     def test_it_asks_the_models_that_its_spec_names(
@@ -171,13 +175,13 @@ def _check_value(measure: Measure, value: float, said: str) -> None:
         assert low <= value <= high, f"{said} is {value}, outside of {low:g} to {high:g}"
 
 
-def _values(scores: Sequence[Score]) -> dict[ScoreKey, tuple[str, float | None, str]]:
+def _values(scores: Sequence[Score]) -> dict[QueryMeasure, tuple[str, float | None, str]]:
     return {key: (score.status, score.value, score.explanation) for key, score in by_key(scores).items()}
 
 
 def _applying(
-    evaluator: Evaluator, answered: Sequence[Answered], measures: Sequence[Measure]
-) -> dict[ScoreKey, str]:
+    evaluator: Evaluator, answered: Sequence[AnsweredQuery], measures: Sequence[Measure]
+) -> dict[QueryMeasure, str]:
     return {
         (one.query.query_id, measure.name): evaluator.not_applicable(one.reference, measure, RunFacts())
         for one in answered

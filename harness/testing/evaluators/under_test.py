@@ -13,7 +13,7 @@ import pytest
 from harness.protocols import Case, Measure
 from harness.records import Score
 from harness.registry import EVALUATORS
-from harness.testing.evaluators.cases import Answered, answers_to_score, cases_of
+from harness.testing.evaluators.cases import AnsweredQuery, answers_to_score, cases_of
 from harness.testing.evaluators.judging import ChosenEvaluator
 
 
@@ -56,7 +56,7 @@ class EvaluatorUnderTest:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def answered(cls) -> list[Answered]:
+    def answered(cls) -> list[AnsweredQuery]:
         """What it is to score."""
         return answers_to_score()
 
@@ -72,7 +72,7 @@ class EvaluatorUnderTest:
         cls,
         evaluator: ChosenEvaluator,
         measures: tuple[Measure, ...],
-        answered: list[Answered],
+        answered: list[AnsweredQuery],
         journal: Path,
     ) -> FirstEvaluation:
         """All of it scored once."""

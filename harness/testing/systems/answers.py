@@ -17,7 +17,7 @@ from harness.testing.systems.process import Pass, SystemFindings
 from harness.testing.systems.under_test import BuiltIndex, SystemUnderTest
 
 
-class Presentation(SystemUnderTest):
+class SystemPresentation(SystemUnderTest):
     """What its spec says."""
 
     def test_it_presents_itself(self, system: ChosenSystem) -> None:
@@ -45,7 +45,7 @@ class Presentation(SystemUnderTest):
         assert not both, f"parameters of the index and of the answer need names of their own: {sorted(both)}"
 
 
-class Answers(SystemUnderTest):
+class SystemAnswers(SystemUnderTest):
     """What it answers, in a fresh process."""
 
     def test_indexing_says_how_many_documents_there_were(self, indexed: BuiltIndex, demo: Dataset) -> None:

@@ -1,12 +1,14 @@
 """All clauses."""
 
-from harness.testing.systems.answers import Answers, Presentation
-from harness.testing.systems.folders import Folders, Kills
-from harness.testing.systems.odd import OddInputs
-from harness.testing.systems.runs import Expectations, Runs
+from harness.testing.systems.answers import SystemAnswers, SystemPresentation
+from harness.testing.systems.folders import SystemFolders, SystemKills
+from harness.testing.systems.odd import SystemOddInputs
+from harness.testing.systems.runs import SystemExpectations, SystemRuns
 
 
-class SystemContract(Presentation, Answers, Folders, Kills, OddInputs, Runs, Expectations):
+class SystemContract(
+    SystemPresentation, SystemAnswers, SystemFolders, SystemKills, SystemOddInputs, SystemRuns, SystemExpectations
+):
     """What every system keeps: inherit from it, under a name that begins with `Test`, and say which.
 
     ```python

@@ -23,7 +23,7 @@ from harness.testing.systems.process import SystemFindings
 from harness.testing.systems.under_test import BuiltIndex, SideBySide, SystemUnderTest
 
 
-class Folders(SystemUnderTest):
+class SystemFolders(SystemUnderTest):
     """Its folder, its files, its network."""
 
     def test_building_it_opens_nothing_and_it_can_be_closed_at_once(
@@ -78,7 +78,7 @@ class Folders(SystemUnderTest):
             assert answers == fresh.passes["first"], "beside another process it must give the same answers"
 
 
-class Kills(SystemUnderTest):
+class SystemKills(SystemUnderTest):
     """What a kill, or a time limit, leaves to those who come after."""
 
     def test_a_build_that_was_killed_starts_again_and_ends_as_an_uninterrupted_one(

@@ -54,7 +54,7 @@ ODD_CORPORA = {
 }
 
 
-class OddInputs(SystemUnderTest):
+class SystemOddInputs(SystemUnderTest):
     """What it survives."""
 
     def test_odd_queries_are_answered(self, system: ChosenSystem, copied: Path, demo: Dataset) -> None:

@@ -20,7 +20,7 @@ from harness.testing.systems.opening import FAKE, ChosenSystem
 from harness.testing.systems.under_test import BuiltIndex, SystemUnderTest
 
 
-class Runs(SystemUnderTest):
+class SystemRuns(SystemUnderTest):
     """What `rag-harness run` makes of it."""
 
     def test_a_failing_model_call_is_one_record_and_the_rest_goes_on(
@@ -48,7 +48,7 @@ class Runs(SystemUnderTest):
             assert record.cost.usage["generator"].calls >= 1, "the call of an answer must be on its own record"
 
 
-class Expectations(SystemUnderTest):
+class SystemExpectations(SystemUnderTest):
     """What its `expect` says it will ask of models, against what it asks of the fake."""
 
     @pytest.fixture
