@@ -43,10 +43,11 @@ def says(stranger: CommandLine, *words: str) -> str:
 def keeps_its_contract(stranger: CommandLine, package: Path) -> Counter[str]:
     """How many of the package's own tests passed, and how many were skipped since a clause says nothing of it; run
     away from the harness, without its settings."""
-    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin"]
+    # A bare pytest: no plugin, no config, and whatever it warns of is an error.
+    bare = ["-q", "-W", "error", "-p", "no:asyncio", "-p", "no:langsmith_plugin", "-p", "no:cacheprovider"]
     places = [f"--rootdir={package}", f"--basetemp={stranger.folder / 'inner'}", str(package / "tests")]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *quiet, *places],
+        [sys.executable, "-m", "pytest", *bare, *places],
         check=False,
         cwd=stranger.folder,
         env={key: value for key, value in stranger.environment().items() if not key.startswith("PYTEST_")},

@@ -11,26 +11,22 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
-from harness.asking.answers import answer_messages, generate
 from harness.errors import BudgetReached, HarnessError, StoreError
 from harness.models.budget import Amount, Budget
 from harness.models.clients import build_chat
 from harness.models.embedders import build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.metering import Meter, current_meter, metered, stage
+from harness.models.metering import Meter, current_meter, metered
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
-from harness.protocols import ChatModel, Embedder, Role, System
+from harness.protocols import Embedder, System
 from harness.records import (
-    AnswerStyle,
-    Context,
     Evidence,
     Failure,
     Prediction,
@@ -41,63 +37,13 @@ from harness.records import (
 from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
 from harness.runner.executing.messages import Event, Job, Todo
+from harness.runner.executing.runtime import Unnamed, WorkerRuntime
 from harness.store import IndexDir, Journal, RunDir
 from harness.store.index_dir import Corpora
 
 EVENTS_ENV = "RAG_HARNESS_EVENTS"
 _PROGRESS_INTERVAL_S = 0.2
 _FULL_DISK_BYTES = 1 << 19
-M = TypeVar("M")
-
-
-class Unnamed:
-    """In place of a model that a system's spec does not name for this phase."""
-
-    def __init__(self, role: Role) -> None:
-        self.role = role
-
-
-@dataclass
-class WorkerRuntime:
-    """See `harness.protocols.Runtime`."""
-
-    index_dir: Path
-    seed: int
-    generator: ChatModel | Unnamed | None
-    vectors: Embedder | Unnamed
-    answer_style: AnswerStyle = "short"
-    gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
-    tell: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
-
-    @property
-    def chat(self) -> ChatModel | None:
-        """The generator."""
-        return _named(self.generator)
-
-    @property
-    def embedder(self) -> Embedder:
-        """The embedder."""
-        return _named(self.vectors)
-
-    async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
-        """One generation under the shared contract."""
-        return await generate(self, answer_messages(question, contexts, self.answer_style))
-
-    def stage(self, name: str) -> AbstractContextManager[None]:
-        """Time a part of the work under `name`."""
-        return stage(name)
-
-    def progress(self, done: int, total: int, doing: str) -> None:
-        """Say how far the index is."""
-        self.tell(done, total, doing)
-
-
-def _named(model: M | Unnamed) -> M:
-    if isinstance(model, Unnamed):
-        raise RuntimeError(
-            f"the system's spec names no {model.role} for this phase: see index_roles, answer_roles"
-        )
-    return model
 
 
 class Worker:

@@ -28,7 +28,7 @@ from harness.models.transport import Seam
 from harness.protocols import Params, Roles, System, SystemSpec
 from harness.records import AnswerStyle, Document, Evidence, IndexStats, Phase, Prediction, Query
 from harness.registry import DATASETS, SYSTEMS
-from harness.runner.executing.worker import Unnamed, WorkerRuntime
+from harness.runner.executing.runtime import Unnamed, WorkerRuntime
 from harness.store import Journal
 
 FAKE = GeneratorConfig(provider="fake", max_retries=0)

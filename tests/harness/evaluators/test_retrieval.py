@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 from scoring import build_scorer, score_all
 
+from harness import errors
 from harness.errors import MissingDependency
-from harness.evaluators import ranking
 from harness.evaluators.retrieval import SPEC, RetrievalParams
 from harness.protocols import RunFacts
 from harness.records import Context, Cost, Evidence, Failure, Prediction, Reference, RunRecord, Score
@@ -258,7 +258,7 @@ def test_the_same_records_in_any_order_give_the_same_bytes() -> None:
 
 
 def test_without_ir_measures_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "find_spec", lambda _name: None)
+    monkeypatch.setattr(errors, "find_spec", lambda _name: None)
     assert SPEC.preflight is not None
-    with pytest.raises(MissingDependency, match=r"pip install 'rag-harness\[retrieval\]'"):
+    with pytest.raises(MissingDependency, match=r"pip install 'rag-bench-harness\[evaluator-retrieval\]'"):
         SPEC.preflight(RetrievalParams())

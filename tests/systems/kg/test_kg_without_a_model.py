@@ -7,7 +7,7 @@ from runtimes import BareRuntime, Embedder
 
 from harness.models.metering import Meter, metered
 from harness.records import Document, Prediction, Query
-from harness.runner.executing.worker import Unnamed, WorkerRuntime
+from harness.runner.executing.runtime import Unnamed, WorkerRuntime
 from systems.kg.params import AnswerParams
 from systems.kg.system import KgSystem
 from systems.parts.graph_index import GraphIndexParams

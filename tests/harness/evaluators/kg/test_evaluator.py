@@ -13,8 +13,8 @@ from judges import WordEmbedder
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
+from harness import errors
 from harness.errors import MissingDependency
-from harness.evaluators.kg import evaluator
 from harness.evaluators.kg.evaluator import NLP_SPEC, SPEC
 from harness.evaluators.kg.graphs import kg_scores
 from harness.evaluators.kg.measures import KgParams
@@ -319,9 +319,9 @@ def test_thousands_of_entities_are_scored(
 def test_without_igraph_it_is_refused_before_anything_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SPEC.preflight
     SPEC.preflight(KgParams())
-    monkeypatch.setattr(evaluator, "find_spec", lambda _name: None)
+    monkeypatch.setattr(errors, "find_spec", lambda _name: None)
     for spec in (SPEC, NLP_SPEC):
-        with pytest.raises(MissingDependency, match=r"igraph .* 'rag-harness\[kg\]'"):
+        with pytest.raises(MissingDependency, match=r"igraph .* 'rag-bench-harness\[evaluator-kg(-nlp)?\]'"):
             assert spec.preflight
             spec.preflight(KgParams())
 

@@ -240,7 +240,7 @@ def test_what_igraph_draws_from_is_as_it_was() -> None:
 def test_without_igraph_the_fix_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "igraph", None)
 
-    with pytest.raises(MissingDependency, match=r"pip install 'rag-harness\[kg\]'"):
+    with pytest.raises(MissingDependency, match=r"pip install 'rag-bench-harness\[evaluator-kg\]'"):
         score([("a", "is", "b")], [("a", "is", "b")], a=EAST, b=UP)
 
 

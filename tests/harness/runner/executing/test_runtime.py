@@ -9,7 +9,7 @@ from harness.asking.answers import answer_messages
 from harness.models.metering import Meter, metered
 from harness.protocols import Role, Runtime
 from harness.records import AnswerStyle, Context
-from harness.runner.executing.worker import Unnamed, WorkerRuntime
+from harness.runner.executing.runtime import Unnamed, WorkerRuntime
 
 CONTEXTS = [Context(text="The heron lives in the marsh.", doc_ids=("d",))]
 QUESTION = "Where does the heron live?"

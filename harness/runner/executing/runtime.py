@@ -1,0 +1,64 @@
+"""What a worker hands to its system."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from harness.asking.answers import answer_messages, generate
+from harness.models.metering import stage
+from harness.protocols import ChatModel, Embedder, Role
+from harness.records import AnswerStyle, Context, Evidence
+
+M = TypeVar("M")
+
+
+class Unnamed:
+    """In place of a model that a system's spec does not name for this phase."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+
+
+@dataclass
+class WorkerRuntime:
+    """See `harness.protocols.Runtime`."""
+
+    index_dir: Path
+    seed: int
+    generator: ChatModel | Unnamed | None
+    vectors: Embedder | Unnamed
+    answer_style: AnswerStyle = "short"
+    gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
+    tell: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
+
+    @property
+    def chat(self) -> ChatModel | None:
+        """The generator."""
+        return _named(self.generator)
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder."""
+        return _named(self.vectors)
+
+    async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
+        """One generation under the shared contract."""
+        return await generate(self, answer_messages(question, contexts, self.answer_style))
+
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Time a part of the work under `name`."""
+        return stage(name)
+
+    def progress(self, done: int, total: int, doing: str) -> None:
+        """Say how far the index is."""
+        self.tell(done, total, doing)
+
+
+def _named(model: M | Unnamed) -> M:
+    if isinstance(model, Unnamed):
+        raise RuntimeError(
+            f"the system's spec names no {model.role} for this phase: see index_roles, answer_roles"
+        )
+    return model
