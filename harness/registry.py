@@ -25,6 +25,8 @@ class PluginKind(Generic[T]):
     noun: str
     type: type[T]
     """What an entry point exports."""
+    is_asked_for: bool = True
+    """Whether users ask for one by name: it then calls itself by the name of its entry point."""
 
     def names(self) -> list[str]:
         """Every registered name, also of those that cannot be loaded."""
@@ -33,8 +35,8 @@ class PluginKind(Generic[T]):
     def load(self, name: str) -> T:
         """The plug-in of that name.
 
-        ConfigError: unknown (it names the nearest), claimed twice, or no such thing. MissingDependency: it cannot
-        be imported for want of something.
+        ConfigError: unknown (it names the nearest), claimed twice, no such thing, or one of another name.
+        MissingDependency: it cannot be imported for want of something.
         """
         found = _found(self.group)
         if not found:
@@ -44,6 +46,10 @@ class PluginKind(Generic[T]):
         value = self._import(name, found[name])
         if not isinstance(value, self.type):
             raise ConfigError(f"{self._called(name, found[name])} is no {self.type.__name__}", "export one")
+        own = str(getattr(value, "name", name))
+        if self.is_asked_for and own != name:  # Ids of runs and names of files are made of what it calls itself.
+            what = f"{self._called(name, found[name])} calls itself '{own}'"
+            raise ConfigError(what, "register it under that name")
         return value
 
     def load_all(self) -> tuple[list[T], list[HarnessError]]:
@@ -68,7 +74,7 @@ class PluginKind(Generic[T]):
         except ImportError as error:
             what = f"{self._called(name, points)} cannot be imported ({error})"
             raise MissingDependency(what, "install what it needs") from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # A script that ends where it is imported is no end of ours.
             what = f"{self._called(name, points)} cannot be imported ({type(error).__name__}: {error})"
             raise ConfigError(what, "correct it, or uninstall that package") from error
 

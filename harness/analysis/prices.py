@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness.config.load import explain
+from harness.config.load import explain, parse_yaml
 from harness.config.shipped import shipped_configs
 from harness.errors import ConfigError
 from harness.records import Usage
@@ -115,7 +115,7 @@ def load_prices(own: Path | None = None) -> Prices:
 
 def _entries(path: Path) -> tuple[Price, ...]:
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tree = parse_yaml(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"cannot read the prices in {path} ({reason})", "check the path and the file") from error

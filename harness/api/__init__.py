@@ -8,8 +8,9 @@ runs.scores.groupby(["label", "measure"])["value"].mean()
 rag.compare(runs)
 ```
 
-Paths and names are as on the command line; `settings` are dotted keys of a config. What the user can put right is
-a `HarnessError` of one line. What ends an interrupted command resumes here, too: call it again.
+Paths and names are as on the command line, and a name alone is a list of one; `settings` are dotted keys of a
+config. What the user can put right is a `HarnessError` of one line. What ends an interrupted command resumes
+here, too: call it again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.api.configs import as_settings, bench_config, price_table, prices_of_runs
+from harness.api.configs import as_names, as_settings, bench_config, price_table, prices_of_runs
 from harness.api.evaluating import EvaluateOptions, evaluate_all
 from harness.api.outcomes import refused, troubles
 from harness.api.planning import PlannedCell, planned_cells
@@ -122,7 +123,7 @@ def evaluate(
     found = _found(runs, results)
     options = EvaluateOptions(
         config=_path(config),
-        evaluators=tuple(evaluators),
+        evaluators=as_names(evaluators),
         settings=tuple(as_settings(settings or {})),
         prices=_path(prices),
         results=Path(results),
@@ -150,7 +151,7 @@ def compare(
     from harness.report.comparison import Choice, compare_runs
 
     against = _found(baseline, results)[:1] if baseline is not None else []
-    choice = Choice(tuple(measures), query_type, next(iter(against), None))
+    choice = Choice(as_names(measures), query_type, next(iter(against), None))
     found = _found(runs, results)
     table = prices_of_runs([*found, *against], _path(prices))
     return comparison_frame(compare_runs(found, table, choice))
@@ -183,7 +184,7 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
         raise ConfigError(f"no folder {folder}", "name a folder of results, or a run directory")
     if (folder / "manifest.json").exists() and not names:
         return Runs([RunDir(folder.resolve())])
-    found = find_runs(folder, names)
+    found = find_runs(folder, as_names(names))
     if not found:
         raise ConfigError(f"no runs under {folder}", "name a folder of results, or make some: rag-harness run")
     for one in found:
@@ -196,12 +197,12 @@ def _config(
 ) -> Any:
     if isinstance(source, str):
         source = Path(source)
-    return bench_config(source, systems=systems, dataset=dataset, settings=as_settings(settings or {}))
+    return bench_config(source, systems=as_names(systems), dataset=dataset, settings=as_settings(settings or {}))
 
 
 def _found(runs: RunNames, results: str | Path) -> list[RunDir]:
     if isinstance(runs, Runs):
-        return runs.directories
+        runs = runs.directories
     listed = [runs] if isinstance(runs, str | Path | RunDir) else list(runs)
     if not listed:
         raise ConfigError("no run is named", "name run ids, unique parts of them, or paths")

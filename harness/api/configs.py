@@ -28,8 +28,13 @@ def bench_config(
 
 
 def as_settings(settings: Mapping[str, object]) -> list[str]:
-    """A mapping of dotted keys as `key=value`."""
-    return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+    """A mapping of dotted keys as `key=value`. A path is its text, and a number of numpy's is a number."""
+    return [f"{key}={_written(key, value)}" for key, value in settings.items()]
+
+
+def as_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names; a text alone is one name, not its letters."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def evaluation_config(
@@ -59,6 +64,21 @@ def price_table(named: Iterable[str | None], own: Path | None = None) -> Prices:
 def prices_of_runs(runs: Iterable[RunDir], own: Path | None = None) -> Prices:
     """`own`, or else the price table that the runs' configs name."""
     return price_table((run.manifest().config.get("prices") for run in runs), own)
+
+
+def _written(key: str, value: object) -> str:
+    try:
+        return json.dumps(value, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{key}: no config holds {str(value)[:80]!r} ({error})", "give plain values") from error
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # numpy's scalars and arrays.
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__}")
 
 
 def _own_config(config: Mapping[str, Any]) -> Tree:

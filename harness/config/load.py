@@ -37,8 +37,7 @@ def read_yaml(path: Path) -> Tree:
     """The mapping in a YAML file; of the configs that ship, the path in the repository is enough."""
     path = config_path(path)
     try:
-        text = path.read_text(encoding="utf-8")
-        tree = yaml.safe_load(text)
+        tree = parse_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         here = [str(other) for other in path.parent.glob("*.yaml")]
         raise ConfigError(
@@ -57,13 +56,23 @@ def read_yaml(path: Path) -> Tree:
     return tree
 
 
+def parse_yaml(text: str) -> Any:
+    """What a YAML text says; `yaml.YAMLError` for whatever cannot be read."""
+    try:
+        return yaml.safe_load(text)
+    except RecursionError as error:
+        raise yaml.MarkedYAMLError(problem="nested too deeply") from error
+    except (ValueError, AttributeError) as error:  # A date that no calendar has, a tag that does not fit.
+        raise yaml.MarkedYAMLError(problem=f"a value that cannot be: {error}") from error
+
+
 def parse_setting(setting: str) -> tuple[str, Any]:
     """`answer.top_k=8` -> ("answer.top_k", 8); the value is read as YAML."""
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {setting}", "write it as key=value, such as --set answer.top_k=8")
     try:
-        return key.strip(), yaml.safe_load(text)
+        return key.strip(), parse_yaml(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {setting}: {_yaml_reason(error)}", "quote the value") from error
 
@@ -100,7 +109,8 @@ def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") ->
     problem = str(detail["msg"]).removeprefix("Value error, ")
     # A wrong URL may hold a password, a wrong variable name be the key: neither is repeated.
     given = "" if key.endswith(("base_url", "api_key_env")) else f", not {str(detail['input'])[:80]!r}"
-    return f"{key}: {problem[0].lower()}{problem[1:]}{given}", ""
+    where = f"{key}: " if key else ""
+    return f"{where}{problem[0].lower()}{problem[1:]}{given}", ""
 
 
 def _is_union_tag(part: str) -> bool:

@@ -59,6 +59,20 @@ def test_an_unknown_name_is_one_line_with_the_nearest_known_one(
     assert str(caught.value) == f"unknown {noun} '{wrong}': did you mean '{right}'?"
 
 
+def test_a_module_that_ends_the_program_where_it_is_imported_is_one_line(
+    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "leaving_script.py").write_text("import sys; sys.exit('bye')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    register("rag_harness.systems", "theirs", "leaving_script:SPEC")
+    loaded, refusals = registry.SYSTEMS.load_all()
+    assert "naive" in {spec.name for spec in loaded}
+    assert [str(refusal) for refusal in refusals] == [
+        "system 'theirs' (leaving_script:SPEC) cannot be imported (SystemExit: bye): "
+        "correct it, or uninstall that package"
+    ]
+
+
 def test_an_entry_point_whose_module_is_not_there_says_what_is_missing(register: Register) -> None:
     register("rag_harness.systems", "theirs", "no_such_package.system:SPEC")
     with pytest.raises(MissingDependency) as caught:
@@ -119,6 +133,16 @@ def test_the_same_entry_point_seen_twice_is_no_conflict(register: Register) -> N
     """As after an editable install beside a wheel of the same package."""
     register("rag_harness.systems", "naive", "systems.naive.system:SPEC")
     assert registry.SYSTEMS.load("naive").name == "naive"
+
+
+def test_a_plug_in_that_calls_itself_as_another_does_is_refused(register: Register) -> None:
+    """Its runs would have the other's ids."""
+    register("rag_harness.systems", "theirs", "systems.naive.system:SPEC")
+    with pytest.raises(ConfigError) as caught:
+        registry.SYSTEMS.load("theirs")
+    assert str(caught.value) == (
+        "system 'theirs' (systems.naive.system:SPEC) calls itself 'naive': register it under that name"
+    )
 
 
 @pytest.mark.parametrize("value", ["no_such_package.system:SPEC", "broken_plugin:SPEC", "harness.errors:nearest"])

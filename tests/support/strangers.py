@@ -45,7 +45,12 @@ def keeps_its_contract(stranger: CommandLine, package: Path) -> Counter[str]:
     away from the harness, without its settings."""
     # A bare pytest: no plugin, no config, and whatever it warns of is an error.
     bare = ["-q", "-W", "error", "-p", "no:asyncio", "-p", "no:langsmith_plugin", "-p", "no:cacheprovider"]
-    places = [f"--rootdir={package}", f"--basetemp={stranger.folder / 'inner'}", str(package / "tests")]
+    places = [
+        "-c",
+        str(package / "pyproject.toml"),
+        f"--basetemp={stranger.folder / 'inner'}",
+        str(package / "tests"),
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *bare, *places],
         check=False,

@@ -46,4 +46,4 @@ class SectionSpec:
     """Whether a terminal shows it, too."""
 
 
-SECTIONS = PluginKind("rag_harness.sections", "report section", SectionSpec)
+SECTIONS = PluginKind("rag_harness.sections", "report section", SectionSpec, is_asked_for=False)

@@ -22,7 +22,8 @@ def sentences(contest: Contest) -> tuple[str, ...]:
     if compared is not None and compared.n_common:
         found += [*_differences(contest, compared), *_detectable(compared)]
     found += [*_costs(contest), *_index(contest)]
-    asking = (name for name, measure in contest.group.known.items() if measure.compared)
+    known = contest.group.known.items()
+    asking = (name for name, measure in known if measure.compared and name != contest.measure)
     found += [sentence for measure in asking for sentence in _besides(contest, measure)]
     found += [*_brackets(contest), *_unranked(contest)]
     return (*found, *weaknesses(contest.group))

@@ -91,6 +91,12 @@ def test_every_shipped_price_has_a_date_and_a_source(prices: Prices) -> None:
             "prices.0.input",
         ),
         ("prices: [{provider: x, modle: y}]", "prices.0"),
+        (
+            "prices: [{provider: x, model: y, input: 1, output: 1, as_of: 2026-13-45, source: z}]",
+            r"cannot read the prices .*month must be in 1..12",
+        ),
+        ("[" * 3000, r"cannot read the prices .*nested too deeply"),
+        ("", r"prices.yaml: input should be a valid dictionary"),
     ],
 )
 def test_a_mistake_in_the_table_is_one_line_that_names_it(tmp_path: Path, text: str, complaint: str) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import harness.api as rag
@@ -21,6 +22,10 @@ from harness.errors import ConfigError, HarnessError
         (lambda at: rag.run(settings={"measure": "acuracy"}, results=at), "did you mean 'accuracy'"),
         (lambda at: rag.report("nobody", at / "report", results=at), "no run 'nobody'"),
         (lambda at: rag.compare([], results=at), "no run is named"),
+        (lambda at: rag.report(rag.Runs([]), at / "report", results=at), "no run is named"),
+        (lambda at: rag.plan(settings={"seed": {1, 2}}, results=at), "seed: no config holds"),
+        (lambda at: rag.plan(systems="nosuch", results=at), "unknown system 'nosuch'"),
+        (lambda at: rag.load(at, "nobody"), "no run 'nobody'"),
     ],
 )
 def test_what_cannot_be_is_one_line(tmp_path: Path, call: Any, says: str) -> None:
@@ -28,6 +33,14 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, call: Any, says: str) -> Non
         call(tmp_path)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_setting_may_be_a_path_or_a_number_of_numpys(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("prices: []")
+    settings = {"prices": prices, "answer.top_k": np.int64(3), "models.generator.provider": "none"}
+    (parameters,) = rag.plan(systems="naive", settings=settings, results=tmp_path)["answer"]
+    assert parameters["top_k"] == 3
 
 
 def test_a_run_of_a_newer_version_is_refused_when_it_is_loaded(tmp_path: Path) -> None:

@@ -260,6 +260,21 @@ def test_a_file_with_a_control_character_is_one_line(write: Write) -> None:
     assert "is not YAML" in refusal(write("seed: \x07"))
 
 
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("2026-13-45", "month must be in 1..12"),
+        ("!!int x", "invalid literal"),
+        ("!!timestamp x", "a value that cannot be"),
+        ("[" * 3000, "nested too deeply"),
+    ],
+)
+def test_a_value_that_yaml_cannot_make_is_one_line(write: Write, value: str, reason: str) -> None:
+    for line in (refusal(write(f"seed: {value}")), refusal(None, f"seed={value}")):
+        assert reason in line
+        assert "\n" not in line
+
+
 @pytest.mark.parametrize("text", ["- systems", "naive", "3"])
 def test_a_file_that_holds_no_mapping_says_how_one_begins(write: Write, text: str) -> None:
     assert refusal(write(text)).endswith("holds no mapping of keys: start with lines such as 'systems: [naive]'")

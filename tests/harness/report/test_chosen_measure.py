@@ -54,6 +54,9 @@ def test_where_lower_is_better_the_lowest_is_first(written: Written) -> None:
     assert chapter.findings.comparison is not None
     first = chapter.findings.comparison.measures[0]
     assert (first.measure.name, first.measure.higher_is_better) == ("hallucination_rate", False)
+    assert not [
+        said for said in chapter.findings.sentences if "has a lower hallucination rate" in said
+    ]  # Said above.
     assert [row[:2] for row in leaderboard(ranked_by(runs, "accuracy")).rows] == [
         ("naive", Rank(1, 1)),
         ("kg", Rank(2, 2)),
