@@ -100,9 +100,10 @@ def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> D
     _dress(axes, points, scale, price)
     name_points(figure, axes, points, _draw_frontier(axes, frontier(points, lower_is_better=lower), lower=lower))
     rows = [point.view.row(name) for point in points for name in (scale.measure, price.measure)]
-    title = f"{scale.name[:1].upper()}{scale.name[1:]} against {price.name}"
+    ranked = f"{scale.name[:1].upper()}{scale.name[1:]}"
+    title = f"{ranked} against {price.name}"
     caption = (
-        f"{title}: {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
+        f"{ranked} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. "
         "Dashed: the frontier of the means; for a run off it there is one that is no dearer and better, "
         "or cheaper and as good."
