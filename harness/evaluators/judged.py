@@ -4,12 +4,28 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from harness.errors import HarnessError, ModelUnavailable
 from harness.evaluators.scores import failed, not_applicable, scored
 from harness.evaluators.sides import settled, why_not
-from harness.protocols import Case, EvaluationRuntime, Measure, RunFacts
+from harness.protocols import Case, EvaluationRuntime, Measure, Panel, PanelFigure, RunFacts, Sides
 from harness.records import Reference, Score
+
+
+def judged_measure(name: str, summary: str, reads: Sides, figure: PanelFigure, **more: Any) -> Measure:
+    """A measure between 0 and 1 of answerable queries, unless `more` says otherwise, drawn in `figure`."""
+    given: dict[str, Any] = {"queries": "answerable", "range": (0.0, 1.0), **more}
+    return Measure(
+        name=name,
+        summary=summary,
+        failure_value=0.0,
+        section="Judged measures",
+        reads=reads,
+        panel=Panel(figure),
+        **given,
+    )
+
 
 Judgement = tuple[float, str]
 """Value and explanation."""

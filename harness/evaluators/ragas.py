@@ -54,7 +54,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import Field
 
 from harness.errors import MissingDependency, install
-from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement
+from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement, judged_measure
 from harness.evaluators.ragas_metrics.asking import Asking, RagasMetric, RagasRow
 from harness.evaluators.sides import reference_answer, settled
 from harness.protocols import (
@@ -62,7 +62,6 @@ from harness.protocols import (
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
-    Panel,
     PanelFigure,
     Params,
     Side,
@@ -78,17 +77,8 @@ _FIGURE = PanelFigure("judged_ragas", "RAGAS", "Scores of RAGAS, by a judge mode
 
 
 def _measure(name: RagasMetric, summary: str, reads: Sides, **more: Any) -> Measure:
-    given: dict[str, Any] = {"queries": "answerable", "range": (0.0, 1.0), **more}
-    return Measure(
-        name=f"ragas_{name}",
-        summary=f"{summary} (RAGAS)",
-        failure_value=0.0,
-        title=name.replace("_no_reference", ", no reference").replace("_", " "),
-        section="Judged measures",
-        reads=reads,
-        panel=Panel(_FIGURE),
-        **given,
-    )
+    title = name.replace("_no_reference", ", no reference").replace("_", " ")
+    return judged_measure(f"ragas_{name}", f"{summary} (RAGAS)", reads, _FIGURE, title=title, **more)
 
 
 _CONTEXTS, _ANSWER = frozenset[Side]({"contexts"}), frozenset[Side]({"answer"})

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from harness.evaluators.extracted import judged_extractions, texts_of
-from harness.evaluators.judged import Judgement, NotApplicable
+from harness.evaluators.judged import Judgement, NotApplicable, judged_measure
 from harness.evaluators.kg.graphs.similar import TOLERANCE
 from harness.evaluators.normalise import canonical
 from harness.evaluators.sides import reference_answer, settled
@@ -12,7 +12,7 @@ from harness.evaluators.triplet.cosine import highest_cosines, texts_of_triplets
 from harness.evaluators.triplet.excerpts import excerpts
 from harness.evaluators.triplet.questions import LONGEST, questions_answered
 from harness.evaluators.triplet.verdicts import stated_in, supporting_passages
-from harness.protocols import Case, EvaluationRuntime, Measure, Panel, PanelFigure, Sides
+from harness.protocols import Case, EvaluationRuntime, Measure, PanelFigure, Sides
 from harness.records import Triplet
 
 TripletMetric = Literal[
@@ -35,17 +35,8 @@ _FIGURE = PanelFigure(
 
 
 def _measure(name: TripletMetric, summary: str, reads: Sides, **more: Any) -> Measure:
-    given: dict[str, Any] = {"queries": "answerable", "range": (0.0, 1.0), **more}
-    return Measure(
-        name=f"triplet_{name}",
-        summary=f"{summary} (LLM-eval)",
-        failure_value=0.0,
-        title=name.replace("_cosine", " by cosine").replace("_", " "),
-        section="Judged measures",
-        reads=reads,
-        panel=Panel(_FIGURE),
-        **given,
-    )
+    title = name.replace("_cosine", " by cosine").replace("_", " ")
+    return judged_measure(f"triplet_{name}", f"{summary} (LLM-eval)", reads, _FIGURE, title=title, **more)
 
 
 MEASURES: dict[TripletMetric, Measure] = {

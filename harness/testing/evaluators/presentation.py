@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import get_args
 
-import pytest
-from pydantic import ValidationError
-
-from harness.protocols import EvaluatorRole, Measure, Params
+from harness.protocols import EvaluatorRole, Measure
 from harness.registry import EVALUATORS
 from harness.testing.evaluators.judging import ChosenEvaluator
 from harness.testing.evaluators.measures import mistakes, named_by
 from harness.testing.evaluators.under_test import EvaluatorUnderTest
+from harness.testing.presentation import check_params, check_presentation
 
 
 class EvaluatorPresentation(EvaluatorUnderTest):
@@ -21,23 +19,15 @@ class EvaluatorPresentation(EvaluatorUnderTest):
     def test_it_presents_itself(self, evaluator: ChosenEvaluator) -> None:
         """A name that is the registered one, a version, one line, roles that there are."""
         spec = evaluator.spec
-        assert spec.name == self.name, f"registered as '{self.name}', its spec says '{spec.name}'"
-        assert spec.version, "a version stands beside every score: name one"
-        assert spec.summary.strip(), "the summary is what `rag-harness list evaluators` shows: write one"
-        assert "\n" not in spec.summary, f"the summary must be one line: {spec.summary!r}"
+        why = "a version stands beside every score"
+        check_presentation(spec, self.name, listed="evaluators", why_version=why)
         assert spec.roles <= set(get_args(EvaluatorRole)), f"roles are {get_args(EvaluatorRole)}"
 
     def test_its_parameters_have_defaults_and_refuse_what_they_do_not_know(
         self, evaluator: ChosenEvaluator
     ) -> None:
         """What a config leaves out is the default; what it misspells is an error."""
-        params = evaluator.spec.params
-        assert issubclass(params, Params), f"{params.__name__} must be a harness.protocols.Params"
-        defaults = params.model_validate({})
-        written = params.model_validate(defaults.model_dump(mode="json"))
-        assert written == defaults, "parameters written to a file and read again must be the same"
-        with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
-            params.model_validate({"no such parameter": 1})
+        check_params(evaluator.spec.params)
 
     def test_every_measure_describes_itself(self, measures: tuple[Measure, ...]) -> None:
         """In words that a report can show; a failure counts as the worst value."""

@@ -6,11 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from harness.datasets import Dataset
-from harness.protocols import Params
 from harness.records import Prediction
+from harness.testing.presentation import check_params, check_presentation
 from harness.testing.systems.checks import check_prediction
 from harness.testing.systems.opening import ChosenSystem, Opening, answers_from, requests_made
 from harness.testing.systems.process import Pass, SystemFindings
@@ -22,21 +21,13 @@ class SystemPresentation(SystemUnderTest):
 
     def test_it_presents_itself(self, system: ChosenSystem) -> None:
         """A name that is the registered one, a version, one line."""
-        spec = system.spec
-        assert spec.name == self.name, f"registered as '{self.name}', its spec says '{spec.name}'"
-        assert spec.version, "a version is part of every run id: name one"
-        assert spec.summary.strip(), "the summary is what `rag-harness list systems` shows: write one"
-        assert "\n" not in spec.summary, f"the summary must be one line: {spec.summary!r}"
+        why = "a version is part of every run id"
+        check_presentation(system.spec, self.name, listed="systems", why_version=why)
 
     def test_its_parameters_have_defaults_and_refuse_what_they_do_not_know(self, system: ChosenSystem) -> None:
         """What a config leaves out is the default; what it misspells is an error."""
         for params in (system.spec.index_params, system.spec.answer_params):
-            assert issubclass(params, Params), f"{params.__name__} must be a harness.protocols.Params"
-            defaults = params.model_validate({})
-            written = params.model_validate(defaults.model_dump(mode="json"))
-            assert written == defaults, "parameters written to a file and read again must be the same"
-            with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
-                params.model_validate({"no such parameter": 1})
+            check_params(params)
 
     def test_a_parameter_belongs_to_the_index_or_to_the_answer(self, system: ChosenSystem) -> None:
         """A change of answer parameters reuses the index."""
