@@ -66,7 +66,7 @@ def _reach_note(spoken: str, medians: Mapping[str, float], points: _Points) -> s
     shown = ", ".join(f"{printable(label)} {length:,.0f}" for label, length in medians.items())
     note = (
         f"{printable(spoken).capitalize()}, median: {shown}. A measure whose cutoff lies beyond "
-        f"({_named(points, beyond)}) is taken of what there is"
+        f"({_first_named(points, beyond)}) is taken of what there is"
     )
     if len(medians) == 1:
         return f"{note}."
@@ -74,6 +74,12 @@ def _reach_note(spoken: str, medians: Mapping[str, float], points: _Points) -> s
     if size is None:
         return f"{note}, and none has a cutoff that all of these runs reach: name a smaller one."
     return f"{note}: compare these runs by {_named(points, [size])}, the farthest that all of them reach."
+
+
+def _first_named(points: _Points, places: Sequence[float]) -> str:
+    """One measure at each place stands for all."""
+    first = ", ".join(printable(points[at][0]) for at in places)
+    return first if all(len(points[at]) == 1 for at in places) else f"{first} and others there"
 
 
 def _named(points: _Points, places: Sequence[float]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.asking.schemas import integer_of, list_of, object_of
+from harness.asking.schemas import integer_among, list_of, object_of
 from harness.asking.structured import Question, ask_json
 from harness.evaluators.windows import ContextWindow
 from harness.protocols import ChatModel, Message
@@ -79,7 +79,7 @@ def _question(wanted: _Verdicts, triplets: Sequence[Triplet]) -> Question[list[i
         Message("system", f"{wanted.role}\n{wanted.task}"),
         Message("user", f"{wanted.material}\n\nStatements:\n{listed}\n\n{task}"),
     ]
-    numbers = {**list_of(integer_of(0, max(wanted.numbers)), count), "minItems": count}
+    numbers = {**list_of(integer_among(wanted.numbers | {0}), count), "minItems": count}
 
     def read(reply: Mapping[str, Any]) -> list[int]:
         return _read(reply.get(wanted.name), count, wanted.numbers)

@@ -33,8 +33,8 @@ def notes_of(tmp_path: Path, *runs: ScoredRun) -> list[str]:
 def test_a_run_of_four_passages_says_what_its_hits_at_ten_are(tmp_path: Path) -> None:
     names = ("Hit@4", "Hit@10", "Recall@10")
     assert notes_of(tmp_path, run("naive", "documents_named", [4, 4, 12], *names)) == [
-        "Documents named, median: naive 4. A measure whose cutoff lies beyond (Hit@10, Recall@10) is taken of "
-        "what there is."
+        "Documents named, median: naive 4. A measure whose cutoff lies beyond (Hit@10 and others there) is "
+        "taken of what there is."
     ]
 
 
