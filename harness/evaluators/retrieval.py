@@ -18,6 +18,7 @@ reach; `context_characters` is how far they reach.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -83,6 +84,7 @@ _NAMED = Measure(
     section=SECTION,
     reads=READS,
     higher_is_better=False,
+    range=(0.0, math.inf),
 )
 _SHOWN = Measure(
     name="contexts_shown",
@@ -92,6 +94,7 @@ _SHOWN = Measure(
     section=SECTION,
     reads=frozenset({"contexts"}),
     higher_is_better=False,
+    range=(0.0, math.inf),
 )
 _CHARACTERS = Measure(
     name=CHARACTERS,
@@ -101,6 +104,7 @@ _CHARACTERS = Measure(
     section=SECTION,
     reads=frozenset({"contexts"}),
     higher_is_better=False,
+    range=(0.0, math.inf),
 )
 _SUMMARIES: dict[Statistic, str] = {
     "Hit": "share of queries with a gold {gold} in {ranks}",
