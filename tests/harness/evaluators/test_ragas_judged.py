@@ -361,3 +361,67 @@ def test_over_the_seam_a_judgement_is_paid_once_and_scores_are_the_same_bytes(
     assert again == scores
     assert second.replayed_from[run.run_id]["judge"] == second.usage["judge"] == first.usage["judge"]
     assert paid() == paid_for_all
+
+
+LONG = ("Cats purr. " * 32, "Ann founded Acme. " * 18, "Acme began in 1990.")
+"""Two windows of 700 characters: the first two contexts, and the third."""
+
+
+def in_second(first: str, second: str) -> Reply:
+    """What the judge says of a window without the third context, and of the one with it."""
+    return lambda prompt: second if "[3] Acme began" in input_of(prompt)["context"] else first
+
+
+def test_a_statement_is_supported_if_any_window_supports_it_and_is_listed_once(judged: Judged) -> None:
+    replies: dict[str, Reply] = {
+        ENTAILED: in_second(
+            verdicts("statements", "verdict", [1, 0, 0, 0]), verdicts("statements", "verdict", [0, 0, 0, 1])
+        ),
+        RECALL: in_second(
+            verdicts("classifications", "attributed", [0, 0]), verdicts("classifications", "attributed", [0, 1])
+        ),
+    }
+    samples = [sample("q", contexts=LONG)]
+    scores = judged(replies, "faithfulness", "context_recall", samples=samples, context_characters=700)
+    assert {metric: score.value for (_, metric), score in scores.items()} == {
+        "faithfulness": 2 / 4,
+        "context_recall": 1 / 2,
+    }
+    assert {score.share_read for score in scores.values()} == {1.0}
+    assert scores["q", "faithfulness"].explanation == "verdicts 1 0 0 0 | 0 0 0 1"
+    assert len(judged.judge.asked) == 1 + 2 + 2
+
+
+def test_windows_that_split_the_reference_otherwise_give_the_best_of_them(judged: Judged) -> None:
+    replies: dict[str, Reply] = {
+        RECALL: in_second(
+            verdicts("classifications", "attributed", [1, 0, 0]), verdicts("classifications", "attributed", [1, 0])
+        )
+    }
+    samples = [sample("q", contexts=LONG)]
+    score = judged(replies, "context_recall", samples=samples, context_characters=700)["q", "context_recall"]
+    assert (score.value, score.explanation) == (1 / 2, "verdicts 1 0 0 | 1 0")
+
+
+def test_the_relevance_of_several_windows_is_that_of_the_best(judged: Judged) -> None:
+    rated: dict[str, Reply] = {
+        RATE: lambda prompt: "2" if "[3] Acme began" in prompt else "0",
+        RATE_AGAIN: lambda prompt: "1" if "[3] Acme began" in prompt else "0",
+    }
+    samples = [sample("q", contexts=LONG)]
+    score = judged(rated, "context_relevance", samples=samples, context_characters=700)["q", "context_relevance"]
+    assert (score.value, score.explanation, score.share_read) == (0.75, "ratings 0 0 | 2 1", 1.0)
+
+
+def test_a_context_judged_in_parts_is_one_context_and_useful_if_any_part_is(judged: Judged) -> None:
+    contexts = ["Cats purr. " * 40 + "Ann founded Acme.", "Dogs bark."]
+    score = judged({}, "context_precision", samples=[sample("q", contexts=contexts)], context_characters=300)[
+        "q", "context_precision"
+    ]
+    assert (score.value, score.explanation, score.share_read) == (pytest.approx(1.0), "verdicts 1; 0", 1.0)
+    assert len(judged.judge.asked) == 3
+
+
+def test_what_reads_no_contexts_has_no_share(judged: Judged) -> None:
+    scores = judged({}, "factual_correctness", "response_relevancy")
+    assert {score.share_read for score in scores.values()} == {None}
