@@ -42,7 +42,8 @@ _STRAIGHT = str.maketrans(
 )
 _EM_DASH = re.compile(r"(?<=\w)[\u2014\u2015](?=\w)")
 _LABEL = re.compile(
-    r"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:))[\s*_]*"
+    r"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:))[\s*_]*",
+    re.IGNORECASE,
 )
 _WRAPPING = " \t\n\"'*_>"
 _NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:\s?(?:thousand|million|billion|trillion))?"
@@ -106,17 +107,23 @@ def leading_yes_no(text: str) -> YesNo | None:
     return None if taken_back else verdict
 
 
-def _clean(text: str) -> str:
-    """Steps 0 to 2: without citations, straightened, folded, without a label; line ends kept."""
+def as_written(text: str) -> str:
+    """The answer without citations and label, its characters straightened, in its own case; line ends kept."""
     spaced = _EM_DASH.sub(" - ", without_citations(text))
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", spaced).casefold()).translate(_STRAIGHT)
-    lines = "".join(char for char in folded if char in "\n\t" or unicodedata.category(char)[0] != "C").split("\n")
+    straight = unicodedata.normalize("NFKC", spaced).translate(_STRAIGHT)
+    visible = (char for char in straight if char in "\n\t" or unicodedata.category(char)[0] != "C")
+    lines = "".join(visible).split("\n")
     labelled = [number for number, line in enumerate(lines) if _LABEL.match(line)]
     if labelled:
         after = [_unlabelled(lines[labelled[-1]]), *lines[labelled[-1] + 1 :]]
         lines = [line for line in after if line.strip(_WRAPPING)][:1] or lines
     # Bold and code marks would hide that a word such as "**no**," stands alone.
     return "\n".join(lines).replace("**", "").replace("`", "").strip(_WRAPPING)
+
+
+def _clean(text: str) -> str:
+    """Steps 0 to 2."""
+    return unicodedata.normalize("NFKC", as_written(text).casefold()).translate(_STRAIGHT)
 
 
 def _unlabelled(line: str) -> str:
