@@ -1,12 +1,14 @@
 """Is the answer right, and does the system know when it does not know? Comparison of texts, no model call.
 
 accuracy = (1/N) * sum over queries of [answer = reference], after the normalisation in
-`harness.evaluators.normalise`. No part of an answer earns credit, with one exception: where the reference is yes
-or no, an answer that begins with a yes or no of its own ("No, the article ...") is that yes or no.
+`harness.evaluators.normalise`, which takes citations off. No part of an answer earns credit, with one exception:
+where the reference is yes or no, an answer that begins with a yes or no of its own ("No, the article ...") is that
+yes or no.
 
 A *null query* is one whose reference answers are all abstentions: the corpus does not hold the answer.
 hallucination_rate = null queries answered / null queries; false_abstention_rate = answerable queries refused /
-answerable queries. An empty answer refuses nothing: on a null query it counts as answered.
+answerable queries, where an answer refuses that abstains and states no answer besides
+(`harness.evaluators.abstention`). An empty answer refuses nothing: on a null query it counts as answered.
 
 `em`, `token_f1` (SQuAD's), `contains` and `accuracy_multihop_compat` (MultiHop-RAG's) are defined in
 `harness.evaluators.overlap`. Like accuracy they apply to null queries too, whose reference is a text such as
@@ -121,7 +123,7 @@ class AnswerEvaluator:
 
 SPEC = EvaluatorSpec(
     name="answer",
-    version="2",
+    version="3",
     summary="is the answer right, and does the system know when it does not know (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

@@ -2,6 +2,7 @@
 
 In this order:
 
+0. Citations (`[1]`) go: see `harness.evaluators.citations`.
 1. Unicode NFKC, curly quotes and dashes straightened, invisible characters dropped, case folded.
 2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning of a line marks the answer: the rest of
    that line, or the next line if nothing follows; the last label counts. Without a label all lines together are
@@ -23,7 +24,8 @@ import re
 import unicodedata
 from typing import Literal
 
-from harness.evaluators.abstention import is_abstention
+from harness.evaluators.abstention import Statement, is_abstention
+from harness.evaluators.citations import without_citations
 
 YesNo = Literal["yes", "no"]
 
@@ -38,8 +40,10 @@ _STRAIGHT = str.maketrans(
         **dict.fromkeys("⁄∕", "/"),  # noqa: RUF001
     }
 )
+_EM_DASH = re.compile(r"(?<=\w)[\u2014\u2015](?=\w)")
 _LABEL = re.compile(
-    r"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:))[\s*_]*"
+    r"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:))[\s*_]*",
+    re.IGNORECASE,
 )
 _WRAPPING = " \t\n\"'*_>"
 _NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:\s?(?:thousand|million|billion|trillion))?"
@@ -53,7 +57,11 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # Kept: a decimal point, a minus in front of a number, a plus or hash behind a word.
 _KEPT = re.compile(r"(?<=\d)\.(?=\d)|(?<![\w.])-(?=\.?\d)|(?<=\w)[+#]+(?![\w'])")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|;\s")
+_ABBREVIATION = r"(?<!\b[a-z]\.)(?<!\b(?:mr|ms|dr|st|vs|no|jr|sr|co)\.)(?<!\b(?:mrs|inc|ltd|etc)\.)(?<!\bprof\.)"
+# A new sentence, and what a colon, dash or bracket sets apart; "passage(s)" is one word.
+_STATEMENT_END = re.compile(rf"(?<=[.!?]){_ABBREVIATION}\s+|\n+|[;:](?!\d)|\s-+\s|--+|\((?!s\))|(?<!\(s)\)")
+_INSERTED = re.compile(r"\s\([^()]*\)(?=\s*\w)")
+_COMMA = re.compile(r",(?!\d)")
 _POLAR: dict[str, YesNo] = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
 _LEADING = re.compile(r"(yes|true|no|false)\b(?:\.(?!\s*\d)|[,;:!]|\s+-+\s|--|\s*[(\n])")
 _CLAUSE = re.compile(r"[.,;:!?()\n]+|\s-+\s")
@@ -76,11 +84,11 @@ def canonical(text: str) -> str:
 def abstains(text: str) -> bool:
     """Whether this answer says that there is no answer: see `harness.evaluators.abstention`."""
     cleaned = _clean(text)
-    if is_abstention(_sentences(cleaned)):
+    if is_abstention(_statements(cleaned)):
         return True
     leading = _LEADING.match(cleaned)
     # "No, there is not enough information" takes its no back.
-    return leading is not None and is_abstention(_sentences(cleaned[leading.end() :]), firm=True)
+    return leading is not None and is_abstention(_statements(cleaned[leading.end() :]), firm=True)
 
 
 def leading_yes_no(text: str) -> YesNo | None:
@@ -99,16 +107,23 @@ def leading_yes_no(text: str) -> YesNo | None:
     return None if taken_back else verdict
 
 
-def _clean(text: str) -> str:
-    """Steps 1 and 2: straightened, folded, without a label; line ends kept."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_STRAIGHT)
-    lines = "".join(char for char in folded if char in "\n\t" or unicodedata.category(char)[0] != "C").split("\n")
+def as_written(text: str) -> str:
+    """The answer without citations and label, its characters straightened, in its own case; line ends kept."""
+    spaced = _EM_DASH.sub(" - ", without_citations(text))
+    straight = unicodedata.normalize("NFKC", spaced).translate(_STRAIGHT)
+    visible = (char for char in straight if char in "\n\t" or unicodedata.category(char)[0] != "C")
+    lines = "".join(visible).split("\n")
     labelled = [number for number, line in enumerate(lines) if _LABEL.match(line)]
     if labelled:
         after = [_unlabelled(lines[labelled[-1]]), *lines[labelled[-1] + 1 :]]
         lines = [line for line in after if line.strip(_WRAPPING)][:1] or lines
     # Bold and code marks would hide that a word such as "**no**," stands alone.
     return "\n".join(lines).replace("**", "").replace("`", "").strip(_WRAPPING)
+
+
+def _clean(text: str) -> str:
+    """Steps 0 to 2."""
+    return unicodedata.normalize("NFKC", as_written(text).casefold()).translate(_STRAIGHT)
 
 
 def _unlabelled(line: str) -> str:
@@ -137,5 +152,8 @@ def _plain(char: str) -> str:
     return char
 
 
-def _sentences(cleaned: str) -> list[str]:
-    return [words for part in _SENTENCE_END.split(cleaned) if (words := _words(part))]
+def _statements(cleaned: str) -> list[Statement]:
+    """The statements of a text, each as its clauses; what is inserted in brackets is left out."""
+    parts = _STATEMENT_END.split(_INSERTED.sub("", cleaned))
+    clauses = ([words for clause in _COMMA.split(part) if (words := _words(clause))] for part in parts)
+    return [statement for statement in clauses if statement]

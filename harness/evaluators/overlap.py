@@ -4,8 +4,8 @@
 of `harness.evaluators.normalise`: published numbers are made with it. It lower-cases, deletes ASCII punctuation,
 takes a, an and the out wherever they stand and collapses white space; so `3.5` is `35`, `C++` is `C`,
 `Bankman-Fried` is `bankmanfried`, and a curly quotation mark stays. An abstention in other words than the
-reference's is wrong. As in SQuAD 2.0 two texts of which nothing is left ("A" and "The") are equal; but an answer
-that is empty as written earns nothing.
+reference's is wrong, and a citation such as `[1]` is a word. As in SQuAD 2.0 two texts of which nothing is left
+("A" and "The") are equal; but an answer that is empty as written earns nothing.
 
 Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) would be one token a sentence. For `token_f1`
 and `contains` each of their characters is a token, and ideographic and full-width punctuation is none, as MLQA's

@@ -8,8 +8,10 @@
 | `factual_correctness` | the answer | the first reference answer that says anything | no |
 
 The scores are those of the package (`multi_hop`, `multi_hop_undirected`, `direct`, `community`,
-`community_coverage`), and `measurable`: 1 where both sides have triplets. Where one has none the others are 0, as
-published; the mean of `measurable` tells how often it is that rule that speaks.
+`community_coverage`). An answer or a reference in brief ("Sam Altman", "Yes") is compared by what it names
+(`brief`). Where a side has neither triplets nor names they are not applicable, with the side in the explanation,
+and `measurable` is 0, else 1. `..._published` are the paper's three as published: no names, and 0 where a side has
+no triplets, which is every short answer, right or wrong.
 
 - `kg` asks the judge for the triplets of each text, in windows, a call each; a passage that several queries
   retrieve is read once. One window that cannot be read fails the scores of its pair.
@@ -142,7 +144,7 @@ def check_kg_nlp(params: KgParams) -> None:
 
 SPEC = EvaluatorSpec(
     name="kg",
-    version="1",
+    version="2",
     summary="KG-eval: entities of a text within reach of, or in a community with, another's (by a judge)",
     params=KgParams,
     measures=JUDGED.measures,
@@ -152,7 +154,7 @@ SPEC = EvaluatorSpec(
 )
 NLP_SPEC = EvaluatorSpec(
     name="kg_nlp",
-    version="1",
+    version="2",
     summary="KG-eval with triplets by rules on a parse: free, offline, deterministic (spaCy)",
     params=KgParams,
     measures=PARSED.measures,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from harness.display.text import counted
 from harness.evaluators.judged import Judgement
 from harness.evaluators.kg.graphs.graph import KgGraph
 from harness.evaluators.kg.graphs.multi_hop import paths
@@ -18,7 +19,8 @@ _LONGEST_NAMED = 40
 
 
 def judgements(graph: KgGraph, pair: PairName, params: KgParams) -> dict[ScoreName, Judgement]:
-    """Every score but `measurable`; a side without triplets makes them all 0, as published."""
+    """The scores of Algorithms 2 and 3, Formula 2 and ours; a side without entities makes them all 0, as
+    published."""
     scores = scores_of(graph, params.delta, params.seeds)
     values: dict[ScoreName, float] = {
         "multi_hop": scores.multi_hop,
@@ -33,17 +35,21 @@ def judgements(graph: KgGraph, pair: PairName, params: KgParams) -> dict[ScoreNa
 
 
 def measurable(pair: PairName, sides: tuple[TripletSide, TripletSide]) -> Judgement:
-    """1 where both sides have triplets; else the others are 0 for want of anything to compare."""
+    """1 where both sides have triplets or names; else there is nothing to compare."""
     nothing = without_triplets(pair, sides)
-    counts = (f"{len(side.triplets):,} of {_the(name)}" for side, name in zip(sides, PAIRS[pair][:2], strict=True))
+    counts = (f"{_held(side)} of {_the(name)}" for side, name in zip(sides, PAIRS[pair][:2], strict=True))
     return (0.0, nothing) if nothing else (1.0, f"triplets: {', '.join(counts)}")
 
 
 def without_triplets(pair: PairName, sides: tuple[TripletSide, TripletSide]) -> str:
-    """Which sides have no triplets; empty where both have some."""
+    """Which sides have no triplets, nor names in their stead; empty where both have some."""
     names = PAIRS[pair].input, PAIRS[pair].context
-    missing = [name for side, name in zip(sides, names, strict=True) if not side.triplets]
+    missing = [name for side, name in zip(sides, names, strict=True) if not side.labels]
     return "; ".join(f"{_the(name)} {'have' if name == 'contexts' else 'has'} no triplets" for name in missing)
+
+
+def _held(side: TripletSide) -> str:
+    return counted(len(side.names), "name") if side.names else f"{len(side.triplets):,}"
 
 
 def _reasons(graph: KgGraph, scores: KgScores, params: KgParams) -> dict[ScoreName, str]:

@@ -12,7 +12,17 @@ from harness.evaluators.kg.graphs.scores import SEEDS
 from harness.evaluators.kg.pairs import PAIRS, PairName
 from harness.protocols import Measure, Panel, PanelFigure, Params
 
-ScoreName = Literal["multi_hop", "multi_hop_undirected", "direct", "community", "community_coverage", "measurable"]
+ScoreName = Literal[
+    "multi_hop",
+    "multi_hop_undirected",
+    "direct",
+    "community",
+    "community_coverage",
+    "measurable",
+    "multi_hop_published",
+    "community_published",
+    "community_coverage_published",
+]
 
 _SCORES: dict[ScoreName, str] = {
     "multi_hop": "share of the entities of the {} within reach (KG-eval, Algorithm 2)",
@@ -20,8 +30,17 @@ _SCORES: dict[ScoreName, str] = {
     "direct": "share of the entities of the {} that are similar to one there",
     "community": "share of the entities of the {} in a community with one there (KG-eval, Formula 2)",
     "community_coverage": "share of the communities that hold both: {} (KG-eval, Algorithm 3)",
-    "measurable": "both sides have triplets: {}",
+    "measurable": "both sides have triplets, or names in their stead: {}",
+    "multi_hop_published": "share of the entities of the {} within reach, 0 without triplets",
+    "community_published": "share of the entities of the {} in a community with one there, 0 without triplets",
+    "community_coverage_published": "share of the communities that hold both, 0 without triplets: {}",
 }
+PUBLISHED: dict[ScoreName, ScoreName] = {
+    "multi_hop_published": "multi_hop",
+    "community_published": "community",
+    "community_coverage_published": "community_coverage",
+}
+"""Those of KG-eval as its paper has them: texts as they are written, and a zero where one states no triplet."""
 _ROWS: dict[ScoreName, str] = {
     "multi_hop": "multi-hop",
     "community": "community",
@@ -90,22 +109,30 @@ class Names:
         )
 
     def _measure(self, place: MeasurePlace) -> Measure:
-        pair, measurable = PAIRS[place.pair], MeasurePlace(place.pair, "measurable")
-        drawn = Panel(self._figure, pair.title, _ROWS.get(place.score, ""), _name(self.prefix, measurable))
+        pair, published = PAIRS[place.pair], place.score in PUBLISHED
+        drawn = Panel(self._figure, pair.title, _ROWS.get(place.score, ""))
+        has_twin = self.twin_prefix and place.score != "measurable" and not published
         return Measure(
             name=_name(self.prefix, place),
             summary=_SCORES[place.score].format(f"{pair.input} in the {pair.context}"),
             failure_value=0.0,
-            title=f"{place.score.replace('_', '-')} score of {pair.title}",
-            section="Knowledge-graph scores",
+            title=_title(place),
+            section="Knowledge-graph scores as published" if published else "Knowledge-graph scores",
             reads=pair.reads,
             queries="all" if pair.on_null_queries else "answerable",
             binary=place.score == "measurable",
             range=(0.0, 1.0),
-            twin_of=_name(self.twin_prefix, place) if self.twin_prefix and place.score != "measurable" else "",
+            twin_of=_name(self.twin_prefix, place) if has_twin else "",
             panel=drawn if place.score in _ROWS else None,
         )
 
 
 def _name(prefix: str, place: MeasurePlace) -> str:
-    return f"{prefix}_{place.score}_{place.pair}"
+    score, suffix = PUBLISHED.get(place.score), "_published"
+    return f"{prefix}_{score}_{place.pair}{suffix}" if score else f"{prefix}_{place.score}_{place.pair}"
+
+
+def _title(place: MeasurePlace) -> str:
+    score = PUBLISHED.get(place.score, place.score).replace("_", "-")
+    as_published = ", as published" if place.score in PUBLISHED else ""
+    return f"{score} score of {PAIRS[place.pair].title}{as_published}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.display import file_name, printable
 from harness.errors import ConfigError, HarnessError
+from harness.evaluators.judged import NotApplicable
 from harness.evaluators.kg.evaluator import KgEvaluator
 from harness.evaluators.kg.graphs import KgGraph, KgScores, Match, paths, scores_of
 from harness.evaluators.kg.graphs.drawing import draw_query_graph
@@ -36,6 +37,8 @@ async def make_graph(evaluator: KgEvaluator, answer: OpenedAnswer, pair: PairNam
         graph = await evaluator.graph(answer.case, pair)
     except HarnessError:
         raise
+    except NotApplicable as nothing:
+        raise _compares_nothing(pair, answer, str(nothing)) from nothing
     except Exception as error:
         what = f"no graph of {answer.case.query.query_id}: {type(error).__name__}: {error}"
         raise ConfigError(what, "choose another query, judge or --by") from error
@@ -61,8 +64,12 @@ def _check_compares(answer: OpenedAnswer, measure: Measure, pair: PairName) -> N
         score = settled(case, measure)
         reason = score.explanation if score else ""
     if reason:
-        what = f"{pair} of {case.query.query_id} compares nothing ({reason})"
-        raise ConfigError(what, "choose another pair or query")
+        raise _compares_nothing(pair, answer, reason)
+
+
+def _compares_nothing(pair: PairName, answer: OpenedAnswer, reason: str) -> ConfigError:
+    what = f"{pair} of {answer.case.query.query_id} compares nothing ({reason})"
+    return ConfigError(what, "choose another pair or query")
 
 
 def _values(scores: KgScores) -> str:

@@ -138,6 +138,16 @@ def test_refusals_and_hallucinations_of_the_big_run(rows: list[dict[str, Any]]) 
     }
 
 
+def test_a_citation_or_a_reason_changes_no_verdict_of_any_recorded_answer(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        said = row["model_answer"]
+        cited = {**row, "model_answer": f"{said.rstrip('.')} [1][3]."}
+        assert (right(cited), abstains(cited["model_answer"])) == (right(row), abstains(said)), said
+        if abstains(said):
+            assert abstains(f"{said.rstrip('.')}: the passages do not mention it [2].")
+            assert not abstains(f"{said.rstrip('.')}, but the answer is Google.")
+
+
 def by_answers(rows: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
     return Counter((row["gold_answer"], row["model_answer"]) for row in rows)
 

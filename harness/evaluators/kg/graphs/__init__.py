@@ -24,7 +24,7 @@ What the paper leaves open, as it is here:
 - White space in labels is stripped and collapsed. A triplet with a blank head or tail is dropped and counted; the
   relation may be blank. A triplet that is stated twice within a side counts once, so that overlapping passages
   weigh no more than one, and the order of triplets changes nothing.
-- A side without triplets: every score is 0.
+- A side without triplets: every score is 0. A side of `names`, entities without a triplet, is compared by them.
 - Ties count: a cosine of tau and a cost of delta, within `TOLERANCE`.
 - Communities are Louvain's (Blondel et al. 2008), defined on undirected graphs: the graph is read as one, with the
   weights above, at resolution 1. The algorithm depends on the order in which nodes are visited: the scores are

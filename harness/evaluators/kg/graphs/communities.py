@@ -88,6 +88,8 @@ def _edges(graph: KgGraph) -> tuple[NDArray[np.intp], list[float]]:
 
 def _triplet_edges(ends: tuple[tuple[int, int], ...], first: int, entities: int) -> NDArray[np.intp]:
     """Head to relation and relation to tail; where both are one entity, read undirected they are one edge."""
+    if not ends:
+        return np.zeros((0, 2), dtype=np.intp)
     heads, tails = np.array(ends, dtype=np.intp).T + first
     relations = np.arange(first + entities, first + entities + len(ends))
     other = tails != heads

@@ -51,7 +51,7 @@ def connect(
     """
     if not -1 <= tau <= 1:
         raise ValueError(f"tau = {tau:g} is no cosine: it is between -1 and 1")
-    if not inputs.triplets or not contexts.triplets:
+    if not inputs.labels or not contexts.labels:
         return KgGraph(inputs, contexts, no_pairs())
     rows, others = unit_rows(inputs.labels, vectors), unit_rows(contexts.labels, vectors)
     return KgGraph(inputs, contexts, similar_pairs(rows, others, tau))

@@ -11,7 +11,7 @@ from harness.records import Triplet
 
 @dataclass(frozen=True)
 class TripletSide:
-    """The distinct triplets of one side of the comparison, sorted, and their entities.
+    """The distinct triplets of one side of the comparison, sorted, and their entities; or names without any.
 
     Nothing depends on the order in which the triplets were stated, nor on how often.
     """
@@ -21,18 +21,20 @@ class TripletSide:
     node, with an edge from its head and one to its tail."""
     dropped: int
     """Triplets without a head or without a tail."""
+    names: tuple[str, ...] = ()
+    """Entities that no triplet joins to others, sorted."""
 
     @staticmethod
-    def of(triplets: Iterable[Sequence[str]]) -> TripletSide:
+    def of(triplets: Iterable[Sequence[str]], names: Iterable[str] = ()) -> TripletSide:
         """The side that (head, relation, tail) sequences make; ValueError if one has not three parts."""
         stated = [_cleaned(*triplet) for triplet in triplets]
         kept = [one for one in stated if one.head and one.tail]
-        return TripletSide(tuple(sorted(set(kept))), len(stated) - len(kept))
+        return TripletSide(tuple(sorted(set(kept))), len(stated) - len(kept), tuple(sorted(set(names))))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The entities: every distinct head and tail, sorted."""
-        return tuple(sorted({label for one in self.triplets for label in (one.head, one.tail)}))
+        """The entities: every distinct head, tail and name, sorted."""
+        return tuple(sorted({*self.names, *(label for one in self.triplets for label in (one.head, one.tail))}))
 
     @cached_property
     def ends(self) -> tuple[tuple[int, int], ...]:
@@ -43,7 +45,7 @@ class TripletSide:
 
 def distinct_labels(inputs: TripletSide, contexts: TripletSide) -> list[str]:
     """What has to be embedded, each label once; nothing where a side is empty, since all scores are 0 then."""
-    if not inputs.triplets or not contexts.triplets:
+    if not inputs.labels or not contexts.labels:
         return []
     return list(dict.fromkeys([*inputs.labels, *contexts.labels]))
 
