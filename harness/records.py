@@ -137,9 +137,10 @@ class Cost(Record):
     """
 
     wall_s: float | None
-    """None: not measured."""
+    """From being asked to having the answer. None: not measured."""
     throttled_s: float | None = 0.0
-    """The part of `wall_s` spent waiting for rate limits and retries. None: not measured; `wall_s` is without."""
+    """The part of `wall_s` in which a model call was open and every open one waited for a limit that its provider set
+    (429, Retry-After, a rate that the user gave because of it). None: not known; the latency is then all of it."""
     stages_s: dict[str, float] = {}
     """Seconds by stage name. Stages may overlap, so they need not sum to wall_s."""
     usage: dict[str, Usage] = {}
@@ -160,7 +161,9 @@ class Cost(Record):
 
     @property
     def latency_s(self) -> float | None:
-        """Wall time without what throttling cost; None where it was not measured."""
+        """Wall time without `throttled_s`; waiting for our own cap, for a server's queue and for a retry after any
+        failure but a 429 is latency. None where it was not measured.
+        """
         return None if self.wall_s is None else self.wall_s - (self.throttled_s or 0.0)
 
 

@@ -8,10 +8,11 @@ Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs a
   the tokens of a call, that query's number is unknown (n_failed), not low; so is `model_calls` where nobody
   counted the calls of an imported answer.
 - `usd`: those tokens at the price table. Absent if a model that was called has no price.
-- `latency_s` (wall - throttled; mean and p50, p90, p95, p99), `throttled_s`, `cpu_s`, `stage_<name>_s` (0 for a
-  query that did not enter the stage): of queries that were answered, and answered live. A failed or timed-out
-  query has no latency, and a call replayed from the journal of an interrupted attempt, or a vector taken from the
-  cache, took no time: all n_failed. Absent where no query was timed at all (answers imported without seconds).
+- `wall_s` and `latency_s` (wall - throttled), each with mean and p50, p90, p95, p99; `throttled_s`, `cpu_s`,
+  `stage_<name>_s` (0 for a query that did not enter the stage): of queries that were answered, and answered live.
+  A failed or timed-out query has no latency, and a call replayed from the journal of an interrupted attempt, or a
+  vector taken from the cache, took no time: all n_failed. Absent where no query was timed at all (answers imported
+  without seconds).
 
 Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, earlier attempts included;
 `answer_peak_rss_bytes`, the peak memory of the system's process (the operating system's count, not a sample);
@@ -32,6 +33,8 @@ from harness.records import Cost, IndexRecord, RunRecord, Score, Usage
 from harness.store import RunDir, counting
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
+TIMES = frozenset({"latency_s", "wall_s"})
+"""What has quantiles."""
 GENERATOR = "generator"
 
 Models = Mapping[str, Any]
@@ -58,9 +61,9 @@ def run_costs(run: RunDir, prices: Prices, attempts: Sequence[RunRecord] | None 
 def query_costs(frame: Frame, records: Iterable[RunRecord], models: Models, prices: Prices) -> list[Aggregate]:
     """The rows per query, of the records that count (`RunDir.records`)."""
     scores = query_scores(list(records), models, prices)
-    latency = [score for score in scores if score.measure == "latency_s"]
+    times = [score for score in scores if score.measure in TIMES]
     rows = aggregate_scores(frame, scores, proportions=False)
-    return rows + aggregate_quantiles(frame, latency, QUANTILES)
+    return rows + aggregate_quantiles(frame, times, QUANTILES)
 
 
 def query_scores(records: Sequence[RunRecord], models: Models, prices: Prices) -> list[Score]:
@@ -173,7 +176,7 @@ def _timing_scores(records: Sequence[RunRecord]) -> list[Score]:
     scores = []
     for record in records:
         cost, live = record.cost, record.status == "ok" and _is_live(record.cost)
-        values: MeasuredCosts = {"latency_s": cost.latency_s}
+        values: MeasuredCosts = {"latency_s": cost.latency_s, "wall_s": cost.wall_s}
         if with_throttling:
             values["throttled_s"] = cost.throttled_s
         values.update({f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) for stage in stages})

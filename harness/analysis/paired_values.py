@@ -13,6 +13,7 @@ from harness.store import Manifest, RecordKey
 
 COSTS = {
     "latency_s": "latency",
+    "wall_s": "wall time",
     "tokens": "tokens",
     "input_tokens": "input tokens",
     "output_tokens": "output tokens",

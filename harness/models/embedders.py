@@ -58,12 +58,23 @@ class CachedEmbedder:
         return row
 
 
+class _Within:
+    """An encoder within this process, whose work is a call like any other: a query that embeds does not only wait."""
+
+    def __init__(self, encoder: TextEncoder) -> None:
+        self._encoder = encoder
+
+    async def embed(self, texts: Sequence[str]) -> "Vectors":
+        with current_meter().call():
+            return await self._encoder.embed(texts)
+
+
 def build_embedder(
     config: EmbedderConfig, seam: Seam, cache: EmbeddingCache, progress: EmbedProgress | None = None
 ) -> CachedEmbedder:
     """The embedder of a resolved config."""
     within = provider_of(config).encoder
-    encoder = within(config) if within else OpenAIEmbedding(config, open_client(config, seam))
+    encoder = _Within(within(config)) if within else OpenAIEmbedding(config, open_client(config, seam))
     return CachedEmbedder(encoder, cache, config.batch_size, progress)
 
 

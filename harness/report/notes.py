@@ -259,6 +259,12 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
     )
     if replayed:
         yield f"{counted(replayed, 'latency', 'latencies')} left out: calls were replayed after an interruption."
+    untold = sum(1 for r in records.values() if r.cost.wall_s is not None and r.cost.throttled_s is None)
+    if untold and not run.manifest().is_imported:
+        yield (
+            f"{counted(untold, 'latency is', 'latencies are')} wall time: when this run was recorded, waiting for a "
+            "provider's limit was not told from other waiting. Compare no seconds with those of later runs."
+        )
     concurrency = identity.get("limits", {}).get("concurrency", 1)
     if concurrency != 1:
         yield f"{concurrency} queries were answered side by side: a latency includes what the others took."

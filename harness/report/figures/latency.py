@@ -1,4 +1,4 @@
-"""How long a query takes: the whole distribution of each system, and what rate limits took of it, apart."""
+"""How long a query takes: the whole distribution of each system, and what limits of providers took, apart."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from harness.display.written import written
 from harness.report.aggregates import population
 from harness.report.figures.marks import Look, alt_of, dot, look_of, n_of
 from harness.report.figures.rows import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
+from harness.report.tables.cost import THROTTLED
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -41,12 +42,15 @@ def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
     if waited:
         _throttling(panels[1], group.views)
     n = n_of(view.row("latency_s") for view in group.views)
-    apart = "right: mean seconds a query waited for rate limits and retries, with 95 % CI"
+    apart = (
+        f"Right: {THROTTLED}, with 95 % CI; waiting for our own cap or for a retry after a failure is latency, wall time "
+        "stands in the table"
+    )
     caption = (
-        f"Seconds a query takes, without what rate limits took (n = {n}, answered live; log scale). Thin line: "
-        "5th to 95th percentile; thick line: the middle half; mark: median, printed with its 95 % CI and the "
+        f"Seconds a query takes, without what limits of providers took (n = {n}, answered live; log scale). Thin "
+        "line: 5th to 95th percentile; thick line: the middle half; mark: median, printed with its 95 % CI and the "
         f"number of answers. {'Light dots: single answers. ' if _n_dots(timed) else ''}"
-        f"{apart.capitalize() if waited else 'No system waited for rate limits for more than 0.01 s a query'}."
+        f"{apart if waited else 'No system waited for its provider for more than 0.01 s a query'}."
     )
     alt = alt_of(["Median latency of a query:", *spoken(group.views, "latency_s_p50", "s")])
     return [Drawing("latency", "Latency", caption, alt, figure)]

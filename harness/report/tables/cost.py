@@ -12,6 +12,9 @@ from harness.report.view import Group, RunView
 
 _USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
 
+_WALL = ("wall_s_p50", "wall_s")
+THROTTLED = "mean seconds in which every open model call of a query waited for a limit of its provider"
+
 Used = tuple[float | None, ...]
 """As `_USED`; None: not known."""
 
@@ -19,34 +22,36 @@ Used = tuple[float | None, ...]
 def query_cost_table(group: Group) -> Table:
     """Tokens, calls, seconds and dollars of one query."""
     header: tuple[str, ...] = ("system", "input tokens", "output tokens", "model calls", "latency p50, s")
-    header += ("p95, s", "mean, s", "n", "throttled, s", "USD per query", "USD for all answers")
+    header += ("p95, s", "mean, s", "n", "wall p50, s", "wall mean, s", "throttled, s", "USD per query")
+    header += ("USD for all answers",)
     rows = []
     for view in group.views:
         means = [plain(view.value(name)) for name in ("input_tokens", "output_tokens", "model_calls")]
         times = [plain(view.value(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
-        rest = [plain(view.value(name)) for name in ("throttled_s", "usd", "answer_usd_total")]
+        rest = [plain(view.value(name)) for name in (*_WALL, "throttled_s", "usd", "answer_usd_total")]
         rows.append((printable(view.label), *means, *times, population(view.row("latency_s")), *rest))
     return Table("query_cost", "Cost and time of a query", header, tuple(rows))
 
 
 def latency_table(group: Group) -> Table | None:
-    """Quantiles and mean with intervals, waiting for rate limits apart; None where no run has a latency."""
+    """Quantiles and mean with intervals, waiting for limits of providers apart; None where no run has a latency."""
     views = [view for view in group.views if view.row("latency_s")]
     if not views:
         return None
-    header: tuple[str, ...] = ("system", "p50, s", "p90, s", "p95, s", "p99, s", "mean, s", "throttled, s")
-    header += ("throttled, %", "n", "left out")
+    header: tuple[str, ...] = ("system", "p50, s", "p90, s", "p95, s", "p99, s", "mean, s", "wall p50, s")
+    header += ("wall mean, s", "throttled, s", "throttled, %", "n", "left out")
     rows: list[tuple[Entry, ...]] = []
     for view in views:
         times = [amount(view.row(f"latency_s{end}")) for end in ("_p50", "_p90", "_p95", "_p99", "")]
         mean = view.row("latency_s")
         counts = (count(mean.n_scored), count(mean.n_failed)) if mean else (None, None)
+        wall = [amount(view.row(name)) for name in _WALL]
         throttled = (amount(view.row("throttled_s")), _throttled_share(view))
-        rows.append((printable(view.label), *times, *throttled, *counts))
+        rows.append((printable(view.label), *times, *wall, *throttled, *counts))
     note = (
-        "[low, high]: 95 % interval; of a quantile with few answers or with repeats there is none. Throttled: mean"
-        " seconds a query waited for rate limits, and their part of its wall time; they are not in the latency. "
-        "Left out: not answered, failed, or replayed after an interruption."
+        "[low, high]: 95 % interval; of a quantile with few answers or with repeats there is none. Wall: from the "
+        f"question to the answer. Throttled: {THROTTLED}, and their part of the wall time; latency is wall without "
+        "them. Left out: not answered, failed, or replayed after an interruption."
     )
     return Table("latency", "Latency", header, tuple(rows), note=note)
 
@@ -109,7 +114,5 @@ def _sum(values: list[float | None]) -> float | None:
 
 
 def _throttled_share(view: RunView) -> Quantity | None:
-    latency, throttled = view.value("latency_s"), view.value("throttled_s")
-    if latency is None or throttled is None or not latency + throttled:
-        return None
-    return Quantity(throttled / (latency + throttled), unit="%")
+    wall, throttled = view.value("wall_s"), view.value("throttled_s")
+    return None if throttled is None or not wall else Quantity(throttled / wall, unit="%")

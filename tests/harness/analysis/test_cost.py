@@ -71,7 +71,8 @@ def test_latency_is_without_throttling_and_only_of_live_answers(
     assert find(rows, "latency_s").mean == 2.0
     assert find(rows, "latency_s_p50").mean == 2.0
     assert find(rows, "throttled_s").mean == 1.0
-    assert counts(find(rows, "latency_s")) == (2, 4, 6)
+    assert find(rows, "wall_s").mean == find(rows, "wall_s_p50").mean == 3.0
+    assert counts(find(rows, "latency_s")) == counts(find(rows, "wall_s")) == (2, 4, 6)
     assert {row.measure for row in rows if row.measure.startswith("latency")} == {
         *("latency_s", "latency_s_p50", "latency_s_p90", "latency_s_p95", "latency_s_p99")
     }
@@ -123,7 +124,7 @@ def test_time_that_was_not_measured_is_unknown_and_a_run_without_any_has_no_late
 ) -> None:
     untimed = record("t0", wall_s=None, throttled_s=None)
     assert (
-        not {"latency_s", "latency_s_p50", "throttled_s"}
+        not {"latency_s", "latency_s_p50", "wall_s", "throttled_s"}
         & means(query_costs(frame({"t": 1}), [untimed], MODELS, prices)).keys()
     )
     rows = query_costs(frame({"t": 2}), [untimed, record("t1", wall_s=3.0, throttled_s=1.0)], MODELS, prices)
