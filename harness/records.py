@@ -139,8 +139,8 @@ class Cost(Record):
     wall_s: float | None
     """From being asked to having the answer. None: not measured."""
     throttled_s: float | None = 0.0
-    """The part of `wall_s` in which a model call was open and every open one waited for a limit that its provider set
-    (429, Retry-After, a rate that the user gave because of it). None: not known; the latency is then all of it."""
+    """The part of `wall_s` in which a model call was open and every open one waited for a limit that its provider
+    set (429, Retry-After, a rate that the user gave because of it). None: not known; latency is then all of it."""
     stages_s: dict[str, float] = {}
     """Seconds by stage name. Stages may overlap, so they need not sum to wall_s."""
     usage: dict[str, Usage] = {}

@@ -59,7 +59,7 @@ class CachedEmbedder:
 
 
 class _Within:
-    """An encoder within this process, whose work is a call like any other: a query that embeds does not only wait."""
+    """An encoder within this process. Its work is a call like any other: who embeds does not only wait."""
 
     def __init__(self, encoder: TextEncoder) -> None:
         self._encoder = encoder

@@ -14,8 +14,8 @@ from harness.records import Usage
 class OpenCall:
     """One model call under way: at every moment it waits for a limit that its provider set, or it does not.
 
-    A provider's limit is a 429, the time a Retry-After names, and a rate that the user gave because of the provider.
-    Our own cap, a retry after any other failure and the server's work are no limits: that is latency.
+    A provider's limit is a 429, the time its Retry-After names, and a rate that the user gave because of the
+    provider. Our own cap, a retry after any other failure and the server's work are no limits: that is latency.
     """
 
     def __init__(self, waiting: Spans, working: Spans) -> None:

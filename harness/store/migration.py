@@ -80,8 +80,9 @@ def migrated_index(index: IndexRecord, version: int) -> IndexRecord:
 
 
 def _without_limits(cost: Cost) -> Cost:
-    waited_s = cost.throttled_s
-    return cost if waited_s is None else cost.model_copy(update={"throttled_s": 0.0 if waited_s < _NO_WAIT_S else None})
+    if cost.throttled_s is None:
+        return cost
+    return cost.model_copy(update={"throttled_s": 0.0 if cost.throttled_s < _NO_WAIT_S else None})
 
 
 def _has_triplets(prediction: Prediction) -> bool:

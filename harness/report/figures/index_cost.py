@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.analysis.cost import is_lower_bound
 from harness.display import Drawing
 from harness.display.plotting import PALETTE
 from harness.display.text import number
@@ -33,10 +34,12 @@ class _Quantity:
     """Shown even where it is 0 in every run."""
 
 
-def _exactly(measure: str, scale: float = 1.0) -> Callable[[RunView], KnownAmount]:
+def _counted(measure: str, scale: float = 1.0) -> Callable[[RunView], KnownAmount]:
     def of(view: RunView) -> KnownAmount:
-        value = view.value(measure)
-        return (None if value is None else value * scale), False
+        row = view.row(measure)
+        if row is None or row.mean is None:
+            return None, False
+        return row.mean * scale, is_lower_bound(row)
 
     return of
 
@@ -48,10 +51,10 @@ def _seconds(view: RunView) -> KnownAmount:
 
 
 _QUANTITIES = (
-    _Quantity("tokens", PALETTE[2], _exactly("index_tokens")),
+    _Quantity("tokens", PALETTE[2], _counted("index_tokens")),
     _Quantity("seconds", PALETTE[0], _seconds),
-    _Quantity("MB", PALETTE[3], _exactly("index_bytes", 1e-6), "size, "),
-    _Quantity("USD", PALETTE[1], _exactly("index_usd"), where_zero=False),
+    _Quantity("MB", PALETTE[3], _counted("index_bytes", 1e-6), "size, "),
+    _Quantity("USD", PALETTE[1], _counted("index_usd"), where_zero=False),
 )
 
 
@@ -64,7 +67,8 @@ def draw_index_cost(group: Group, new_figure: NewFigure) -> list[Drawing]:
     bounds = False
     for axes, quantity in zip(panels, shown, strict=True):
         bounds = _bars(axes, group.views, quantity, 1 / len(shown)) or bounds
-    least = " Hatched and ≥: a lower bound, since an earlier build had paid for a part." if bounds else ""
+    why = "since an earlier build had paid for a part or a server did not count every call"
+    least = f" Hatched and ≥: a lower bound, {why}." if bounds else ""
     caption = (
         f"What building the index took, whoever paid for it, and its size on disk; measured once for each of "
         f"{len(group.views):,} runs, so there is no interval.{least}"

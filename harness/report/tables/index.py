@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.display import Entry, Quantity, Several, Table, printable
-from harness.report.aggregates import count, plain, value_of
+from harness.report.aggregates import count, plain, taken, value_of
 from harness.report.view import Group, RunView
 
 _LONGEST_ID = 200
@@ -44,7 +44,7 @@ def ledger_table(group: Group) -> Table | None:
             continue
         built_by = "this run" if index.built_by == view.run.run_id else printable(index.built_by, _LONGEST_ID)
         names = ("model_calls", "input_tokens", "output_tokens", "usd", "shared_model_calls")
-        used = [plain(view.value(f"index_{name}")) for name in names]
+        used = [taken(view.row(f"index_{name}")) for name in names]
         texts = count(index.cost.embedded_texts + index.cost.cached_texts)
         rows.append((printable(view.label), built_by, *used, texts, plain(view.value("index_shared_texts"))))
     return Table("index_ledger", "Index ledger", header, tuple(rows), is_detail=True) if rows else None

@@ -57,7 +57,12 @@ def test_throttled_are_the_seconds_in_which_every_open_call_waits_for_its_provid
 
 def test_an_evaluation_waits_while_every_judgement_that_is_under_way_does(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, clock = Meter("evaluation"), Clock(monkeypatch)
-    for waits in ([True, True, True, False], [None, True, False, None], [None, None, None, None, True]):
+    judgements: list[list[bool | None]] = [
+        [True, True, True, False],
+        [None, True, False, None],
+        [None, None, None, None, True],
+    ]
+    for waits in judgements:
         judgement = Meter("judgement")
         play(judgement, clock, [waits])
         whole.absorb(judgement)

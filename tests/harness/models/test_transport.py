@@ -370,7 +370,9 @@ async def test_calls_that_wait_for_a_place_of_our_own_cap_are_latency(serve: Ser
 async def test_of_many_calls_that_the_provider_throttles_its_waits_alone_are_throttled(
     serve: Serve, connect: Connect
 ) -> None:
-    server = serve(FakeScript(latency_s=0.02, fault="http_429", fault_match="even", fault_times=1, retry_after_s=0.1))
+    server = serve(
+        FakeScript(latency_s=0.02, fault="http_429", fault_match="even", fault_times=1, retry_after_s=0.1)
+    )
     chat = connect(server.base_url, max_concurrency=1, max_retries=1)
     began = time.monotonic()
     with metered(Meter("answer/q1/0/1")) as meter:
