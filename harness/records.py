@@ -154,6 +154,9 @@ class Cost(Record):
     """Texts whose vectors came from the content cache: wall_s is then not that of a first build."""
     replayed_calls: int = 0
     """Calls answered from the journal of an earlier attempt or build: timing is then not a latency."""
+    saved_s: float | None = None
+    """Seconds that replayed calls and cached texts took when they were made: with `wall_s` about what a first
+    build takes, if it did nothing else beside its calls. None: nothing was saved, or it is not known."""
     replayed_from: dict[str, dict[str, Usage]] = {}
     """What the replayed calls used, by the run that paid for them, then by model role. Part of `usage`."""
     cached_from: dict[str, int] = {}

@@ -22,7 +22,8 @@ So a cost with n_imputed is a lower bound, a quantile only where it falls among 
 Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, earlier attempts included;
 `answer_peak_rss_bytes`, the peak memory of the system's process (the operating system's count, not a sample);
 `index_*`, what the index took, whoever paid for it (`index_wall_s` is unknown if calls were replayed or vectors
-came from the cache; `index_spent_s` is what the build took with their help); `index_shared_*`, the part of it that
+came from the cache; `index_spent_s` is what the build took with their help; `index_alone_s` is that and what those
+calls and vectors took when they were made, unknown where that was not noted); `index_shared_*`, the part that
 another run than the builder had paid for; `<phase>_<quantity>_mean` and `_max` for each column of resources.csv
 (n = samples; no interval, since neighbouring samples are alike).
 """
@@ -165,6 +166,7 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
     values: dict[str, float | None] = index.stats.model_dump(exclude={"notes"}, exclude_none=True)
     values.update(bytes=index.bytes_on_disk, embedded_texts=cost.embedded_texts, cached_texts=cost.cached_texts)
     values["spent_s"], values["wall_s"] = cost.wall_s, cost.wall_s if live else None
+    values["alone_s"] = cost.wall_s if live else _rebuilt_s(cost)
     values["shared_texts"] = sum(number for run, number in cost.cached_from.items() if run != index.built_by)
     values["throttled_s"] = cost.throttled_s if live else None
     if cost.cpu_s is not None:
@@ -186,6 +188,11 @@ def resource_use(frame: Frame, resources: Resources) -> list[Aggregate]:
                 row = frame.row(f"{phase}_{quantity}_{statistic}", value)
                 rows.append(replace(row, n_scored=len(values), n_expected=len(values)))
     return rows
+
+
+def _rebuilt_s(cost: Cost) -> float | None:
+    """About what it takes without the help of an earlier build."""
+    return None if cost.wall_s is None or cost.saved_s is None else cost.wall_s + cost.saved_s
 
 
 def _row(frame: Frame, measure: str, measured: Measured) -> Aggregate:

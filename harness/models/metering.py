@@ -3,12 +3,14 @@
 import heapq
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 
 from harness.models.spans import Spans, covered_s
 from harness.records import Usage
+from harness.store import StoredCall
 
 
 class OpenCall:
@@ -58,6 +60,8 @@ class Meter:
         self.embedded_texts = 0
         self.cached_from: Counter[str] = Counter()
         """Texts whose vectors were there, by the run that computed them."""
+        self._replayed, self._cached_s = Spans(), 0.0
+        self._saved_is_known = True
         self.stages_s: defaultdict[str, float] = defaultdict(float)
         self._occurrences: Counter[tuple[str, str]] = Counter()
         self._given_back: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
@@ -82,6 +86,22 @@ class Meter:
         counted = self.paid if paid_by is None else self.replayed_from.setdefault(paid_by, {})
         counted[role] = counted.get(role, Usage()) + usage
 
+    def add_replayed(self, role: str, call: StoredCall) -> None:
+        """Count a call that the journal answered, and the time that it took when it was made."""
+        self.add_call(role, call.usage, paid_by=call.paid_by)
+        try:
+            began = datetime.fromisoformat(call.started_at).timestamp()
+        except ValueError:
+            self._saved_is_known = False
+        else:
+            self._replayed.add(began, began + call.wall_s)
+
+    def add_cached(self, payers: Collection[str], seconds: float | None) -> None:
+        """Count texts whose vectors were there, by the runs that computed them, and the time that this took."""
+        self.cached_from.update(payers)
+        self._cached_s += seconds or 0.0
+        self._saved_is_known = self._saved_is_known and seconds is not None
+
     def absorb(self, other: "Meter") -> None:
         """Count what `other` counted, too: a whole evaluation is the sum of its judgements."""
         for role, usage in other.paid.items():
@@ -91,6 +111,9 @@ class Meter:
                 self.add_call(role, usage, paid_by=payer)
         self.embedded_texts += other.embedded_texts
         self.cached_from.update(other.cached_from)
+        self._replayed += other._replayed
+        self._cached_s += other._cached_s
+        self._saved_is_known = self._saved_is_known and other._saved_is_known
         other._note_open()
         self._waiting += other._waiting
         self._working += other._working
@@ -104,6 +127,15 @@ class Meter:
     def cached_texts(self) -> int:
         """Texts whose vectors were there."""
         return self.cached_from.total()
+
+    @property
+    def saved_s(self) -> float | None:
+        """What replayed calls and cached vectors took when they were made: of calls the seconds in which any of
+        them was under way, of vectors the sum. None: nothing was saved, or it is not known.
+        """
+        if not self._saved_is_known or not (self.replayed_calls or self.cached_texts):
+            return None
+        return covered_s(self._replayed.list()) + self._cached_s
 
     @contextmanager
     def call(self) -> Iterator[OpenCall]:

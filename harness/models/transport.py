@@ -95,7 +95,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         key = CallKey(meter.scope, role, request_digest, meter.next_occurrence(role, request_digest))
         async with self._seam.flight(key):
             if stored := self._seam.journal.find(key):
-                meter.add_call(role, stored.usage, paid_by=stored.paid_by)
+                meter.add_replayed(role, stored)
                 return _response(200, stored.response, request)
             if self._seam.fatal:
                 raise self._seam.fatal

@@ -230,7 +230,8 @@ def _index_notes(run: RunDir) -> Iterator[str]:
             counted(index.cost.replayed_calls, "model call") if index.cost.replayed_calls else "",
             counted(index.cost.cached_texts, "vector") if index.cost.cached_texts else "",
         ]
-        yield f"Index seconds are a lower bound: {' and '.join(filter(None, saved))} came from an earlier build."
+        what = "a lower bound" if index.cost.saved_s is None else "rebuilt from stored times"
+        yield f"Index seconds are {what}: {' and '.join(filter(None, saved))} came from an earlier build."
     if index.stats.failed_chunks:
         yield f"{counted(index.stats.failed_chunks, 'chunk')} could not be indexed."
     for note in index.stats.notes:

@@ -21,6 +21,7 @@ def cost_of(meter: Meter, wall_s: float, cpu_s: float | None) -> Cost:
         embedded_texts=meter.embedded_texts,
         cached_texts=meter.cached_texts,
         cached_from=dict(meter.cached_from),
+        saved_s=meter.saved_s,
         replayed_calls=meter.replayed_calls,
         replayed_from=meter.replayed_from,
     )

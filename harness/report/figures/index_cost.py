@@ -12,6 +12,7 @@ from harness.display.plotting import PALETTE
 from harness.display.text import number
 from harness.report.figures.marks import alt_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels
+from harness.report.tables.index import REBUILT, index_seconds
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ def _counted(measure: str, scale: float = 1.0) -> Callable[[RunView], KnownAmoun
 
 
 def _seconds(view: RunView) -> KnownAmount:
-    """With calls or vectors of an earlier build, what it took is less than a first build takes."""
-    first = view.value("index_wall_s")
-    return (first, False) if first is not None else (view.value("index_spent_s"), True)
+    """As if it had been built alone."""
+    seconds = index_seconds(view)
+    return (seconds.value, seconds.at_least) if seconds else (None, False)
 
 
 _QUANTITIES = (
@@ -67,11 +68,13 @@ def draw_index_cost(group: Group, new_figure: NewFigure) -> list[Drawing]:
     bounds = False
     for axes, quantity in zip(panels, shown, strict=True):
         bounds = _bars(axes, group.views, quantity, 1 / len(shown)) or bounds
+    rebuilt = any(seconds.mark for view in group.views if (seconds := index_seconds(view)))
+    rebuilt_says = f" Where an earlier build had helped, seconds are rebuilt: {REBUILT}." if rebuilt else ""
     why = "since an earlier build had paid for a part or a server did not count every call"
     least = f" Hatched and ≥: a lower bound, {why}." if bounds else ""
     caption = (
         f"What building the index took, whoever paid for it, and its size on disk; measured once for each of "
-        f"{len(group.views):,} runs, so there is no interval.{least}"
+        f"{len(group.views):,} runs, so there is no interval.{rebuilt_says}{least}"
     )
     return [Drawing("index_cost", "The index", caption, alt_of(_sentences(group.views, shown)), figure)]
 

@@ -301,6 +301,19 @@ def test_an_index_built_with_help_from_an_earlier_build_has_no_seconds(
     assert find(rows, "index_usd").mean == pytest.approx(USD)
 
 
+@pytest.mark.parametrize("saved", ["replayed_calls", "cached_texts"])
+def test_the_seconds_of_an_index_are_rebuilt_from_what_earlier_builds_noted(
+    frame: MakeFrame, prices: Prices, find: Find, saved: str
+) -> None:
+    rebuilt, unknown = (
+        index_costs(frame({"t": 1}), index_record(saved_s=seconds, **{saved: 1}), MODELS, prices)
+        for seconds in (70.0, None)
+    )
+    live = index_costs(frame({"t": 1}), index_record(), MODELS, prices)
+    assert [find(rows, "index_alone_s").mean for rows in (rebuilt, unknown, live)] == [100.0, None, 30.0]
+    assert [find(rows, "index_spent_s").mean for rows in (rebuilt, unknown, live)] == [30.0] * 3
+
+
 def test_resources_have_a_mean_and_a_maximum_for_each_phase(frame: MakeFrame, find: Find, tmp_path: Path) -> None:
     path = tmp_path / "resources.csv"
     path.write_text("1000.0,index,10,100,50,7,,\n1002.0,index,30,200,70,9,,\n1004.0,answer,20,300,60,8,,\n")

@@ -184,6 +184,24 @@ async def test_a_resumed_run_is_answered_from_the_journal_without_any_server(
     assert second.throttled_s == 0.0
 
 
+async def test_a_replay_knows_how_long_its_calls_took_side_by_side(
+    serve: Serve, connect: Connect, open_seam: OpenSeam
+) -> None:
+    """Six calls of 0.1 s, three at a time, once took two tenths of a second and not six."""
+    chat = connect(serve(FakeScript(latency_s=0.1)).base_url, open_seam(), max_concurrency=3)
+    began = time.monotonic()
+    with metered(Meter("index")) as first:
+        await asyncio.gather(*(chat.complete(ask(str(n))) for n in range(6)))
+    took_s = time.monotonic() - began
+    with metered(Meter("index")) as second:
+        chat = connect(f"http://127.0.0.1:{free_port()}/v1", open_seam())
+        for n in range(6):
+            await chat.complete(ask(str(n)))
+    assert first.saved_s is None
+    assert second.saved_s is not None
+    assert 0.2 <= second.saved_s <= took_s + 0.01
+
+
 async def test_the_same_request_twice_in_one_scope_is_two_calls_and_both_are_replayed(
     serve: Serve, connect: Connect, open_seam: OpenSeam, tmp_path: Path
 ) -> None:

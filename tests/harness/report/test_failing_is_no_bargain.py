@@ -1,4 +1,4 @@
-"""Who fails, or is not counted in full, looks cheap: it is shown, marked, and called neither cheapest nor fastest."""
+"""Who fails, or is not counted in full, looks cheap: it is marked, and called neither cheapest nor fastest."""
 
 from __future__ import annotations
 
