@@ -148,6 +148,9 @@ class Cost(Record):
     cpu_s: float | None = None
     """CPU seconds of the system's process; None where queries ran side by side."""
     peak_rss_bytes: int | None = None
+    embedder_rss_bytes: int | None = None
+    """The part of it that loading the embedder within the process took, its library included. None: none was
+    loaded there, or it was not measured."""
     embedded_texts: int = 0
     """Texts whose vectors were computed."""
     cached_texts: int = 0

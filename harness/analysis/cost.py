@@ -20,7 +20,8 @@ Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs a
 So a cost with n_imputed is a lower bound, a quantile only where it falls among those: see `is_lower_bound`.
 
 Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, earlier attempts included;
-`answer_peak_rss_bytes`, the peak memory of the system's process (the operating system's count, not a sample);
+`answer_peak_rss_bytes`, the peak memory of the system's process (the operating system's count, not a sample), and
+`answer_embedder_rss_bytes`, by how much loading the embedder within that process grew it;
 `index_*`, what the index took, whoever paid for it (`index_wall_s` is unknown if calls were replayed or vectors
 came from the cache; `index_spent_s` is what the build took with their help; `index_alone_s` is that and what those
 calls and vectors took when they were made, unknown where that was not noted); `index_shared_*`, the part that
@@ -142,9 +143,15 @@ def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: P
 
 
 def peak_memory(frame: Frame, costs: Iterable[Cost]) -> list[Aggregate]:
-    """`answer_peak_rss_bytes`, the most the system's process ever held while answering; no row if not measured."""
-    peaks = [cost.peak_rss_bytes for cost in costs if cost.peak_rss_bytes is not None]
-    return [frame.row("answer_peak_rss_bytes", max(peaks))] if peaks else []
+    """`answer_peak_rss_bytes`, the most the system's process ever held while answering, and of it
+    `answer_embedder_rss_bytes`, what loading the embedder took; no row of what was not measured.
+    """
+    rows = []
+    listed = list(costs)
+    for name in ("peak_rss_bytes", "embedder_rss_bytes"):
+        found = [value for cost in listed if (value := getattr(cost, name)) is not None]
+        rows += [frame.row(f"answer_{name}", max(found))] if found else []
+    return rows
 
 
 def unpriced_roles(costs: Iterable[Cost], models: Models, prices: Prices) -> list[str]:
@@ -173,6 +180,8 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
         values["cpu_s"] = cost.cpu_s if live else None
     if cost.peak_rss_bytes is not None:
         values["peak_rss_bytes"] = cost.peak_rss_bytes
+    if cost.embedder_rss_bytes is not None:
+        values["embedder_rss_bytes"] = cost.embedder_rss_bytes
     measured = used if _counted_any([cost]) else _without_bounds(used)
     measured.update({name: Measured(value) for name, value in values.items()})
     return [_row(frame, f"index_{name}", value) for name, value in sorted(measured.items())]
