@@ -137,9 +137,10 @@ class Cost(Record):
     """
 
     wall_s: float | None
-    """None: not measured."""
+    """From being asked to having the answer. None: not measured."""
     throttled_s: float | None = 0.0
-    """The part of `wall_s` spent waiting for rate limits and retries. None: not measured; `wall_s` is without."""
+    """The part of `wall_s` in which a model call was open and every open one waited for a limit that its provider
+    set (429, Retry-After, a rate that the user gave because of it). None: not known; latency is then all of it."""
     stages_s: dict[str, float] = {}
     """Seconds by stage name. Stages may overlap, so they need not sum to wall_s."""
     usage: dict[str, Usage] = {}
@@ -147,12 +148,18 @@ class Cost(Record):
     cpu_s: float | None = None
     """CPU seconds of the system's process; None where queries ran side by side."""
     peak_rss_bytes: int | None = None
+    embedder_rss_bytes: int | None = None
+    """The part of it that loading the embedder within the process took, its library included. None: none was
+    loaded there, or it was not measured."""
     embedded_texts: int = 0
     """Texts whose vectors were computed."""
     cached_texts: int = 0
     """Texts whose vectors came from the content cache: wall_s is then not that of a first build."""
     replayed_calls: int = 0
     """Calls answered from the journal of an earlier attempt or build: timing is then not a latency."""
+    saved_s: float | None = None
+    """Seconds that replayed calls and cached texts took when they were made: with `wall_s` about what a first
+    build takes, if it did nothing else beside its calls. None: nothing was saved, or it is not known."""
     replayed_from: dict[str, dict[str, Usage]] = {}
     """What the replayed calls used, by the run that paid for them, then by model role. Part of `usage`."""
     cached_from: dict[str, int] = {}
@@ -160,7 +167,9 @@ class Cost(Record):
 
     @property
     def latency_s(self) -> float | None:
-        """Wall time without what throttling cost; None where it was not measured."""
+        """Wall time without `throttled_s`; waiting for our own cap, for a server's queue and for a retry after any
+        failure but a 429 is latency. None where it was not measured.
+        """
         return None if self.wall_s is None else self.wall_s - (self.throttled_s or 0.0)
 
 

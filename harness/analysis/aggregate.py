@@ -64,6 +64,8 @@ class Frame:
     type_mix: Mapping[str, int]
     """Queries of each type in the whole data set; empty: unknown, and there are no `overall_natural` rows."""
     repeats: int = 1
+    query_limit_s: float | None = None
+    """Seconds after which a query timed out; None: not known."""
 
     @classmethod
     def of(cls, run: RunDir) -> Frame:
@@ -76,6 +78,7 @@ class Frame:
             query_types={row.query.query_id: row.reference.query_type for row in run.sample()},
             type_mix=dict(manifest.dataset.get("type_mix") or {}),
             repeats=int(manifest.identity.get("repeats", 1)),
+            query_limit_s=(manifest.identity.get("limits") or {}).get("query_timeout_s"),
         )
 
     def row(self, measure: str, mean: float | None, interval: Interval = intervals.UNKNOWN) -> Aggregate:

@@ -5,25 +5,35 @@ Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs a
 - `input_tokens`, `output_tokens`, `tokens` (both), `cached_tokens` (a part of the input), `model_calls`: over all
   roles; `generator_*`: of the generator.
   Of the attempt that counts, failed queries included: what a failure used was used. Where a server did not count
-  the tokens of a call, that query's number is unknown (n_failed), not low; so is `model_calls` where nobody
-  counted the calls of an imported answer.
+  the tokens of a call, that query's number is what it counted, a lower bound (n_imputed); where it counted nothing
+  in the whole run it is unknown (n_failed). `model_calls` is unknown where nobody counted the calls of an imported
+  answer.
 - `usd`: those tokens at the price table. Absent if a model that was called has no price.
-- `latency_s` (wall - throttled; mean and p50, p90, p95, p99), `throttled_s`, `cpu_s`, `stage_<name>_s` (0 for a
-  query that did not enter the stage): of queries that were answered, and answered live. A failed or timed-out
-  query has no latency, and a call replayed from the journal of an interrupted attempt, or a vector taken from the
-  cache, took no time: all n_failed. Absent where no query was timed at all (answers imported without seconds).
+- `wall_s` and `latency_s` (wall - throttled), each with mean and p50, p90, p95, p99: of queries that were
+  answered, and answered live. A query that timed out took at least its limit, and counts with that (or with its
+  wall time, if that is more) as n_imputed: the mean is restricted at the limit. A query that failed otherwise has
+  no latency, and a call replayed from the journal of an interrupted attempt, or a vector taken from the cache,
+  took no time: n_failed. Absent where no query was timed at all (answers imported without seconds).
+- `throttled_s`, `cpu_s`, `stage_<name>_s` (0 for a query that did not enter the stage): likewise, but of a query
+  that timed out `throttled_s` alone is known.
+
+So a cost with n_imputed is a lower bound, a quantile only where it falls among those: see `is_lower_bound`.
 
 Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, earlier attempts included;
-`answer_peak_rss_bytes`, the peak memory of the system's process (the operating system's count, not a sample);
+`answer_peak_rss_bytes`, the peak memory of the system's process (the operating system's count, not a sample), and
+`answer_embedder_rss_bytes`, by how much loading the embedder within that process grew it;
 `index_*`, what the index took, whoever paid for it (`index_wall_s` is unknown if calls were replayed or vectors
-came from the cache; `index_spent_s` is what the build took with their help); `index_shared_*`, the part of it that
+came from the cache; `index_spent_s` is what the build took with their help; `index_alone_s` is that and what those
+calls and vectors took when they were made, unknown where that was not noted); `index_shared_*`, the part that
 another run than the builder had paid for; `<phase>_<quantity>_mean` and `_max` for each column of resources.csv
 (n = samples; no interval, since neighbouring samples are alike).
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from math import ceil
+from typing import Any, NamedTuple
 
 from harness.analysis.aggregate import Aggregate, Frame, aggregate_quantiles, aggregate_scores
 from harness.analysis.prices import NO_CALL, Prices, role_price, usage_usd
@@ -32,12 +42,44 @@ from harness.records import Cost, IndexRecord, RunRecord, Score, Usage
 from harness.store import RunDir, counting
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
+TIMES = frozenset({"latency_s", "wall_s"})
+"""What has quantiles."""
 GENERATOR = "generator"
 
 Models = Mapping[str, Any]
 """The `models` part of a run's identity: role -> provider, model, ..."""
-MeasuredCosts = dict[str, float | None]
-"""Measure -> value, None where it could not be measured."""
+MOST_FAILED = 0.01
+"""Who fails a larger share of its queries is not called the cheapest or the fastest: failing takes little."""
+_QUANTILE = re.compile(r"_p(\d+)$")
+
+
+class Measured(NamedTuple):
+    """A value, None where it could not be measured, and whether it is only a lower bound."""
+
+    value: float | None
+    at_least: bool = False
+
+
+MeasuredCosts = dict[str, Measured]
+"""By measure."""
+
+
+def fails_too_often(n_failed: int, n_answered: int) -> bool:
+    """Whether a run that failed so many of its queries may be called neither the cheapest nor the fastest."""
+    return n_failed > MOST_FAILED * n_answered
+
+
+def is_lower_bound(row: Aggregate) -> bool:
+    """Whether the value of a row of costs is only a lower bound.
+
+    A quantile is one if it falls among the queries that timed out: they are the slowest, for each counts with at
+    least the limit that ended it.
+    """
+    quantile = _QUANTILE.search(row.measure)
+    if not quantile or not row.n_imputed:
+        return row.n_imputed > 0
+    place = (row.n_scored + row.n_imputed - 1) * int(quantile[1]) / 100
+    return ceil(round(place, 9)) >= row.n_scored
 
 
 def run_costs(run: RunDir, prices: Prices, attempts: Sequence[RunRecord] | None = None) -> list[Aggregate]:
@@ -57,29 +99,35 @@ def run_costs(run: RunDir, prices: Prices, attempts: Sequence[RunRecord] | None 
 
 def query_costs(frame: Frame, records: Iterable[RunRecord], models: Models, prices: Prices) -> list[Aggregate]:
     """The rows per query, of the records that count (`RunDir.records`)."""
-    scores = query_scores(list(records), models, prices)
-    latency = [score for score in scores if score.measure == "latency_s"]
+    scores = query_scores(list(records), models, prices, frame.query_limit_s)
+    times = [score for score in scores if score.measure in TIMES]
     rows = aggregate_scores(frame, scores, proportions=False)
-    return rows + aggregate_quantiles(frame, latency, QUANTILES)
+    return rows + aggregate_quantiles(frame, times, QUANTILES)
 
 
-def query_scores(records: Sequence[RunRecord], models: Models, prices: Prices) -> list[Score]:
-    """What each query took, by measure; failed where it is not known."""
-    priced = not unpriced_roles((record.cost for record in records), models, prices)
+def query_scores(
+    records: Sequence[RunRecord], models: Models, prices: Prices, limit_s: float | None = None
+) -> list[Score]:
+    """What each query took, by measure; failed where it is not known, imputed where it is a lower bound.
+
+    `limit_s`: after which a query timed out.
+    """
+    costs = [record.cost for record in records]
+    priced, counted = not unpriced_roles(costs, models, prices), _counted_any(costs)
     has_generator = (models.get(GENERATOR) or {}).get("provider", NO_CALL) != NO_CALL
     used: list[Score] = []
     for record in records:
         values = _tokens(record.cost, has_generator)
         if priced:
-            values["usd"] = usage_usd(prices, models, record.cost.usage)
-        used += _scores(record, values)
-    return [*used, *_timing_scores(records)]
+            values["usd"] = _usd(record.cost, models, prices)
+        used += _scores(record, values if counted else _without_bounds(values))
+    return [*used, *_timing_scores(records, limit_s)]
 
 
 def latencies(frame: Frame, records: Iterable[RunRecord]) -> list[float]:
-    """`latency_s` of every answer of the frame that has one, ascending."""
+    """`latency_s` of every query of the frame that has one, ascending; of one that timed out its limit."""
     asked = (r for r in records if r.query_id in frame.query_types and r.repeat < frame.repeats)
-    values = (r.cost.latency_s for r in asked if r.status == "ok" and _is_live(r.cost))
+    values = (_times(record, frame.query_limit_s)["latency_s"].value for record in asked)
     return sorted(value for value in values if value is not None)
 
 
@@ -88,15 +136,22 @@ def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: P
     costs = list(costs)
     if not costs or unpriced_roles(costs, models, prices):
         return []
-    spent = [usage_usd(prices, models, cost.usage) for cost in costs]
-    known = [usd for usd in spent if usd is not None]
-    return [frame.row("answer_usd_total", sum(known) if len(known) == len(spent) else None)]
+    spent = [_usd(cost, models, prices) for cost in costs]
+    total = Measured(sum(one.value or 0.0 for one in spent), any(one.at_least for one in spent))
+    known = total if _counted_any(costs) or not total.at_least else Measured(None)
+    return [_row(frame, "answer_usd_total", known)]
 
 
 def peak_memory(frame: Frame, costs: Iterable[Cost]) -> list[Aggregate]:
-    """`answer_peak_rss_bytes`, the most the system's process ever held while answering; no row if not measured."""
-    peaks = [cost.peak_rss_bytes for cost in costs if cost.peak_rss_bytes is not None]
-    return [frame.row("answer_peak_rss_bytes", max(peaks))] if peaks else []
+    """`answer_peak_rss_bytes`, the most the system's process ever held while answering, and of it
+    `answer_embedder_rss_bytes`, what loading the embedder took; no row of what was not measured.
+    """
+    rows = []
+    listed = list(costs)
+    for name in ("peak_rss_bytes", "embedder_rss_bytes"):
+        found = [value for cost in listed if (value := getattr(cost, name)) is not None]
+        rows += [frame.row(f"answer_{name}", max(found))] if found else []
+    return rows
 
 
 def unpriced_roles(costs: Iterable[Cost], models: Models, prices: Prices) -> list[str]:
@@ -108,23 +163,28 @@ def unpriced_roles(costs: Iterable[Cost], models: Models, prices: Prices) -> lis
 def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices) -> list[Aggregate]:
     """What the index is and what building it took. A system that has no such thing (nodes, say) has no row."""
     cost, live = index.cost, _is_live(index.cost)
-    counted = index.stats.model_dump(exclude={"notes"}, exclude_none=True)
-    values: MeasuredCosts = {**counted, "bytes": index.bytes_on_disk, **_tokens(cost, has_generator=False)}
-    values["embedded_texts"], values["cached_texts"] = cost.embedded_texts, cost.cached_texts
-    values["spent_s"], values["wall_s"] = cost.wall_s, cost.wall_s if live else None
+    used = _tokens(cost, has_generator=False)
     shared = [
         usage for run, roles in cost.replayed_from.items() if run != index.built_by for usage in roles.values()
     ]
-    values.update(_counts("shared_", sum(shared, Usage())))
+    used.update(_counts("shared_", sum(shared, Usage())))
+    if not unpriced_roles([cost], models, prices):
+        used["usd"] = _usd(cost, models, prices)
+    values: dict[str, float | None] = index.stats.model_dump(exclude={"notes"}, exclude_none=True)
+    values.update(bytes=index.bytes_on_disk, embedded_texts=cost.embedded_texts, cached_texts=cost.cached_texts)
+    values["spent_s"], values["wall_s"] = cost.wall_s, cost.wall_s if live else None
+    values["alone_s"] = cost.wall_s if live else _rebuilt_s(cost)
     values["shared_texts"] = sum(number for run, number in cost.cached_from.items() if run != index.built_by)
     values["throttled_s"] = cost.throttled_s if live else None
     if cost.cpu_s is not None:
         values["cpu_s"] = cost.cpu_s if live else None
     if cost.peak_rss_bytes is not None:
         values["peak_rss_bytes"] = cost.peak_rss_bytes
-    if not unpriced_roles([cost], models, prices):
-        values["usd"] = usage_usd(prices, models, cost.usage)
-    return [frame.row(f"index_{name}", value) for name, value in sorted(values.items())]
+    if cost.embedder_rss_bytes is not None:
+        values["embedder_rss_bytes"] = cost.embedder_rss_bytes
+    measured = used if _counted_any([cost]) else _without_bounds(used)
+    measured.update({name: Measured(value) for name, value in values.items()})
+    return [_row(frame, f"index_{name}", value) for name, value in sorted(measured.items())]
 
 
 def resource_use(frame: Frame, resources: Resources) -> list[Aggregate]:
@@ -139,24 +199,52 @@ def resource_use(frame: Frame, resources: Resources) -> list[Aggregate]:
     return rows
 
 
+def _rebuilt_s(cost: Cost) -> float | None:
+    """About what it takes without the help of an earlier build."""
+    return None if cost.wall_s is None or cost.saved_s is None else cost.wall_s + cost.saved_s
+
+
+def _row(frame: Frame, measure: str, measured: Measured) -> Aggregate:
+    row = frame.row(measure, measured.value)
+    return replace(row, n_scored=0, n_imputed=1) if measured.at_least else row
+
+
 def _tokens(cost: Cost, has_generator: bool) -> MeasuredCosts:
     total = sum(cost.usage.values(), Usage())
     values = _counts("", total)
     if not all(usage.calls_are_known for usage in cost.usage.values()):
         # The sum over roles may look like a count although one of them is none.
-        values["model_calls"] = None
+        values["model_calls"] = Measured(None)
     return {**values, **_counts("generator_", cost.usage.get(GENERATOR, Usage()))} if has_generator else values
 
 
 def _counts(prefix: str, usage: Usage) -> MeasuredCosts:
-    metered = not usage.unmetered_calls
+    at_least = usage.unmetered_calls > 0
     return {
-        f"{prefix}tokens": usage.input_tokens + usage.output_tokens if metered else None,
-        f"{prefix}input_tokens": usage.input_tokens if metered else None,
-        f"{prefix}output_tokens": usage.output_tokens if metered else None,
-        f"{prefix}cached_tokens": usage.cached_tokens if metered else None,
-        f"{prefix}model_calls": usage.calls if usage.calls_are_known else None,
+        f"{prefix}tokens": Measured(usage.input_tokens + usage.output_tokens, at_least),
+        f"{prefix}input_tokens": Measured(usage.input_tokens, at_least),
+        f"{prefix}output_tokens": Measured(usage.output_tokens, at_least),
+        f"{prefix}cached_tokens": Measured(usage.cached_tokens, at_least),
+        f"{prefix}model_calls": Measured(usage.calls if usage.calls_are_known else None),
     }
+
+
+def _usd(cost: Cost, models: Models, prices: Prices) -> Measured:
+    """Of the tokens that were counted, where every model has a price."""
+    usd = usage_usd(prices, models, cost.usage)
+    if usd is not None:
+        return Measured(usd)
+    counted = {role: usage.model_copy(update={"unmetered_calls": 0}) for role, usage in cost.usage.items()}
+    return Measured(usage_usd(prices, models, counted), at_least=True)
+
+
+def _counted_any(costs: Iterable[Cost]) -> bool:
+    """Whether any token was counted: without one, `at least 0` would say nothing."""
+    return any(usage.input_tokens or usage.output_tokens for cost in costs for usage in cost.usage.values())
+
+
+def _without_bounds(values: MeasuredCosts) -> MeasuredCosts:
+    return {name: Measured(None) if one.at_least else one for name, one in values.items()}
 
 
 def _is_live(cost: Cost) -> bool:
@@ -164,8 +252,18 @@ def _is_live(cost: Cost) -> bool:
     return not (cost.replayed_calls or cost.cached_texts)
 
 
-def _timing_scores(records: Sequence[RunRecord]) -> list[Score]:
-    if all(record.cost.wall_s is None for record in records):
+def _times(record: RunRecord, limit_s: float | None) -> MeasuredCosts:
+    """`TIMES` of one query."""
+    cost = record.cost
+    if record.status == "timeout" and (least := max(limit_s or 0.0, cost.wall_s or 0.0)):
+        return dict.fromkeys(sorted(TIMES), Measured(least, at_least=True))
+    known = record.status == "ok" and _is_live(cost)
+    times = {"latency_s": cost.latency_s, "wall_s": cost.wall_s}
+    return {name: Measured(seconds if known else None) for name, seconds in times.items()}
+
+
+def _timing_scores(records: Sequence[RunRecord], limit_s: float | None) -> list[Score]:
+    if all(record.cost.wall_s is None and record.status != "timeout" for record in records):
         return []
     stages = sorted({stage for record in records for stage in record.cost.stages_s})
     with_throttling = any(record.cost.throttled_s is not None for record in records)
@@ -173,13 +271,14 @@ def _timing_scores(records: Sequence[RunRecord]) -> list[Score]:
     scores = []
     for record in records:
         cost, live = record.cost, record.status == "ok" and _is_live(record.cost)
-        values: MeasuredCosts = {"latency_s": cost.latency_s}
+        others = {f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) if live else None for stage in stages}
         if with_throttling:
-            values["throttled_s"] = cost.throttled_s
-        values.update({f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) for stage in stages})
+            timed_out = record.status == "timeout" and cost.wall_s is not None
+            others["throttled_s"] = cost.throttled_s if live or timed_out else None
         if with_cpu:
-            values["cpu_s"] = cost.cpu_s
-        scores += _scores(record, values if live else dict.fromkeys(values))
+            others["cpu_s"] = cost.cpu_s if live else None
+        measured = {name: Measured(value) for name, value in others.items()}
+        scores += _scores(record, {**_times(record, limit_s), **measured})
     return scores
 
 
@@ -189,8 +288,8 @@ def _scores(record: RunRecord, values: MeasuredCosts) -> list[Score]:
             query_id=record.query_id,
             repeat=record.repeat,
             measure=measure,
-            status="failed" if value is None else "scored",
+            status="failed" if value is None else "imputed" if at_least else "scored",
             value=None if value is None else float(value),
         )
-        for measure, value in values.items()
+        for measure, (value, at_least) in values.items()
     ]

@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.aggregate import Frame, mean_of, scores_by_measure
-from harness.analysis.cost import Models, query_scores
+from harness.analysis.cost import TIMES, Models, query_scores
 from harness.analysis.prices import Prices
 from harness.records import RunRecord, Score
 from harness.store import Manifest, RecordKey
 
 COSTS = {
     "latency_s": "latency",
+    "wall_s": "wall time",
     "tokens": "tokens",
     "input_tokens": "input tokens",
     "output_tokens": "output tokens",
@@ -73,10 +74,16 @@ def cost_values(
     frame: Frame, records: Iterable[RunRecord], models: Models, prices: Prices
 ) -> dict[str, QueryValues]:
     """`COSTS` of each query, of the records that count, as `harness.analysis.cost` counts them: tokens and dollars
-    of failures too, seconds only of what was answered, and answered live. `usd` is absent where a model that was
-    called has no price.
+    of failures too, seconds of what was answered live and of what timed out, with its limit. A query whose tokens
+    were not all counted has none here: which of two takes fewer cannot be told from lower bounds. `usd` is absent
+    where a model that was called has no price.
     """
-    scores = [score for score in query_scores(list(records), models, prices) if score.measure in COSTS]
+    found = query_scores(list(records), models, prices, frame.query_limit_s)
+    scores = [
+        score
+        for score in found
+        if score.measure in COSTS and (score.measure in TIMES or score.status != "imputed")
+    ]
     applies = frozenset(frame.query_types)
     return {name: QueryValues(own.values, applies) for name, own in scored_values(frame, scores).items()}
 

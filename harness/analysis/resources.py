@@ -19,7 +19,13 @@ QUANTITIES = (
     "system_rss_bytes",
     "server_cpu_percent",
     "server_rss_bytes",
+    "database_cpu_percent",
+    "database_rss_bytes",
 )
+NOT_SAMPLED = "not sampled"
+"""In place of a number: there is such a server, but its process is not on this machine or cannot be seen."""
+_OLD_QUANTITIES = 6
+"""In files whose header knows no databases."""
 PHASES = ("index", "answer")
 _YEAR_2286 = 1e10
 _GAP_INTERVALS = 5
@@ -43,6 +49,8 @@ class Resources:
     samples: tuple[ResourceSample, ...]
     n_damaged: int
     """Lines that a crash tore and that were passed over."""
+    not_sampled: frozenset[str] = frozenset()
+    """Of `QUANTITIES`, those of servers that were used and whose processes were not seen."""
 
     def values(self, quantity: str, phase: str) -> list[float]:
         """What was measured of `quantity` in `phase`."""
@@ -59,18 +67,27 @@ def load_resources(path: Path) -> Resources:
     """Read resources.csv. A torn line, and one that was appended to it, are passed over and counted."""
     with explained_io("read", path), path.open(encoding="utf-8", errors="replace", newline="") as file:
         lines = file.read().splitlines()
-    parsed = [_parse(line) for line in lines if line and not line.startswith("time_s,")]
+    is_old = not any(line.startswith("time_s,") and line.endswith(QUANTITIES[-1]) for line in lines[:1])
+    rows = [next(csv.reader([line])) for line in lines if line and not line.startswith("time_s,")]
+    parsed = [_parse(fields, is_old=is_old) for fields in rows]
     samples = tuple(sample for sample in parsed if sample is not None)
-    return Resources(samples, n_damaged=len(parsed) - len(samples))
+    unseen = {
+        name
+        for fields, sample in zip(rows, parsed, strict=True)
+        for name, text in zip(QUANTITIES, fields[2:], strict=False)
+        if sample and text == NOT_SAMPLED
+    }
+    return Resources(samples, len(parsed) - len(samples), frozenset(unseen))
 
 
-def _parse(line: str) -> ResourceSample | None:
-    fields = next(csv.reader([line]))
-    if len(fields) != 2 + len(QUANTITIES):
+def _parse(fields: Sequence[str], *, is_old: bool) -> ResourceSample | None:
+    """`is_old`: the file was begun when there were fewer quantities."""
+    if len(fields) != 2 + len(QUANTITIES) and not (is_old and len(fields) == 2 + _OLD_QUANTITIES):
         return None
+    missing = [""] * (2 + len(QUANTITIES) - len(fields))
     try:
         time_s = float(fields[0])
-        quantities = tuple(float(text) if text else None for text in fields[2:])
+        quantities = tuple(None if text in {"", NOT_SAMPLED} else float(text) for text in (*fields[2:], *missing))
     except ValueError:
         return None
     # A number too long was glued to a torn one in front of it.

@@ -134,7 +134,8 @@ def _score_row(score: Score) -> tuple[str, ...]:
 
 
 def _timing_table(cost: Cost) -> Table:
-    rows = [("latency", number(cost.latency_s)), ("throttled", number(cost.throttled_s))]
+    times = {"wall": cost.wall_s, "throttled": cost.throttled_s, "latency": cost.latency_s}
+    rows = [(name, number(seconds)) for name, seconds in times.items()]
     rows += [(f"stage {printable(name)}", number(seconds)) for name, seconds in cost.stages_s.items()]
     rows += [("CPU", number(cost.cpu_s))] if cost.cpu_s is not None else []
     replayed = f"{cost.replayed_calls:,} calls were replayed from the journal." if cost.replayed_calls else ""

@@ -1,5 +1,6 @@
 """The embedder that a system or an evaluator gets: metered, its documents' vectors kept by content."""
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -38,14 +39,17 @@ class CachedEmbedder:
             return np.zeros((0, 0), dtype=np.float32)
         meter, missing = current_meter(), self._cache.missing(texts)
         # A text that stands twice in a first build comes from no cache.
-        meter.cached_from.update(self._cache.payers(texts).values())
+        cached = self._cache.payers(texts)
+        meter.add_cached(cached.values(), self._cache.seconds(cached))
         # Texts of like length together: padding is work for nothing.
         missing.sort(key=len)
         done = len(texts) - len(missing)
         self._progress(done, len(texts))
         for start in range(0, len(missing), self._batch_size):
             batch = missing[start : start + self._batch_size]
-            self._cache.add(batch, await self._encoder.embed(batch))
+            began = time.monotonic()
+            vectors = await self._encoder.embed(batch)
+            self._cache.add(batch, vectors, time.monotonic() - began)
             done += len(batch)
             meter.embedded_texts += len(batch)
             self._progress(done, len(texts))
@@ -58,12 +62,23 @@ class CachedEmbedder:
         return row
 
 
+class _Within:
+    """An encoder within this process. Its work is a call like any other: who embeds does not only wait."""
+
+    def __init__(self, encoder: TextEncoder) -> None:
+        self._encoder = encoder
+
+    async def embed(self, texts: Sequence[str]) -> "Vectors":
+        with current_meter().call():
+            return await self._encoder.embed(texts)
+
+
 def build_embedder(
     config: EmbedderConfig, seam: Seam, cache: EmbeddingCache, progress: EmbedProgress | None = None
 ) -> CachedEmbedder:
     """The embedder of a resolved config."""
     within = provider_of(config).encoder
-    encoder = within(config) if within else OpenAIEmbedding(config, open_client(config, seam))
+    encoder = _Within(within(config)) if within else OpenAIEmbedding(config, open_client(config, seam))
     return CachedEmbedder(encoder, cache, config.batch_size, progress)
 
 

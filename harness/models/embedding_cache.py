@@ -2,7 +2,7 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +34,11 @@ class EmbeddingCache:
                 " (model TEXT, text_digest BLOB, vector BLOB, paid_by TEXT NOT NULL DEFAULT '',"
                 " PRIMARY KEY (model, text_digest)) WITHOUT ROWID"
             )
+            # A table of its own, so that earlier versions can use the same file.
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS seconds (model TEXT, text_digest BLOB, seconds REAL NOT NULL,"
+                " PRIMARY KEY (model, text_digest)) WITHOUT ROWID"
+            )
             if "paid_by" not in {row[1] for row in self._db.execute("PRAGMA table_info(embeddings)")}:
                 # A cache from before the payer was noted; another process may be adding the column too.
                 with suppress(sqlite3.OperationalError):
@@ -49,8 +54,21 @@ class EmbeddingCache:
         kept = self.payers(texts)
         return [text for text in dict.fromkeys(texts) if text not in kept]
 
-    def add(self, texts: Sequence[str], vectors: "Vectors") -> None:
-        """Keep vectors[i] for texts[i]; committed when this returns."""
+    def seconds(self, texts: Iterable[str]) -> float | None:
+        """What it took to compute the kept vectors of these texts, each once; None: of some it was not noted."""
+        total = 0.0
+        for text in dict.fromkeys(texts):
+            with self._explained():
+                row = self._db.execute(
+                    "SELECT seconds FROM seconds WHERE model=? AND text_digest=?", (self._model, _digest(text))
+                ).fetchone()
+            if row is None:
+                return None
+            total += row[0]
+        return total
+
+    def add(self, texts: Sequence[str], vectors: "Vectors", seconds: float | None = None) -> None:
+        """Keep vectors[i] for texts[i]; committed when this returns. `seconds`: what all of them took together."""
         rows = [
             (self._model, _digest(text), np.asarray(vector, dtype="<f4").tobytes(), self.payer)
             for text, vector in zip(texts, vectors, strict=True)
@@ -58,6 +76,9 @@ class EmbeddingCache:
         with self._explained():
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT OR IGNORE INTO embeddings VALUES (?,?,?,?)", rows)
+            if seconds is not None:
+                took = [(model, text, seconds / len(rows)) for model, text, _, _ in rows]
+                self._db.executemany("INSERT OR IGNORE INTO seconds VALUES (?,?,?)", took)
             self._db.execute("COMMIT")
 
     def get(self, texts: Sequence[str]) -> "Vectors":

@@ -3,11 +3,47 @@
 import heapq
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 
+from harness.models.spans import Spans, covered_s
 from harness.records import Usage
+from harness.store import StoredCall
+
+
+class OpenCall:
+    """One model call under way: at every moment it waits for a limit that its provider set, or it does not.
+
+    A provider's limit is a 429, the time its Retry-After names, and a rate that the user gave because of the
+    provider. Our own cap, a retry after any other failure and the server's work are no limits: that is latency.
+    """
+
+    def __init__(self, waiting: Spans, working: Spans) -> None:
+        self._waiting, self._working = waiting, working
+        self._since, self._waits = time.monotonic(), False
+
+    def turn(self, *, waits: bool) -> None:
+        """From now on it waits for its provider's limit, or for that no longer."""
+        if waits != self._waits:
+            self.note()
+            self._waits = waits
+
+    def waited_since(self, moment_s: float) -> None:
+        """What it did from that moment (time.monotonic) until now turns out to have been such waiting."""
+        if not self._waits and moment_s > self._since:
+            self._working.add(self._since, moment_s)
+            self._since = moment_s
+        was, self._waits = self._waits, True
+        self.note()
+        self._waits = was
+
+    def note(self) -> None:
+        """Add what it did until now to the spans of its meter."""
+        now = time.monotonic()
+        (self._waiting if self._waits else self._working).add(self._since, now)
+        self._since = now
 
 
 class Meter:
@@ -24,10 +60,13 @@ class Meter:
         self.embedded_texts = 0
         self.cached_from: Counter[str] = Counter()
         """Texts whose vectors were there, by the run that computed them."""
+        self._replayed, self._cached_s = Spans(), 0.0
+        self._saved_is_known = True
         self.stages_s: defaultdict[str, float] = defaultdict(float)
         self._occurrences: Counter[tuple[str, str]] = Counter()
         self._given_back: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-        self._throttled: list[tuple[float, float]] = []
+        self._open: set[OpenCall] = set()
+        self._waiting, self._working = Spans(), Spans()
 
     def next_occurrence(self, role: str, request_digest: str) -> int:
         """0 for the first call with this request in this scope, then 1, 2, ...: a re-ask is a new call."""
@@ -47,6 +86,22 @@ class Meter:
         counted = self.paid if paid_by is None else self.replayed_from.setdefault(paid_by, {})
         counted[role] = counted.get(role, Usage()) + usage
 
+    def add_replayed(self, role: str, call: StoredCall) -> None:
+        """Count a call that the journal answered, and the time that it took when it was made."""
+        self.add_call(role, call.usage, paid_by=call.paid_by)
+        try:
+            began = datetime.fromisoformat(call.started_at).timestamp()
+        except ValueError:
+            self._saved_is_known = False
+        else:
+            self._replayed.add(began, began + call.wall_s)
+
+    def add_cached(self, payers: Collection[str], seconds: float | None) -> None:
+        """Count texts whose vectors were there, by the runs that computed them, and the time that this took."""
+        self.cached_from.update(payers)
+        self._cached_s += seconds or 0.0
+        self._saved_is_known = self._saved_is_known and seconds is not None
+
     def absorb(self, other: "Meter") -> None:
         """Count what `other` counted, too: a whole evaluation is the sum of its judgements."""
         for role, usage in other.paid.items():
@@ -56,7 +111,12 @@ class Meter:
                 self.add_call(role, usage, paid_by=payer)
         self.embedded_texts += other.embedded_texts
         self.cached_from.update(other.cached_from)
-        self._throttled += other._throttled
+        self._replayed += other._replayed
+        self._cached_s += other._cached_s
+        self._saved_is_known = self._saved_is_known and other._saved_is_known
+        other._note_open()
+        self._waiting += other._waiting
+        self._working += other._working
 
     @property
     def replayed_calls(self) -> int:
@@ -68,19 +128,40 @@ class Meter:
         """Texts whose vectors were there."""
         return self.cached_from.total()
 
-    def add_throttled(self, start_s: float, end_s: float) -> None:
-        """Note that a call waited for a limit or a retry from start_s to end_s (time.monotonic)."""
-        if end_s > start_s:
-            self._throttled.append((start_s, end_s))
+    @property
+    def saved_s(self) -> float | None:
+        """What replayed calls and cached vectors took when they were made: of calls the seconds in which any of
+        them was under way, of vectors the sum. None: nothing was saved, or it is not known.
+        """
+        if not self._saved_is_known or not (self.replayed_calls or self.cached_texts):
+            return None
+        return covered_s(self._replayed.list()) + self._cached_s
+
+    @contextmanager
+    def call(self) -> Iterator[OpenCall]:
+        """One call of a model, from being asked for to its answer."""
+        call = OpenCall(self._waiting, self._working)
+        self._open.add(call)
+        try:
+            yield call
+        finally:
+            call.note()
+            self._open.discard(call)
 
     @property
     def throttled_s(self) -> float:
-        """Seconds in which at least one call waited: side-by-side waits count once, so it fits in wall time."""
-        total, reached = 0.0, float("-inf")
-        for start, end in sorted(self._throttled):
-            total += max(0.0, end - max(start, reached))
-            reached = max(reached, end)
-        return total
+        """Seconds in which a call was open and every open one waited for its provider's limit.
+
+        So it fits in wall time, and a moment in which any call gets on, waits for us or for a server, is no part
+        of it.
+        """
+        self._note_open()
+        working = self._working.list()
+        return max(0.0, covered_s([*working, *self._waiting.list()]) - covered_s(working))
+
+    def _note_open(self) -> None:
+        for call in tuple(self._open):
+            call.note()
 
 
 _current: ContextVar[Meter | None] = ContextVar("meter", default=None)

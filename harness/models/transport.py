@@ -22,7 +22,7 @@ from harness.errors import HarnessError, ModelUnavailable
 from harness.identity import digest
 from harness.models.budget import Budget, Call, Hold
 from harness.models.limiter import AdaptiveLimiter
-from harness.models.metering import Meter, current_meter
+from harness.models.metering import Meter, OpenCall, current_meter
 from harness.records import Usage
 from harness.store import CallKey, Journal, StoredCall
 
@@ -95,7 +95,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         key = CallKey(meter.scope, role, request_digest, meter.next_occurrence(role, request_digest))
         async with self._seam.flight(key):
             if stored := self._seam.journal.find(key):
-                meter.add_call(role, stored.usage, paid_by=stored.paid_by)
+                meter.add_replayed(role, stored)
                 return _response(200, stored.response, request)
             if self._seam.fatal:
                 raise self._seam.fatal
@@ -108,8 +108,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         started_at, start = datetime.now(UTC).isoformat(), time.monotonic()
         body, answered = await request.aread(), False
         try:
-            response = await self._send(request, meter, hold)
-            content = _without_key(await response.aread(), request)
+            with meter.call() as call:
+                response = await self._send(request, meter, call, hold)
+                content = _without_key(await response.aread(), request)
             # A garbled body is no answer: in the journal it would garble every resumed build too.
             answered = response.status_code == 200 and _is_json(content)
         finally:
@@ -117,10 +118,10 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 meter.give_back_occurrence(key.role, key.request_digest, key.occurrence)
         if response.status_code == 200:
             usage = read_usage(content)
-            call = StoredCall(hold.call.model, body, content, usage, time.monotonic() - start, started_at)
+            paid = StoredCall(hold.call.model, body, content, usage, time.monotonic() - start, started_at)
             meter.add_call(key.role, usage)
             if answered:
-                content = self._seam.journal.add(key, call, reservation=hold.note).response
+                content = self._seam.journal.add(key, paid, reservation=hold.note).response
                 hold.paid(usage)
         return _response(response.status_code, content, request)
 
@@ -128,35 +129,35 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         """Close the connections."""
         await self._inner.aclose()
 
-    async def _send(self, request: httpx2.Request, meter: Meter, hold: Hold) -> httpx2.Response:
-        """Try until the server answers for good; time lost to limits and retries goes to the meter."""
+    async def _send(self, request: httpx2.Request, meter: Meter, call: OpenCall, hold: Hold) -> httpx2.Response:
+        """Try until the server answers for good; `call` hears when it waits for a limit of the provider."""
         limiter = self._endpoint.limiter
         for attempt in range(self._endpoint.max_retries + 1):
             last = attempt == self._endpoint.max_retries
-            queued = time.monotonic()
-            async with limiter.slot():
+            async with limiter.slot(call):
                 await hold.take()
                 began = time.monotonic()
-                meter.add_throttled(queued, began)
-                fault = await self._try(request, hold)
-            if isinstance(fault, httpx2.Response):
-                await self._refuse_hopeless(fault, request)
-                if fault.status_code not in _RETRIED_STATUS:
-                    await limiter.succeeded()
-                    return fault
-                if last:
-                    return fault
+                reply = await self._try(request, hold)
+                wait_s = self._wait_s(reply, attempt) if _is_fault(reply) else 0.0
+                if is_limit := isinstance(reply, httpx2.Response) and reply.status_code == 429:
+                    # Without the limit the request that was refused would not have been made either.
+                    limiter.throttled(wait_s, refused_since=began)
+                    call.waited_since(began)
+            if isinstance(reply, httpx2.Response):
+                await self._refuse_hopeless(reply, request)
+                if not _is_fault(reply):
+                    limiter.succeeded()
+                if last or not _is_fault(reply):
+                    return reply
             elif last:
-                raise self._give_up(fault)
-            wait_s = self._wait_s(fault, attempt)
-            if isinstance(fault, httpx2.Response) and fault.status_code == 429:
-                limiter.throttled(wait_s)
-            reason = f"HTTP {fault.status_code}" if isinstance(fault, httpx2.Response) else type(fault).__name__
+                raise self._give_up(reply)
+            reason = f"HTTP {reply.status_code}" if isinstance(reply, httpx2.Response) else type(reply).__name__
             self._seam.journal.add_fault(
                 datetime.now(UTC).isoformat(), meter.scope, self._endpoint.role, reason, wait_s
             )
+            call.turn(waits=is_limit)
             await asyncio.sleep(wait_s)
-            meter.add_throttled(began, time.monotonic())
+            call.turn(waits=False)
         raise AssertionError("the last try returns or raises")
 
     async def _try(self, request: httpx2.Request, hold: Hold) -> httpx2.Response | httpx2.TransportError:
@@ -206,6 +207,11 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 return asked
         # Full jitter (Brooker, "Exponential Backoff And Jitter", 2015): clients that failed together part ways.
         return self._seam.backoff.uniform(0.1, min(_MAX_BACKOFF_S, 0.5 * 2.0**attempt))
+
+
+def _is_fault(reply: httpx2.Response | httpx2.TransportError) -> bool:
+    """Whether it may go well when it is tried again."""
+    return not isinstance(reply, httpx2.Response) or reply.status_code in _RETRIED_STATUS
 
 
 def read_usage(content: bytes) -> Usage:

@@ -164,6 +164,9 @@ class SystemSpec:
     weights: Callable[[Any], Mapping[str, str]] | None = None
     """weights(index_params) -> digest by name of whatever learnt weights index() loads by itself, such as a
     parser: part of what identifies the index."""
+    servers: Callable[[Any], Sequence[str]] | None = None
+    """servers(index_params) -> the URLs of servers that it uses besides models, such as a database: what of them
+    runs on this machine is sampled as the system's database."""
     preflight: Callable[[Any, Any], None] | None = None
     """preflight(index_params, answer_params) raises HarnessError where what they need is not there (a package, a
     database server). Called before anything is fetched, started or paid; it must be quick and change nothing."""

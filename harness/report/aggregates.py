@@ -1,6 +1,7 @@
 """Aggregates as a table holds them, and as a figure's caption says them."""
 
 from harness.analysis import Aggregate
+from harness.analysis.cost import is_lower_bound
 from harness.display import NOTHING, Quantity, Several
 
 
@@ -15,6 +16,14 @@ def share(row: Aggregate | None, *, with_n: bool = False) -> Quantity | None:
 def amount(row: Aggregate | None) -> Quantity | None:
     """A mean of any size with its interval."""
     return None if row is None else Quantity(row.mean, row.ci_low, row.ci_high)
+
+
+def taken(row: Aggregate | None, scale: float = 1.0, *, interval: bool = False) -> Quantity | None:
+    """What a query, an index or a run took: `≥` where that is only a lower bound."""
+    if row is None or row.mean is None:
+        return None
+    low, high = (None if limit is None or not interval else limit * scale for limit in (row.ci_low, row.ci_high))
+    return Quantity(row.mean * scale, low, high, at_least=is_lower_bound(row))
 
 
 def plain(value: float | None, scale: float = 1.0) -> Quantity | None:

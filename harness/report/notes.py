@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.analysis import Frame, Prices, Resources
-from harness.analysis.cost import unpriced_roles
+from harness.analysis.cost import fails_too_often, unpriced_roles
 from harness.analysis.spreads import Spreads
 from harness.display.text import counted, printable
 from harness.records import EvaluationRecord, RunRecord, Score
@@ -232,7 +232,8 @@ def _index_notes(run: RunDir) -> Iterator[str]:
             counted(index.cost.replayed_calls, "model call") if index.cost.replayed_calls else "",
             counted(index.cost.cached_texts, "vector") if index.cost.cached_texts else "",
         ]
-        yield f"Index seconds are a lower bound: {' and '.join(filter(None, saved))} came from an earlier build."
+        what = "a lower bound" if index.cost.saved_s is None else "rebuilt from stored times"
+        yield f"Index seconds are {what}: {' and '.join(filter(None, saved))} came from an earlier build."
     if index.stats.failed_chunks:
         yield f"{counted(index.stats.failed_chunks, 'chunk')} could not be indexed."
     for note in index.stats.notes:
@@ -248,22 +249,49 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
         played_by = models.get(role) or {}
         name = printable(f"{played_by.get('provider', '')}/{played_by.get('model', '')}")
         yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
-    unmetered = sum(1 for r in records.values() if any(u.unmetered_calls for u in r.cost.usage.values()))
-    if unmetered:
-        why = (
-            "the imported file does not give them"
-            if run.manifest().is_imported
-            else "the server did not count them"
-        )
-        yield f"Tokens of {counted(unmetered, 'query', 'queries')} are unknown: {why}."
+    yield from _unmetered_notes(run, records)
+    yield from _failure_notes(run, records)
     replayed = sum(
         1 for r in records.values() if r.status == "ok" and (r.cost.replayed_calls or r.cost.cached_texts)
     )
     if replayed:
         yield f"{counted(replayed, 'latency', 'latencies')} left out: calls were replayed after an interruption."
+    untold = sum(1 for r in records.values() if r.cost.wall_s is not None and r.cost.throttled_s is None)
+    if untold and not run.manifest().is_imported:
+        yield (
+            f"{counted(untold, 'latency is', 'latencies are')} wall time: when this run was recorded, waiting for "
+            "a provider's limit was not told from other waiting. Compare no seconds with those of later runs."
+        )
     concurrency = identity.get("limits", {}).get("concurrency", 1)
     if concurrency != 1:
         yield f"{concurrency} queries were answered side by side: a latency includes what the others took."
+
+
+def _unmetered_notes(run: RunDir, records: Records) -> Iterator[str]:
+    unmetered = [r for r in records.values() if any(u.unmetered_calls for u in r.cost.usage.values())]
+    if not unmetered:
+        return
+    why = "the imported file does not give them" if run.manifest().is_imported else "the server did not count them"
+    used = [usage for r in records.values() for usage in r.cost.usage.values()]
+    known = any(usage.input_tokens or usage.output_tokens for usage in used)
+    what = "not all known, so that every number of tokens and dollars is a lower bound" if known else "unknown"
+    yield f"Tokens of {counted(len(unmetered), 'query', 'queries')} are {what}: {why}."
+
+
+def _failure_notes(run: RunDir, records: Records) -> Iterator[str]:
+    late = sum(1 for record in records.values() if record.status == "timeout")
+    limit_s = run.manifest().identity.get("limits", {}).get("query_timeout_s")
+    if late and limit_s:
+        yield (
+            f"{counted(late, 'query', 'queries')} timed out: latency and wall time count {limit_s:g} s for each, "
+            "so that means are restricted there and quantiles that fall among them are lower bounds (≥)."
+        )
+    failed = sum(1 for record in records.values() if record.status != "ok")
+    if fails_too_often(failed, len(records)):
+        yield (
+            f"Fails {100 * failed / len(records):.3g} % of its queries: it is called neither the cheapest nor the "
+            "fastest, for what fails takes little."
+        )
 
 
 def _dataset_notes(run: RunDir) -> Iterator[str]:

@@ -20,7 +20,7 @@ from harness.analysis import (
     run_costs,
 )
 from harness.analysis.correlation import TwinCorrelation, twin_correlations
-from harness.analysis.cost import latencies
+from harness.analysis.cost import fails_too_often, latencies
 from harness.analysis.estimates import Spent, answers_spent
 from harness.analysis.judging import evaluation_costs
 from harness.analysis.paired_values import COSTS, QueryValues, values_of
@@ -56,7 +56,7 @@ class RunView:
     judged: Spreads
     """Between what the values lie that a judge led to."""
     latencies: tuple[float, ...]
-    """Seconds of each query that was answered live, ascending."""
+    """Seconds of each query that was answered live or timed out, ascending."""
     spent: Spent
     """What all attempts took together."""
     n_answered: int
@@ -83,6 +83,11 @@ class RunView:
     def n_expected(self) -> int:
         """(query, repeat) pairs that the run is to answer."""
         return len(self.frame.query_types) * self.frame.repeats
+
+    @property
+    def fails_too_often(self) -> bool:
+        """Whether it fails so many queries that it is called neither the cheapest nor the fastest."""
+        return fails_too_often(self.n_errors, self.n_answered)
 
     @property
     def is_bracket(self) -> bool:

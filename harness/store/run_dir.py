@@ -57,15 +57,15 @@ class RunDir:
                 f"upgrade {DISTRIBUTION}",
             )
         return files.checked(
-            path, migration.migrated_manifest(tree) if migration.is_old(version) else tree, Manifest
+            path, migration.migrated_manifest(tree, version) if migration.is_old(version) else tree, Manifest
         )
 
     @cached_property
-    def _is_old(self) -> bool:
-        """Whether its lines are of an earlier schema."""
+    def _old_version(self) -> int | None:
+        """The schema of its lines; None: this one."""
         path = self.path / "manifest.json"
         version = files.read_object(path).get("schema_version") if path.exists() else SCHEMA_VERSION
-        return isinstance(version, int) and migration.is_old(version)
+        return version if isinstance(version, int) and migration.is_old(version) else None
 
     def exclusive(self, *, wait_s: float = 10.0) -> AbstractContextManager[int]:
         """Be the only writer; yields a descriptor that keeps the lock in a child that inherits it."""
@@ -85,8 +85,8 @@ class RunDir:
 
     def iter_records(self) -> Iterator[RunRecord]:
         """Every line, earlier attempts included, in the order written."""
-        records = files.iter_jsonl(self._records_path, RunRecord)
-        return map(migration.migrated_record, records) if self._is_old else records
+        records, version = files.iter_jsonl(self._records_path, RunRecord), self._old_version
+        return records if version is None else (migration.migrated_record(one, version) for one in records)
 
     def records(self) -> dict[RecordKey, RunRecord]:
         """The record that counts for each (query_id, repeat): the one of the highest attempt."""
@@ -98,8 +98,11 @@ class RunDir:
 
     def index(self) -> IndexRecord | None:
         """index.json, or None where the index is not built yet."""
-        path = self.path / "index.json"
-        return files.read_json(path, IndexRecord) if path.exists() else None
+        path, version = self.path / "index.json", self._old_version
+        if not path.exists():
+            return None
+        index = files.read_json(path, IndexRecord)
+        return index if version is None else migration.migrated_index(index, version)
 
     def append_resources(self, header: str, line: str) -> None:
         """Append one sample to resources.csv; the header is written first."""
@@ -129,8 +132,8 @@ class RunDir:
     def scores(self) -> list[Score]:
         """Every score of every evaluator that has run."""
         paths = sorted((self.path / "scores").glob("*.jsonl"))
-        scores = (score for path in paths for score in files.iter_jsonl(path, Score))
-        return list(map(migration.migrated_score, scores) if self._is_old else scores)
+        scores, version = (one for path in paths for one in files.iter_jsonl(path, Score)), self._old_version
+        return list(scores if version is None else (migration.migrated_score(one, version) for one in scores))
 
     def write_estimate(self, estimate: Estimate) -> None:
         """Keep what the run is expected to take; the first one stays, however often the run is resumed."""

@@ -9,7 +9,15 @@ from systems.kg.expected import expect
 from systems.kg.params import AnswerParams, answer_roles
 from systems.kg.question import ask_for_names, names_in
 from systems.kg.ranking import rank_triplets
-from systems.parts.graph_index import INDEX_KIND, GraphIndex, GraphIndexParams, check_graph, roles_of, weights_of
+from systems.parts.graph_index import (
+    INDEX_KIND,
+    GraphIndex,
+    GraphIndexParams,
+    check_graph,
+    graph_servers,
+    roles_of,
+    weights_of,
+)
 from systems.parts.graph_stores.contract import EntityHit, StoredTriplet
 
 
@@ -108,6 +116,7 @@ SPEC = SystemSpec(
     index_roles=roles_of,
     answer_roles=answer_roles,
     weights=weights_of,
+    servers=graph_servers,
     preflight=check_graph,
     expect=expect,
 )

@@ -11,7 +11,7 @@ from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.extraction.assemble import assemble
 from systems.parts.extraction.contract import Extractor
 from systems.parts.graph_stores.contract import GraphStore
-from systems.parts.graph_stores.open import StoreKind, check_store, open_store
+from systems.parts.graph_stores.open import StoreKind, check_store, open_store, servers_of
 from systems.parts.passages import empty_documents_note
 
 INDEX_KIND = "graph/1"
@@ -43,6 +43,11 @@ def roles_of(params: GraphIndexParams) -> frozenset[Role]:
 def weights_of(params: GraphIndexParams) -> dict[str, str]:
     """The digest of the parser's pipeline, where one reads the graph."""
     return {"parser": pipeline_digest(params.nlp_pipeline)} if params.extractor == "nlp" else {}
+
+
+def graph_servers(params: GraphIndexParams) -> list[str]:
+    """See `SystemSpec.servers`."""
+    return servers_of(params.store)
 
 
 def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:

@@ -13,7 +13,7 @@ from harness.display.plotting import GREY, LIGHT, WIDTH_IN
 from harness.display.text import counted, number
 from harness.report.figures.marks import alt_of, legend_names, look_of, n_of, name_of, wrapped
 from harness.report.figures.rows import LETTERS_PT, name_ticks
-from harness.report.tables.break_even import UNITS, CostUnit, lines_of
+from harness.report.tables.break_even import UNITS, CostUnit, Lines, competing, lines_of, outside
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ _LETTERS = 26
 _APART = 1.9
 """The factor from which on two numbers on the axis do not run into each other."""
 
-CostLines = Sequence[tuple[RunView, CostLine]]
-
 
 def draw_break_even(group: Group, new_figure: NewFigure) -> list[Drawing]:
     """A line for each run, in tokens and in dollars; only of runs whose index and queries were counted."""
@@ -45,11 +43,11 @@ def _draw(group: Group, unit: CostUnit, new_figure: NewFigure) -> Drawing:
     axes = figure.subplots()
     axes.set_xscale("log")
     axes.set_yscale("log")
-    end = _last_shown(lines, n_run)
+    end = _last_shown(competing(lines, unit), n_run)
     for view, line in lines:
         if line.index or line.per_query:
             _curve(axes, (view, line), group.views.index(view), end)
-    _mark_crossings(axes, [line for _, line in lines], end)
+    _mark_crossings(axes, [line for _, line in competing(lines, unit)], end)
     axes.axvline(n_run, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
     axes.annotate(
         f" this run: {n_run:,}", (n_run, 1), xycoords=("data", "axes fraction"), va="bottom", fontsize=LETTERS_PT
@@ -66,7 +64,7 @@ def _draw(group: Group, unit: CostUnit, new_figure: NewFigure) -> Drawing:
     return Drawing(f"break_even_{unit.measure}", title, _caption(group, lines, unit), _alt(lines, unit), figure)
 
 
-def _last_shown(lines: CostLines, n_run: int) -> float:
+def _last_shown(lines: Lines, n_run: int) -> float:
     changes = cheapest_changes([line for _, line in lines])
     wanted = max(_FEWEST_SHOWN, 10 * n_run, *(5 * change for change in changes))
     return float(10 ** np.ceil(np.log10(min(wanted, _MOST_SHOWN))))
@@ -130,7 +128,7 @@ def _mark_crossings(axes: Axes, lines: Sequence[CostLine], end: float) -> None:
             )
 
 
-def _caption(group: Group, lines: CostLines, unit: CostUnit) -> str:
+def _caption(group: Group, lines: Lines, unit: CostUnit) -> str:
     n = n_of(view.row(unit.measure) for view, _ in lines)
     text = (
         f"Mean {unit.name} of a query with its share of the index, by how many queries share it (log scales). "
@@ -140,15 +138,23 @@ def _caption(group: Group, lines: CostLines, unit: CostUnit) -> str:
     absent = len(group.views) - len(lines)
     if absent:
         text += f" No line: {counted(absent, 'run')} whose index or queries were not counted or have no price."
+    text += outside(lines, unit)
     free = [view.label for view, line in lines if not (line.index or line.per_query)]
     return f"{text} Nothing at all, so no line: {', '.join(free)}." if free else text
 
 
-def _alt(lines: CostLines, unit: CostUnit) -> str:
+def _alt(lines: Lines, unit: CostUnit) -> str:
     """Who is cheapest from when on, and where everybody ends."""
-    changes = cheapest_changes([line for _, line in lines])
-    first, *later = [min(lines, key=lambda own: own[1].total(at * 1.0001))[0].label for at in (0.5, *changes)]
+    compared = competing(lines, unit)
+    if not compared:
+        return alt_of(["No run may be called the cheapest.", *_ends(lines, unit)])
+    changes = cheapest_changes([line for _, line in compared])
+    first, *later = [min(compared, key=lambda own: own[1].total(at * 1.0001))[0].label for at in (0.5, *changes)]
     told = [f"{label} from about {at:,.0f} queries on" for label, at in zip(later, changes, strict=True)]
-    ends = [f"{view.label}: {number(line.amortised(_FEWEST_SHOWN))}." for view, line in lines]
     cheapest = ", then ".join([f"{first} at first", *told]) if told else f"{first}, however many queries"
-    return alt_of([f"Cheapest: {cheapest}.", f"{unit.name} a query over {_FEWEST_SHOWN:,} queries:", *ends])
+    return alt_of([f"Cheapest: {cheapest}.", *_ends(lines, unit)])
+
+
+def _ends(lines: Lines, unit: CostUnit) -> list[str]:
+    ends = [f"{view.label}: {number(line.amortised(_FEWEST_SHOWN))}." for view, line in lines]
+    return [f"{unit.name} a query over {_FEWEST_SHOWN:,} queries:", *ends]

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.analysis.cost import is_lower_bound
 from harness.display import Drawing
 from harness.display.plotting import PALETTE
 from harness.display.text import number
 from harness.report.figures.marks import alt_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels
+from harness.report.tables.index import REBUILT, index_seconds
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -33,25 +35,27 @@ class _Quantity:
     """Shown even where it is 0 in every run."""
 
 
-def _exactly(measure: str, scale: float = 1.0) -> Callable[[RunView], KnownAmount]:
+def _counted(measure: str, scale: float = 1.0) -> Callable[[RunView], KnownAmount]:
     def of(view: RunView) -> KnownAmount:
-        value = view.value(measure)
-        return (None if value is None else value * scale), False
+        row = view.row(measure)
+        if row is None or row.mean is None:
+            return None, False
+        return row.mean * scale, is_lower_bound(row)
 
     return of
 
 
 def _seconds(view: RunView) -> KnownAmount:
-    """With calls or vectors of an earlier build, what it took is less than a first build takes."""
-    first = view.value("index_wall_s")
-    return (first, False) if first is not None else (view.value("index_spent_s"), True)
+    """As if it had been built alone."""
+    seconds = index_seconds(view)
+    return (seconds.value, seconds.at_least) if seconds else (None, False)
 
 
 _QUANTITIES = (
-    _Quantity("tokens", PALETTE[2], _exactly("index_tokens")),
+    _Quantity("tokens", PALETTE[2], _counted("index_tokens")),
     _Quantity("seconds", PALETTE[0], _seconds),
-    _Quantity("MB", PALETTE[3], _exactly("index_bytes", 1e-6), "size, "),
-    _Quantity("USD", PALETTE[1], _exactly("index_usd"), where_zero=False),
+    _Quantity("MB", PALETTE[3], _counted("index_bytes", 1e-6), "size, "),
+    _Quantity("USD", PALETTE[1], _counted("index_usd"), where_zero=False),
 )
 
 
@@ -64,10 +68,13 @@ def draw_index_cost(group: Group, new_figure: NewFigure) -> list[Drawing]:
     bounds = False
     for axes, quantity in zip(panels, shown, strict=True):
         bounds = _bars(axes, group.views, quantity, 1 / len(shown)) or bounds
-    least = " Hatched and ≥: a lower bound, since an earlier build had paid for a part." if bounds else ""
+    rebuilt = any(seconds.mark for view in group.views if (seconds := index_seconds(view)))
+    rebuilt_says = f" Where an earlier build had helped, seconds are rebuilt: {REBUILT}." if rebuilt else ""
+    why = "since an earlier build had paid for a part or a server did not count every call"
+    least = f" Hatched and ≥: a lower bound, {why}." if bounds else ""
     caption = (
         f"What building the index took, whoever paid for it, and its size on disk; measured once for each of "
-        f"{len(group.views):,} runs, so there is no interval.{least}"
+        f"{len(group.views):,} runs, so there is no interval.{rebuilt_says}{least}"
     )
     return [Drawing("index_cost", "The index", caption, alt_of(_sentences(group.views, shown)), figure)]
 

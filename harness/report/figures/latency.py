@@ -1,4 +1,4 @@
-"""How long a query takes: the whole distribution of each system, and what rate limits took of it, apart."""
+"""How long a query takes: the whole distribution of each system, and what limits of providers took, apart."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from harness.display import Drawing
 from harness.display.plotting import GREY
-from harness.display.text import number
 from harness.display.written import written
-from harness.report.aggregates import population
+from harness.report.aggregates import population, taken
 from harness.report.figures.marks import Look, alt_of, dot, look_of, n_of
 from harness.report.figures.rows import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
+from harness.report.tables.cost import THROTTLED, restricted
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -41,12 +41,16 @@ def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
     if waited:
         _throttling(panels[1], group.views)
     n = n_of(view.row("latency_s") for view in group.views)
-    apart = "right: mean seconds a query waited for rate limits and retries, with 95 % CI"
+    apart = (
+        f"Right: {THROTTLED}, with 95 % CI; waiting for our own cap or for a retry after a failure is latency, "
+        "wall time stands in the table"
+    )
     caption = (
-        f"Seconds a query takes, without what rate limits took (n = {n}, answered live; log scale). Thin line: "
-        "5th to 95th percentile; thick line: the middle half; mark: median, printed with its 95 % CI and the "
-        f"number of answers. {'Light dots: single answers. ' if _n_dots(timed) else ''}"
-        f"{apart.capitalize() if waited else 'No system waited for rate limits for more than 0.01 s a query'}."
+        f"Seconds a query takes, without what limits of providers took (n = {n}, answered live or timed out; log "
+        "scale). Thin line: 5th to 95th percentile; thick line: the middle half; mark: median, printed with its "
+        f"95 % CI and the number of queries. {'Light dots: single queries. ' if _n_dots(timed) else ''}"
+        f"{apart if waited else 'No system waited for its provider for more than 0.01 s a query'}."
+        f"{restricted(group)}"
     )
     alt = alt_of(["Median latency of a query:", *spoken(group.views, "latency_s_p50", "s")])
     return [Drawing("latency", "Latency", caption, alt, figure)]
@@ -92,11 +96,8 @@ def _quantiles(axes: Axes, values: Sequence[float], place: int, look: Look) -> N
 
 def _print_median(axes: Axes, view: RunView, place: int) -> None:
     row = view.row("latency_s_p50")
-    text = number(row.mean if row else None)
-    if row and (row.ci_low is not None or row.ci_high is not None):
-        text += f" [{number(row.ci_low)}, {number(row.ci_high)}]"
     axes.annotate(
-        f"{text}, {written(population(row) if row else None)}",
+        f"{written(taken(row, interval=True))}, {written(population(row) if row else None)}",
         (1.01, place),
         xycoords=("axes fraction", "data"),
         va="center",

@@ -55,8 +55,11 @@ def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
 
 
 def name_of(view: RunView) -> str:
-    """Its label; an unfinished run says so."""
-    return view.label if view.is_finished else f"{view.label} (unfinished)"
+    """Its label; a run that is unfinished, or fails too often to be the cheapest, says so."""
+    remarks = [] if view.is_finished else ["unfinished"]
+    if view.fails_too_often:
+        remarks.append(f"{100 * view.n_errors / view.n_answered:.0f} % failed")
+    return f"{view.label} ({', '.join(remarks)})" if remarks else view.label
 
 
 def cells(text: str) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.analysis.cost import MOST_FAILED, is_lower_bound
 from harness.display import Drawing, number, printable
 from harness.display.plotting import GREY, HALF_IN
 from harness.report.figures.marks import alt_of, interval_of, queries_of
@@ -98,7 +99,9 @@ def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> D
     axes = figure.subplots()
     draw_points(axes, points)
     _dress(axes, points, scale, price)
-    name_points(figure, axes, points, _draw_frontier(axes, frontier(points, lower_is_better=lower), lower=lower))
+    competing = [point for point in points if _competes(point.view, price)]
+    best = frontier(competing, lower_is_better=lower)
+    name_points(figure, axes, points, _draw_frontier(axes, best, lower=lower) if best else ())
     rows = [point.view.row(name) for point in points for name in (scale.measure, price.measure)]
     ranked = f"{scale.name[:1].upper()}{scale.name[1:]}"
     title = f"{ranked} against {price.name}"
@@ -106,7 +109,7 @@ def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> D
         f"{ranked} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. "
         "Dashed: the frontier of the means; for a run off it there is one that is no dearer and better, "
-        "or cheaper and as good."
+        f"or cheaper and as good.{_outside(points, competing)}"
     )
     sign = 1 if lower else -1
     spoken = [
@@ -115,6 +118,20 @@ def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> D
         for point in sorted(points, key=lambda one: (sign * one.y.value, one.x.value, one.number))
     ]
     return Drawing(price.stem, title, caption, alt_of([f"{title}.", *spoken]), figure)
+
+
+def _competes(view: RunView, price: _Price) -> bool:
+    """Whether it may be called worth its price: whoever fails is cheap, and a lower bound is no price."""
+    row = view.row(price.measure)
+    return not view.fails_too_often and row is not None and not is_lower_bound(row)
+
+
+def _outside(points: Sequence[ScatterPoint], competing: Sequence[ScatterPoint]) -> str:
+    left = [printable(point.view.label, 40) for point in points if point not in competing]
+    if not left:
+        return ""
+    why = f"for it fails more than {100 * MOST_FAILED:g} % of its queries or was not counted in full"
+    return f" Outside the frontier, {why}: {', '.join(left)}."
 
 
 def _stretch(view: RunView, measure: str) -> Stretch | None:

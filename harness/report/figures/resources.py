@@ -12,6 +12,7 @@ from harness.display import Drawing
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN
 from harness.display.text import counted, file_name, number
 from harness.report.figures.marks import alt_of, name_of, wrapped
+from harness.report.figures.resources_summary import not_sampled
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -22,8 +23,18 @@ if TYPE_CHECKING:
 
 _MOST_POINTS = 600
 """Of a line: a point for each of 18,000 samples would be no more to see, and a page of a megabyte."""
-_WHOSE = {"machine": "whole machine", "system": "system's processes", "server": "model server"}
-_LOOKS = {"machine": (GREY, ":"), "system": (PALETTE[0], "-"), "server": (PALETTE[5], "--")}
+_WHOSE = {
+    "machine": "whole machine",
+    "system": "system's processes",
+    "server": "model server",
+    "database": "database",
+}
+_LOOKS = {
+    "machine": (GREY, ":"),
+    "system": (PALETTE[0], "-"),
+    "server": (PALETTE[5], "--"),
+    "database": (PALETTE[3], "-."),
+}
 
 _TINTS = {"index": "blue tint: the index is built", "answer": "yellow tint: queries are answered"}
 
@@ -65,7 +76,8 @@ class _Timeline:
 
 
 def draw_resources(group: Group, new_figure: NewFigure) -> list[Drawing]:
-    """For each run CPU and RAM of the machine, the system and the model server; none where nothing was sampled.
+    """For each run CPU and RAM of the machine, the system, model servers and databases; none where nothing was
+    sampled.
 
     Time counts the sessions in which the run was under way: an interruption is a mark, not a line and not a gap.
     """
@@ -80,7 +92,7 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
     per_core = 1 / cores if isinstance(cores, int) and cores > 0 else None
     figure = new_figure(figsize=(WIDTH_IN, 3.8), layout="constrained")
     cpu, ram = figure.subplots(2, 1, sharex=True)
-    for whose, place in zip(_WHOSE, (0, 2, 4), strict=True):
+    for whose, place in zip(_WHOSE, (0, 2, 4, 6), strict=True):
         # A process is measured in percent of one core, the machine in percent of all.
         _lines(cpu, timeline, place, (whose, 1.0 if whose == "machine" or per_core is None else per_core))
         _lines(ram, timeline, place + 1, (whose, 1e-9))
@@ -98,6 +110,7 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
     caption = (
         f"CPU and RAM while the run was under way, {counted(n, 'sample')}"
         f"{f', drawn as means over {number(stretch)} s each' if stretch else ''}. {_tints(sessions)}."
+        f"{not_sampled([view])}"
     )
     stem = f"resources--{file_name(view.run.run_id)}"
     return Drawing(stem, f"CPU and RAM over time: {view.label}", caption, _alt(view), figure)
@@ -115,7 +128,7 @@ def _tints(sessions: Sequence[Sequence[ResourceSample]]) -> str:
 
 def _head(figure: Figure, cpu: Axes, view: RunView) -> None:
     handles, names = cpu.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper right", ncols=3, handlelength=1.8)
+    figure.legend(handles, names, loc="outside upper right", ncols=4, handlelength=1.8)
     figure.suptitle(wrapped(name_of(view), 100), x=0.01, ha="left", fontsize=9)
 
 

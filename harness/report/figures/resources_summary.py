@@ -33,6 +33,7 @@ class _Source:
 _SOURCES = (
     _Source("system", "system's processes", PALETTE[0], "o", -0.17),
     _Source("server", "model server", PALETTE[5], "s", 0.17),
+    _Source("database", "database", PALETTE[3], "^", 0.34),
 )
 
 
@@ -57,8 +58,16 @@ def draw_resources_summary(group: Group, new_figure: NewFigure) -> list[Drawing]
         f"CPU and RAM by phase: mean (filled) and maximum (bar) of samples, of the {_names(sources)}; "
         f"100 % is one core. {_samples(group, phases)} Neighbouring samples are alike, so that there is no "
         f"interval.{' A run that reused an index has no index phase.' if unbuilt else ''}"
+        f"{not_sampled(group.views)}"
     )
     return [Drawing("resources_summary", "CPU and RAM by phase", caption, _alt(group, phases), figure)]
+
+
+def not_sampled(views: Sequence[RunView]) -> str:
+    """Whose CPU and RAM are missing though they were used; a sentence that begins with a space, or nothing."""
+    unseen = {name for view in views if view.resources for name in view.resources.not_sampled}
+    whose = [source.name for source in _SOURCES if any(name.startswith(source.key) for name in unseen)]
+    return f" Not sampled, for not on this machine or not to be seen: {' and '.join(whose)}." if whose else ""
 
 
 def _sampled(view: RunView, phase: str) -> bool:
@@ -108,7 +117,7 @@ def _legend(figure: Figure, sources: Sequence[_Source]) -> None:
         for source in sources
     ]
     maximum = Line2D([], [], color="black", marker="|", markersize=6, linestyle="", label="maximum")
-    figure.legend(handles=[*handles, maximum], loc="outside upper left", ncols=3, fontsize=7.5)
+    figure.legend(handles=[*handles, maximum], loc="outside upper left", ncols=4, fontsize=7.5)
 
 
 def _samples(group: Group, phases: Sequence[str]) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from harness.display import Drawing
 from harness.display.plotting import PALETTE
-from harness.display.text import number
+from harness.display.written import written
+from harness.report.aggregates import taken
 from harness.report.figures.marks import alt_of, interval_of, n_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels, spoken
 from harness.report.view import Group, RunView
@@ -124,8 +125,9 @@ def _bars(panel: tuple[Axes, float], views: Sequence[RunView], parts: Sequence[_
         if limits:
             axes.plot(limits, [place, place], color="black", linewidth=0.9, marker="|", markersize=4)
         right = max(row.mean, limits[1] if limits else 0.0)
-        print_at(axes, right, place, number(row.mean))
-        highest, letters = max(highest, right), max(letters, len(number(row.mean)))
+        text = written(taken(row))
+        print_at(axes, right, place, text)
+        highest, letters = max(highest, right), max(letters, len(text))
     leave_room(axes, highest, share, letters)
     return used
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from harness.analysis import Aggregate
 from harness.display import Quantity, Rank, number
 from harness.display.nouns import NumberForm
-from harness.report.aggregates import plain, population
+from harness.report.aggregates import population, taken
 from harness.report.view import Group, RunView
 from harness.report.words.findings import Findings
 
@@ -109,7 +109,7 @@ def leaderboard(group: Group, findings: Findings) -> Leaderboard:
                 score=_score(row, percent=percent),
                 track=_track(row, full),
                 n=population(row) if row else None,
-                costs=tuple(plain(view.value(cost.measure)) for cost in costs),
+                costs=tuple(taken(view.row(cost.measure)) for cost in costs),
                 remarks=tuple(_remarks(view, row)),
             )
         )

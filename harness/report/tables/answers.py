@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.analysis import NATURAL, OVERALL
 from harness.display import Entry, Table, file_name, printable
 from harness.display.text import type_name
-from harness.report.aggregates import amount, count, plain, population, share
+from harness.report.aggregates import amount, count, population, share, taken
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 
@@ -22,7 +22,7 @@ def leaderboard(group: Group, findings: Findings) -> Table:
         view = group.views[place]
         row = view.row(measure) if measure else None
         score = amount(row) if measure in group.costs else share(row)
-        spent = [plain(view.value(cost)) for cost in costs]
+        spent = [taken(view.row(cost)) for cost in costs]
         rows.append((printable(view.label), findings.ranks[place], score, population(row), *spent))
     note = (
         "Runs that share ranks are no different by a paired test. Tokens and dollars of a query are means; "

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.break_even import CostLine, cheaper, crossing, crossing_interval
+from harness.analysis.cost import is_lower_bound
 from harness.analysis.intervals import Interval
-from harness.display import NOTHING, Quantity, Table
-from harness.report.aggregates import plain
+from harness.display import NOTHING, Quantity, Table, printable
+from harness.report.aggregates import taken
+from harness.report.tables.cost import FAILING
 from harness.report.view import Group, RunView
 
 _AT = (100, 1_000, 10_000)
+
+
+Lines = Sequence[tuple[RunView, CostLine]]
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,30 @@ def line_of(view: RunView, unit: CostUnit) -> CostLine | None:
     return CostLine(index.mean, query.mean, Interval(query.ci_low, query.ci_high))
 
 
-def lines_of(group: Group, unit: CostUnit) -> list[tuple[RunView, CostLine]]:
+def lines_of(group: Group, unit: CostUnit) -> Lines:
     """The runs that have a line; none where nobody had to pay anything in this unit."""
     found = [(view, line) for view in group.views if (line := line_of(view, unit))]
     return found if any(line.index or line.per_query for _, line in found) else []
+
+
+def competing(lines: Lines, unit: CostUnit) -> Lines:
+    """Those of which it may be said that they are cheaper: runs that do not fail too often, counted in full."""
+    return [(view, line) for view, line in lines if not (view.fails_too_often or is_bounded(view, unit))]
+
+
+def is_bounded(view: RunView, unit: CostUnit) -> bool:
+    """Whether its line is only a lower bound."""
+    rows = (view.row(unit.measure), view.row(f"index_{unit.measure}"))
+    return any(row is not None and is_lower_bound(row) for row in rows)
+
+
+def outside(lines: Lines, unit: CostUnit) -> str:
+    """Who does not compete, and why; empty where all do, else a sentence that begins with a space."""
+    competitors = [view for view, _ in competing(lines, unit)]
+    left = [view for view, _ in lines if view not in competitors]
+    whys = ("fails too often" if view.fails_too_often else "not counted in full" for view in left)
+    named = ", ".join(f"{printable(view.label)} ({why})" for view, why in zip(left, whys, strict=True))
+    return f" {FAILING} Not compared: {named}." if left else ""
 
 
 def break_even_tables(group: Group) -> list[Table]:
@@ -50,7 +75,7 @@ def break_even_tables(group: Group) -> list[Table]:
         lines = lines_of(group, unit)
         if lines:
             tables.append(_amortised_table(group, unit))
-        if len(lines) > 1:
+        if len(competing(lines, unit)) > 1:
             tables.append(_crossings_table(lines, unit))
     return tables
 
@@ -59,9 +84,9 @@ def _amortised_table(group: Group, unit: CostUnit) -> Table:
     at = sorted({len(group.views[0].frame.query_types), *_AT})
     rows = []
     for view in group.views:
-        line = line_of(view, unit)
-        index = plain(view.value(f"index_{unit.measure}"))
-        cells = [Quantity(line.amortised(n), *line.band(n)) if line else None for n in at]
+        line, bounded = line_of(view, unit), is_bounded(view, unit)
+        index = taken(view.row(f"index_{unit.measure}"))
+        cells = [Quantity(line.amortised(n), *line.band(n), at_least=bounded) if line else None for n in at]
         rows.append((view.label, index, *cells))
     return Table(
         f"break_even_{unit.measure}",
@@ -73,7 +98,8 @@ def _amortised_table(group: Group, unit: CostUnit) -> Table:
     )
 
 
-def _crossings_table(lines: Sequence[tuple[RunView, CostLine]], unit: CostUnit) -> Table:
+def _crossings_table(everyone: Lines, unit: CostUnit) -> Table:
+    lines = competing(everyone, unit)
     rows = [
         (view.label, *(NOTHING if other is view else _cheaper(line, than) for other, than in lines))
         for view, line in lines
@@ -84,7 +110,7 @@ def _crossings_table(lines: Sequence[tuple[RunView, CostLine]], unit: CostUnit) 
         ("system", *(f"than {view.label}" for view, _ in lines)),
         tuple(rows),
         note="In brackets the 95 % limits of the number at which the two cross, from the intervals of both means; "
-        f"{NOTHING} as the upper one: they may never cross.",
+        f"{NOTHING} as the upper one: they may never cross.{outside(everyone, unit)}",
     )
 
 

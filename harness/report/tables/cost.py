@@ -5,59 +5,90 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harness.analysis import Aggregate
+from harness.analysis.cost import MOST_FAILED, is_lower_bound
 from harness.analysis.judging import PREFIX
 from harness.display import Entry, Quantity, Table, printable
-from harness.report.aggregates import amount, count, plain, population, value_of
+from harness.report.aggregates import amount, count, population, taken, values_in
 from harness.report.view import Group, RunView
 
 _USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
 
-Used = tuple[float | None, ...]
+_WALL = ("wall_s_p50", "wall_s")
+FAILING = (
+    f"Who fails more than {100 * MOST_FAILED:g} % of its queries is called neither the cheapest nor the fastest."
+)
+THROTTLED = "mean seconds in which every open model call of a query waited for a limit of its provider"
+
+Used = tuple[Quantity | None, ...]
 """As `_USED`; None: not known."""
 
 
 def query_cost_table(group: Group) -> Table:
     """Tokens, calls, seconds and dollars of one query."""
     header: tuple[str, ...] = ("system", "input tokens", "output tokens", "model calls", "latency p50, s")
-    header += ("p95, s", "mean, s", "n", "throttled, s", "USD per query", "USD for all answers")
+    header += ("p95, s", "mean, s", "n", "wall p50, s", "wall mean, s", "throttled, s", "USD per query")
+    header += ("USD for all answers", "failed, %")
     rows = []
     for view in group.views:
-        means = [plain(view.value(name)) for name in ("input_tokens", "output_tokens", "model_calls")]
-        times = [plain(view.value(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
-        rest = [plain(view.value(name)) for name in ("throttled_s", "usd", "answer_usd_total")]
-        rows.append((printable(view.label), *means, *times, population(view.row("latency_s")), *rest))
-    return Table("query_cost", "Cost and time of a query", header, tuple(rows))
+        means = [taken(view.row(name)) for name in ("input_tokens", "output_tokens", "model_calls")]
+        times = [taken(view.row(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
+        rest = [taken(view.row(name)) for name in (*_WALL, "throttled_s", "usd", "answer_usd_total")]
+        population_of, failed = population(view.row("latency_s")), failed_share(view)
+        rows.append((printable(view.label), *means, *times, population_of, *rest, failed))
+    note = f"{FAILING} ≥: a lower bound, of tokens that a server did not all count or of queries that timed out."
+    return Table("query_cost", "Cost and time of a query", header, tuple(rows), note=note)
+
+
+def failed_share(view: RunView) -> Quantity | None:
+    """Of the queries that have a record."""
+    return Quantity(view.n_errors / view.n_answered, unit="%") if view.n_answered else None
 
 
 def latency_table(group: Group) -> Table | None:
-    """Quantiles and mean with intervals, waiting for rate limits apart; None where no run has a latency."""
+    """Quantiles and mean with intervals, waiting for limits of providers apart; None where no run was timed."""
     views = [view for view in group.views if view.row("latency_s")]
     if not views:
         return None
-    header: tuple[str, ...] = ("system", "p50, s", "p90, s", "p95, s", "p99, s", "mean, s", "throttled, s")
-    header += ("throttled, %", "n", "left out")
+    header: tuple[str, ...] = ("system", "p50, s", "p90, s", "p95, s", "p99, s", "mean, s", "wall p50, s")
+    header += ("wall mean, s", "throttled, s", "throttled, %", "n", "timed out", "left out")
     rows: list[tuple[Entry, ...]] = []
     for view in views:
-        times = [amount(view.row(f"latency_s{end}")) for end in ("_p50", "_p90", "_p95", "_p99", "")]
+        times = [_seconds(view, f"latency_s{end}") for end in ("_p50", "_p90", "_p95", "_p99", "")]
         mean = view.row("latency_s")
-        counts = (count(mean.n_scored), count(mean.n_failed)) if mean else (None, None)
+        counts = [count(n) for n in (values_in(mean), mean.n_imputed, mean.n_failed)] if mean else [None] * 3
+        wall = [_seconds(view, name) for name in _WALL]
         throttled = (amount(view.row("throttled_s")), _throttled_share(view))
-        rows.append((printable(view.label), *times, *throttled, *counts))
+        rows.append((printable(view.label), *times, *wall, *throttled, *counts))
     note = (
-        "[low, high]: 95 % interval; of a quantile with few answers or with repeats there is none. Throttled: mean"
-        " seconds a query waited for rate limits, and their part of its wall time; they are not in the latency. "
-        "Left out: not answered, failed, or replayed after an interruption."
+        "[low, high]: 95 % interval; of a quantile with few answers or with repeats there is none. Wall: from the "
+        f"question to the answer. Throttled: {THROTTLED}, and their part of the wall time; latency is wall "
+        f"without them. Left out: not answered, failed, or replayed after an interruption.{restricted(group)}"
     )
     return Table("latency", "Latency", header, tuple(rows), note=note)
+
+
+def restricted(group: Group) -> str:
+    """Where queries of the group timed out: how they count. Begins with a space."""
+    late = [view for view in group.views if (row := view.row("latency_s")) and row.n_imputed]
+    limits = sorted({view.frame.query_limit_s for view in late if view.frame.query_limit_s is not None})
+    if not late:
+        return ""
+    at = f" at {' or '.join(f'{limit:,g}' for limit in limits)} s" if limits else ""
+    return (
+        f" Restricted{at}: a query that timed out counts with its limit, in n, in the mean and in every quantile; "
+        "what falls among those is at least that (≥), and so is the end of its interval."
+    )
+
+
+def _seconds(view: RunView, measure: str) -> Quantity | None:
+    return taken(view.row(measure), interval=True)
 
 
 def phases_table(group: Group) -> Table:
     """What models were asked to build the index and to answer, and a query's share of both; judges apart."""
     header = ("system", "phase", "model calls", "input tokens", "output tokens", "cached tokens", "USD", "n")
     rows = tuple(
-        (printable(view.label), phase, *map(plain, used), n)
-        for view in group.views
-        for phase, used, n in _phases(view)
+        (printable(view.label), phase, *used, n) for view in group.views for phase, used, n in _phases(view)
     )
     note = (
         "A query with the index: a query and its share of the index, over the n answers of this run; more queries "
@@ -68,9 +99,9 @@ def phases_table(group: Group) -> Table:
 
 
 def _phases(view: RunView) -> Iterable[tuple[str, Used, Entry]]:
-    index = tuple(view.value(f"index_{name}") for name in _USED)
+    index = tuple(taken(view.row(f"index_{name}")) for name in _USED)
     query_rows = [view.row(name) for name in _USED]
-    query = tuple(value_of(row) for row in query_rows)
+    query = tuple(map(taken, query_rows))
     answers = tuple(_whole(view, row) for row in query_rows)
     n = view.n_answered
     population_of = population(view.row("input_tokens"))
@@ -85,15 +116,19 @@ def _phases(view: RunView) -> Iterable[tuple[str, Used, Entry]]:
         yield "judges", judged, ""
 
 
-def _whole(view: RunView, row: Aggregate | None) -> float | None:
-    """The sum behind a mean; with repeats only where none is missing, for the mean weighs queries alike."""
+def _whole(view: RunView, row: Aggregate | None) -> Quantity | None:
+    """The sum behind a mean, at least that where a query is missing; with repeats only where none is, for the mean
+    weighs queries alike.
+    """
     if row is None or row.mean is None or (row.n_failed and view.frame.repeats > 1):
         return None
-    return round(row.mean * row.n_scored, 9)
+    return Quantity(round(row.mean * values_in(row), 9), at_least=is_lower_bound(row) or row.n_failed > 0)
 
 
-def _shared(query: float | None, index: float | None, n: int) -> float | None:
-    return None if query is None or index is None else query + index / n
+def _shared(query: Quantity | None, index: Quantity | None, n: int) -> Quantity | None:
+    if query is None or index is None or query.value is None or index.value is None:
+        return None
+    return Quantity(query.value + index.value / n, at_least=query.at_least or index.at_least)
 
 
 def _judged(view: RunView) -> Used | None:
@@ -103,13 +138,11 @@ def _judged(view: RunView) -> Used | None:
     return tuple(_sum([view.value(f"{PREFIX}{evaluator}_{name}") for evaluator in asking]) for name in _USED)
 
 
-def _sum(values: list[float | None]) -> float | None:
+def _sum(values: list[float | None]) -> Quantity | None:
     known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    return Quantity(sum(known)) if len(known) == len(values) else None
 
 
 def _throttled_share(view: RunView) -> Quantity | None:
-    latency, throttled = view.value("latency_s"), view.value("throttled_s")
-    if latency is None or throttled is None or not latency + throttled:
-        return None
-    return Quantity(throttled / (latency + throttled), unit="%")
+    wall, throttled = view.value("wall_s"), view.value("throttled_s")
+    return None if throttled is None or not wall else Quantity(throttled / wall, unit="%")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from harness.analysis.resources import NOT_SAMPLED, PHASES
 from harness.display import Entry, Quantity, Several, Table, printable
-from harness.report.aggregates import count, plain, value_of
+from harness.report.aggregates import count, plain, taken, value_of
 from harness.report.view import Group, RunView
 
 _LONGEST_ID = 200
+REBUILT_WORD = "rebuilt"
+REBUILT = (
+    "what the build took and what the calls and vectors that an earlier one had left took when they were made"
+)
 _GB = 1e-9
 
 
@@ -22,15 +27,16 @@ def index_table(group: Group) -> Table | None:
         counts = [plain(view.value(f"index_{name}")) for name in names]
         sizes = [plain(view.value(f"index_{name}"), _GB) for name in ("bytes", "peak_rss_bytes")]
         rows.append((printable(view.label), index_seconds(view), *counts, *sizes))
-    return Table("index", "Index", header, tuple(rows))
+    note = f"Seconds are those of a build without help. {REBUILT_WORD}: {REBUILT}. ≥: what it took with that help."
+    return Table("index", "Index", header, tuple(rows), note=note)
 
 
 def index_seconds(view: RunView) -> Quantity | None:
-    """With the help of an earlier build, what it took is only a lower bound of a first one."""
-    first, spent = view.value("index_wall_s"), view.value("index_spent_s")
-    if first is not None or spent is None:
-        return plain(first)
-    return Quantity(spent, at_least=True)
+    """As if it had been built alone: measured, else rebuilt, else what it took with help as a lower bound."""
+    alone, spent = view.value("index_alone_s"), view.value("index_spent_s")
+    if alone is None:
+        return None if spent is None else Quantity(spent, at_least=True)
+    return Quantity(alone, mark="" if view.value("index_wall_s") is not None else REBUILT_WORD)
 
 
 def ledger_table(group: Group) -> Table | None:
@@ -44,7 +50,7 @@ def ledger_table(group: Group) -> Table | None:
             continue
         built_by = "this run" if index.built_by == view.run.run_id else printable(index.built_by, _LONGEST_ID)
         names = ("model_calls", "input_tokens", "output_tokens", "usd", "shared_model_calls")
-        used = [plain(view.value(f"index_{name}")) for name in names]
+        used = [taken(view.row(f"index_{name}")) for name in names]
         texts = count(index.cost.embedded_texts + index.cost.cached_texts)
         rows.append((printable(view.label), built_by, *used, texts, plain(view.value("index_shared_texts"))))
     return Table("index_ledger", "Index ledger", header, tuple(rows), is_detail=True) if rows else None
@@ -53,20 +59,36 @@ def ledger_table(group: Group) -> Table | None:
 def resources_table(group: Group) -> Table | None:
     """CPU and RAM: mean / maximum, for each phase; None where nothing was sampled."""
     header: tuple[str, ...] = ("system", "phase", "machine CPU, %", "machine RAM, GB", "system CPU, %")
-    header += ("system RAM, GB", "server CPU, %", "server RAM, GB", "system peak RAM, GB", "samples")
+    header += ("system RAM, GB", "server CPU, %", "server RAM, GB")
+    whose = [("machine", "ram_bytes"), ("system", "rss_bytes"), ("server", "rss_bytes")]
+    if any(_sampled(view, phase, "database_cpu_percent") for view in group.views for phase in PHASES):
+        header += ("database CPU, %", "database RAM, GB")
+        whose.append(("database", "rss_bytes"))
+    header += ("system peak RAM, GB", "of it embedder, GB", "samples")
     rows = []
     for view in group.views:
-        for phase in ("index", "answer"):
+        for phase in PHASES:
             sampled = view.row(f"{phase}_machine_cpu_percent_mean")
             if sampled is None:
                 continue
             cells: list[Entry] = []
-            for whose, memory in (("machine", "ram_bytes"), ("system", "rss_bytes"), ("server", "rss_bytes")):
-                cells.append(_mean_max(view, f"{phase}_{whose}_cpu_percent", 1.0))
-                cells.append(_mean_max(view, f"{phase}_{whose}_{memory}", _GB))
-            peak = plain(view.value(f"{phase}_peak_rss_bytes"), _GB)
-            rows.append((printable(view.label), phase, *cells, peak, count(sampled.n_scored)))
-    return Table("resources", "CPU and RAM", header, tuple(rows)) if rows else None
+            for who, memory in whose:
+                cells.append(_sampled(view, phase, f"{who}_cpu_percent"))
+                cells.append(_sampled(view, phase, f"{who}_{memory}", _GB))
+            cells += [plain(view.value(f"{phase}_{what}_rss_bytes"), _GB) for what in ("peak", "embedder")]
+            rows.append((printable(view.label), phase, *cells, count(sampled.n_scored)))
+    note = (
+        "Mean / maximum of samples. Servers are those of models, databases what a system asks besides; "
+        f"{NOT_SAMPLED}: there is one, but not on this machine, or its process cannot be seen. Of the peak, what "
+        "loading the embedder within the system's process took, with its library."
+    )
+    return Table("resources", "CPU and RAM", header, tuple(rows), note=note) if rows else None
+
+
+def _sampled(view: RunView, phase: str, quantity: str, scale: float = 1.0) -> Entry:
+    found = _mean_max(view, f"{phase}_{quantity}", scale)
+    unseen = found is None and view.resources is not None and quantity in view.resources.not_sampled
+    return NOT_SAMPLED if unseen else found
 
 
 def _mean_max(view: RunView, name: str, scale: float) -> Several | None:

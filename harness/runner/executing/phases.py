@@ -9,7 +9,7 @@ from harness.models.budget import Amount
 from harness.models.local_server import LocalServer
 from harness.records import Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus
 from harness.runner.executing.messages import Event, Job, Todo
-from harness.runner.executing.resources import ResourceSampler
+from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
 from harness.runner.plan import Cell
 from harness.runner.progress import Bar, Priced, Reporter
@@ -116,10 +116,17 @@ class Execution:
 
     def _supervise(self, phase: Phase, todo: Sequence[Todo], on_event: Callable[[Event], None]) -> WorkerEnd:
         interval_s = self.cell.config.runner.resources_interval_s
-        sampler = ResourceSampler(self.run, phase, interval_s, self.server.pid if self.server else None)
+        sampler = ResourceSampler(self.run, phase, interval_s, self._servers(phase))
         self.spending.check()
         job = self._job(phase, todo)
         return Supervisor(job, self.run.log_path, sampler, on_event, self.lock_fd).run()
+
+    def _servers(self, phase: Phase) -> Servers:
+        cell = self.cell
+        roles = cell.roles.index if phase == "index" else cell.roles.answer
+        urls = [str(model.base_url) for role, model in cell.models.items() if role in roles and model.base_url]
+        databases = cell.spec.servers(cell.index_params) if cell.spec.servers else ()
+        return Servers(urls, databases, self.server.pid if self.server else None)
 
     def _job(self, phase: Phase, todo: Sequence[Todo]) -> Job:
         cell = self.cell

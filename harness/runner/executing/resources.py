@@ -1,16 +1,16 @@
-"""CPU and RAM over time: the machine, the system's process tree, and the model server apart."""
+"""CPU and RAM over time: the machine, the system's process tree, and model servers and databases apart."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psutil
 
+from harness.analysis.resources import NOT_SAMPLED, QUANTITIES
+from harness.runner.executing.listening import listening_at
 from harness.store import RunDir
 
-HEADER = (
-    "time_s,phase,machine_cpu_percent,machine_ram_bytes,system_cpu_percent,system_rss_bytes,"
-    "server_cpu_percent,server_rss_bytes"
-)
+HEADER = ",".join(("time_s", "phase", *QUANTITIES))
 
 
 @dataclass
@@ -21,8 +21,8 @@ class _Tree:
     cpu_s: float = 0.0
     at: float = 0.0
 
-    def sample(self) -> tuple[float, int]:
-        """(CPU percent since the last sample, 100 = one core busy; resident bytes)."""
+    def sample(self) -> tuple[float, int] | None:
+        """(CPU percent since the last sample, 100 = one core busy; resident bytes). None: it is gone."""
         now, cpu_s, rss = time.monotonic(), 0.0, 0
         for process in _members(self.root):
             try:
@@ -31,20 +31,55 @@ class _Tree:
                 rss += process.memory_info().rss
             except psutil.Error:
                 continue
+        if not rss:
+            return None
         percent = 100.0 * max(0.0, cpu_s - self.cpu_s) / (now - self.at) if self.at else 0.0
         self.cpu_s, self.at = cpu_s, now
         return percent, rss
 
 
+@dataclass(frozen=True)
+class Servers:
+    """What a system uses besides its own processes."""
+
+    models: Sequence[str] = ()
+    """URLs of model servers."""
+    databases: Sequence[str] = ()
+    """URLs of what else it asks."""
+    started: int | None = None
+    """The process of a model server that was started for it."""
+
+
+class _Served:
+    """The processes that answer at some URLs, on this machine; they must not be counted as the system's."""
+
+    def __init__(self, urls: Sequence[str], started: int | None = None) -> None:
+        pids = [listening_at(url) for url in dict.fromkeys(urls)]
+        self._is_used = bool(urls) or started is not None
+        self._is_whole = None not in pids
+        found = {pid for pid in (started, *pids) if pid is not None}
+        self._trees = [tree for pid in sorted(found) if (tree := _tree(pid))]
+
+    def fields(self) -> list[str]:
+        """CPU and RAM of all of them together; `NOT_SAMPLED` where any of them is not to be seen."""
+        if not self._is_used:
+            return ["", ""]
+        taken = [tree.sample() for tree in self._trees]
+        seen = [one for one in taken if one is not None]
+        if not self._is_whole or not seen or len(seen) < len(taken):
+            return [NOT_SAMPLED, NOT_SAMPLED]
+        return [f"{sum(percent for percent, _ in seen):.1f}", str(sum(rss for _, rss in seen))]
+
+
 class ResourceSampler:
     """Writes one line to resources.csv whenever it is due."""
 
-    def __init__(self, run: RunDir, phase: str, interval_s: float, server_pid: int | None) -> None:
+    def __init__(self, run: RunDir, phase: str, interval_s: float, servers: Servers) -> None:
         self._run = run
         self._phase = phase
         self._interval_s = interval_s
         self._system: _Tree | None = None
-        self._server = _tree(server_pid)
+        self._servers = (_Served(servers.models, servers.started), _Served(servers.databases))
         self._due = time.monotonic()
         psutil.cpu_percent()  # The first call only sets the mark that the next one measures from.
 
@@ -64,12 +99,10 @@ class ResourceSampler:
         fields = [f"{time.time():.3f}", self._phase, f"{psutil.cpu_percent():.1f}"]
         memory = psutil.virtual_memory()
         fields.append(str(memory.total - memory.available))
-        for tree in (self._system, self._server):
-            if tree is None:
-                fields += ["", ""]
-            else:
-                percent, rss = tree.sample()
-                fields += [f"{percent:.1f}", str(rss)]
+        system = self._system.sample() if self._system else None
+        fields += [f"{system[0]:.1f}", str(system[1])] if system else ["", ""]
+        for served in self._servers:
+            fields += served.fields()
         self._run.append_resources(HEADER, ",".join(fields))
 
 

@@ -17,12 +17,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+import psutil
+
 from harness.errors import BudgetReached, HarnessError, StoreError
 from harness.models.budget import Amount, Budget
 from harness.models.clients import build_chat
 from harness.models.embedders import build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter, current_meter, metered
+from harness.models.providers import provider_of
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.protocols import Embedder, System
@@ -55,6 +58,7 @@ class Worker:
         self._run = RunDir(Path(job.results) / job.run_id)
         self._index_dir = IndexDir(Path(job.results), job.index_id)
         self._told_at = 0.0
+        self._embedder_rss_bytes: int | None = None
         self._budget = Budget(job.allowance, lambda role, usage: job.prices[role].usd(usage))
 
     async def work(self) -> None:
@@ -78,7 +82,8 @@ class Worker:
                 if seam.fatal:
                     raise seam.fatal from None
                 raise
-            cost = cost_of(meter, time.monotonic() - start, time.process_time() - cpu)
+            wall_s, cpu_s = time.monotonic() - start, time.process_time() - cpu
+            cost = cost_of(meter, wall_s, cpu_s, self._embedder_rss_bytes)
         if seam.fatal:
             raise seam.fatal
         self._tell(Event(kind="indexed", stats=stats, cost=cost))
@@ -108,6 +113,7 @@ class Worker:
         if seam.fatal:
             # Nothing that follows could succeed: the run stops here and this query is answered on resume.
             raise seam.fatal
+        wall_s, cpu_s = time.monotonic() - start, time.process_time() - cpu
         alone = self._job.limits.concurrency == 1
         record = RunRecord(
             query_id=todo.query_id,
@@ -115,7 +121,7 @@ class Worker:
             status=status,
             prediction=prediction,
             failure=failure,
-            cost=cost_of(meter, time.monotonic() - start, time.process_time() - cpu if alone else None),
+            cost=cost_of(meter, wall_s, cpu_s if alone else None, self._embedder_rss_bytes),
             attempt=todo.attempt,
             started_at=started_at,
         )
@@ -180,7 +186,14 @@ class Worker:
             return
         key = embedder_cache_key(config)
         with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=self._job.run_id)) as cache:
-            yield build_embedder(config, seam, cache, lambda done, total: self._progress(done, total, "embedding"))
+            before = psutil.Process().memory_info().rss
+            made = build_embedder(config, seam, cache, self._embedding)
+            if provider_of(config).encoder is not None:
+                self._embedder_rss_bytes = max(0, psutil.Process().memory_info().rss - before)
+            yield made
+
+    def _embedding(self, done: int, total: int) -> None:
+        self._progress(done, total, "embedding")
 
     def _gold(self) -> dict[str, Sequence[Evidence]]:
         return {row.query.query_id: row.reference.evidence for row in self._run.sample()}

@@ -6,7 +6,7 @@ from typing import Literal
 from systems.parts.graph_stores.contract import GraphStore
 from systems.parts.graph_stores.ladybug import LadybugStore, check_ladybug
 from systems.parts.graph_stores.neo4j import Neo4jStore
-from systems.parts.graph_stores.neo4j_server import check_neo4j
+from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_neo4j
 
 StoreKind = Literal["ladybug", "neo4j"]
 """`ladybug`: files in the index folder, no server. `neo4j`: the server that NEO4J_URI names."""
@@ -18,6 +18,11 @@ def open_store(kind: StoreKind, folder: Path) -> GraphStore:
     Raises MissingDependency where its package is not installed.
     """
     return Neo4jStore(folder) if kind == "neo4j" else LadybugStore(folder)
+
+
+def servers_of(kind: StoreKind) -> list[str]:
+    """The URL of the server that a store of this kind asks, if it asks one."""
+    return [Neo4jSettings.from_environment().uri] if kind == "neo4j" else []
 
 
 def check_store(kind: StoreKind) -> None:

@@ -1,11 +1,19 @@
 """Tokens, dollars, seconds, CPU and memory of a run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.analysis import Aggregate, Frame, index_costs, load_prices, query_costs, resource_use, run_costs
-from harness.analysis.cost import attempt_costs, peak_memory, unpriced_roles
+from harness.analysis.cost import (
+    attempt_costs,
+    fails_too_often,
+    is_lower_bound,
+    latencies,
+    peak_memory,
+    unpriced_roles,
+)
 from harness.analysis.prices import Prices
 from harness.analysis.resources import load_resources
 from harness.records import Cost, IndexRecord, IndexStats, Query, Reference, RunRecord, Usage
@@ -71,7 +79,8 @@ def test_latency_is_without_throttling_and_only_of_live_answers(
     assert find(rows, "latency_s").mean == 2.0
     assert find(rows, "latency_s_p50").mean == 2.0
     assert find(rows, "throttled_s").mean == 1.0
-    assert counts(find(rows, "latency_s")) == (2, 4, 6)
+    assert find(rows, "wall_s").mean == find(rows, "wall_s_p50").mean == 3.0
+    assert counts(find(rows, "latency_s")) == counts(find(rows, "wall_s")) == (2, 4, 6)
     assert {row.measure for row in rows if row.measure.startswith("latency")} == {
         *("latency_s", "latency_s_p50", "latency_s_p90", "latency_s_p95", "latency_s_p99")
     }
@@ -85,15 +94,50 @@ def test_a_query_that_skipped_a_stage_spent_no_time_in_it(
     assert (found["stage_retrieve_s"], found["stage_generate_s"]) == (1.5, 1.5)
 
 
-def test_tokens_that_the_server_did_not_count_are_unknown_and_not_zero(
+def bounds(rows: list[Aggregate]) -> set[str]:
+    return {row.measure for row in rows if row.query_type == "overall" and is_lower_bound(row)}
+
+
+def test_tokens_that_the_server_did_not_count_make_a_lower_bound(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    partly = {"generator": Usage(calls=2, input_tokens=500_000, unmetered_calls=1)}
+    records = [record("t0", usage=USED), record("t1", usage=partly)]
+    rows = query_costs(frame({"t": 2}), records, MODELS, prices)
+    assert find(rows, "generator_input_tokens").mean == 750_000
+    assert find(rows, "usd").mean == pytest.approx((USD + 0.075) / 2)
+    assert counts(find(rows, "input_tokens")) == (1, 0, 2)
+    assert find(rows, "input_tokens").n_imputed == 1
+    assert counts(find(rows, "model_calls")) == (2, 0, 2)
+    (total,) = attempt_costs(frame({"t": 2}), [one.cost for one in records], MODELS, prices)
+    assert total.mean == pytest.approx(USD + 0.075)
+    assert bounds([*rows, total]) >= {"tokens", "input_tokens", "generator_tokens", "usd", "answer_usd_total"}
+    assert not bounds([*rows, total]) & {"model_calls", "latency_s", "latency_s_p50"}
+
+
+def test_tokens_of_a_server_that_never_counts_are_unknown_and_not_at_least_zero(
     frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
 ) -> None:
     blind = {"generator": Usage(calls=1, unmetered_calls=1)}
-    rows = query_costs(frame({"t": 2}), [record("t0", usage=USED), record("t1", usage=blind)], MODELS, prices)
-    assert find(rows, "generator_input_tokens").mean == 1_000_000
-    assert counts(find(rows, "input_tokens")) == (1, 1, 2)
-    assert counts(find(rows, "usd")) == (1, 1, 2)
-    assert counts(find(rows, "model_calls")) == (2, 0, 2)
+    records = [record("t0", usage=blind), record("t1", usage=blind)]
+    rows = query_costs(frame({"t": 2}), records, MODELS, prices)
+    (total,) = attempt_costs(frame({"t": 2}), [one.cost for one in records], MODELS, prices)
+    assert [find(rows, name).mean for name in ("tokens", "generator_input_tokens", "usd")] == [None] * 3
+    assert total.mean is None
+    assert counts(find(rows, "tokens")) == (0, 2, 2)
+    index = index_costs(frame({"t": 2}), index_record(usage=blind), MODELS, prices)
+    assert (find(index, "index_tokens").mean, find(index, "index_usd").mean) == (None, None)
+
+
+def test_an_index_whose_tokens_were_not_all_counted_took_at_least_those(
+    frame: MakeFrame, prices: Prices, find: Find
+) -> None:
+    partly = {"generator": Usage(calls=9, input_tokens=1_000_000, unmetered_calls=2)}
+    rows = index_costs(frame({"t": 1}), index_record(usage=partly), MODELS, prices)
+    assert find(rows, "index_tokens").mean == 1_000_000
+    assert find(rows, "index_usd").mean == pytest.approx(0.15)
+    assert bounds(rows) >= {"index_tokens", "index_usd", "index_input_tokens"}
+    assert not bounds(rows) & {"index_wall_s", "index_model_calls", "index_bytes"}
 
 
 def test_calls_that_nobody_counted_are_unknown_and_not_zero(
@@ -104,9 +148,63 @@ def test_calls_that_nobody_counted_are_unknown_and_not_zero(
     rows = query_costs(frame({"t": 3}), [*records, record("t2", usage=tokens_alone)], MODELS, prices)
     assert counts(find(rows, "model_calls")) == (1, 2, 3)
     assert counts(find(rows, "generator_model_calls")) == (1, 2, 3)
-    assert counts(find(rows, "input_tokens")) == (2, 1, 3)
-    assert counts(find(rows, "usd")) == (2, 1, 3)
-    assert find(rows, "usd").mean == pytest.approx((USD + 0.15) / 2)
+    assert bounds(rows) >= {"input_tokens", "usd"}
+    assert find(rows, "usd").mean == pytest.approx((USD + 0.15) / 3)
+
+
+# Who times out
+
+
+def timed_out(made: RunRecord, wall_s: float | None) -> RunRecord:
+    cost = Cost(wall_s=wall_s)
+    return made.model_copy(update={"status": "timeout", "cost": cost})
+
+
+def test_a_query_that_timed_out_took_at_least_its_limit(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    """Seven of ten answers took 1 to 7 s; the three slowest were cut off: nobody knows more than 9 s of them."""
+    limited = replace(frame({"t": 11}), query_limit_s=9.0)
+    records = [record(f"t{place}", wall_s=float(place)) for place in range(1, 8)]
+    records += [timed_out(record(f"t{place}", ok=False), 9.5 if place == 8 else None) for place in (8, 9, 10)]
+    records.append(record("t0", wall_s=0.1, ok=False))
+    rows = query_costs(limited, records, MODELS, prices)
+    for measure in ("latency_s", "wall_s"):
+        row = find(rows, measure)
+        assert row.mean == pytest.approx((28 + 9.5 + 9 + 9) / 10)
+        assert (row.n_scored, row.n_imputed, row.n_failed) == (7, 3, 1)
+        assert find(rows, f"{measure}_p50").mean == 5.5
+    assert bounds(rows) & {f"latency_s{end}" for end in ("", "_p50", "_p90", "_p95", "_p99")} == {
+        *("latency_s", "latency_s_p90", "latency_s_p95", "latency_s_p99")
+    }
+    assert latencies(limited, records) == [1, 2, 3, 4, 5, 6, 7, 9, 9, 9.5]
+
+
+def test_a_median_that_falls_among_those_that_timed_out_is_a_lower_bound(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    limited = replace(frame({"t": 4}), query_limit_s=9.0)
+    answered = [record(f"t{place}", wall_s=1.0) for place in range(3)]
+    cut_off = timed_out(record("t3", ok=False), 9.0)
+    half = [timed_out(record(f"t{place}", ok=False), 9.0) for place in (1, 2)]
+    one_of_four = query_costs(limited, [*answered, cut_off], MODELS, prices)
+    three_of_four = query_costs(limited, [answered[0], *half, cut_off], MODELS, prices)
+    assert not is_lower_bound(find(one_of_four, "latency_s_p50"))
+    assert is_lower_bound(find(three_of_four, "latency_s_p50"))
+    assert find(three_of_four, "latency_s_p50").mean == 9.0
+
+
+def test_a_run_in_which_every_query_timed_out_is_slow_and_not_without_a_latency(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    limited = replace(frame({"t": 1}), query_limit_s=9.0)
+    rows = query_costs(limited, [timed_out(record("t0", ok=False), None)], MODELS, prices)
+    assert find(rows, "latency_s").mean == 9.0
+
+
+@pytest.mark.parametrize(("failed", "answered", "too_often"), [(0, 0, False), (1, 100, False), (2, 150, True)])
+def test_more_than_one_failure_in_a_hundred_is_too_many(failed: int, answered: int, too_often: bool) -> None:
+    assert fails_too_often(failed, answered) is too_often
 
 
 def test_a_model_that_may_have_been_called_and_has_no_price_gives_no_dollars(
@@ -123,7 +221,7 @@ def test_time_that_was_not_measured_is_unknown_and_a_run_without_any_has_no_late
 ) -> None:
     untimed = record("t0", wall_s=None, throttled_s=None)
     assert (
-        not {"latency_s", "latency_s_p50", "throttled_s"}
+        not {"latency_s", "latency_s_p50", "wall_s", "throttled_s"}
         & means(query_costs(frame({"t": 1}), [untimed], MODELS, prices)).keys()
     )
     rows = query_costs(frame({"t": 2}), [untimed, record("t1", wall_s=3.0, throttled_s=1.0)], MODELS, prices)
@@ -201,6 +299,19 @@ def test_an_index_built_with_help_from_an_earlier_build_has_no_seconds(
     assert find(rows, "index_wall_s").mean is None
     assert counts(find(rows, "index_wall_s")) == (0, 1, 1)
     assert find(rows, "index_usd").mean == pytest.approx(USD)
+
+
+@pytest.mark.parametrize("saved", ["replayed_calls", "cached_texts"])
+def test_the_seconds_of_an_index_are_rebuilt_from_what_earlier_builds_noted(
+    frame: MakeFrame, prices: Prices, find: Find, saved: str
+) -> None:
+    rebuilt, unknown = (
+        index_costs(frame({"t": 1}), index_record(saved_s=seconds, **{saved: 1}), MODELS, prices)
+        for seconds in (70.0, None)
+    )
+    live = index_costs(frame({"t": 1}), index_record(), MODELS, prices)
+    assert [find(rows, "index_alone_s").mean for rows in (rebuilt, unknown, live)] == [100.0, None, 30.0]
+    assert [find(rows, "index_spent_s").mean for rows in (rebuilt, unknown, live)] == [30.0] * 3
 
 
 def test_resources_have_a_mean_and_a_maximum_for_each_phase(frame: MakeFrame, find: Find, tmp_path: Path) -> None:

@@ -86,3 +86,17 @@ def test_a_slow_interval_is_not_taken_for_an_interruption(tmp_path: Path) -> Non
 def test_a_missing_file_is_a_store_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         load_resources(tmp_path / "resources.csv")
+
+
+def test_a_file_that_was_begun_before_databases_were_sampled_is_read_on(tmp_path: Path) -> None:
+    resources = load(tmp_path, line(1000) + line(1002).rstrip("\n") + ",70.0,9000\n")
+    assert resources.n_damaged == 0
+    assert resources.values("database_rss_bytes", "answer") == [9000.0]
+    assert len(resources.values("system_rss_bytes", "answer")) == 2
+
+
+def test_a_line_of_today_that_ends_early_is_torn(tmp_path: Path) -> None:
+    path = tmp_path / "resources.csv"
+    header = HEADER.strip() + ",database_cpu_percent,database_rss_bytes\n"
+    path.write_text(header + line(1000).rstrip("\n") + ",,\n" + line(1002))
+    assert load_resources(path).n_damaged == 1

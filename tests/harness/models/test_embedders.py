@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,15 +38,16 @@ Serve = Callable[..., FakeServer]
 class Encoder:
     """A bag of words, and what it was asked."""
 
-    def __init__(self, fails_at: int | None = None) -> None:
+    def __init__(self, fails_at: int | None = None, takes_s: float = 0.0) -> None:
         self.batches: list[list[str]] = []
         self.fails_at = fails_at
+        self.takes_s = takes_s
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         self.batches.append(list(texts))
         if len(self.batches) == self.fails_at:
             raise ConnectionError("killed here")
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.takes_s)
         return expected(texts)
 
 
@@ -84,7 +86,25 @@ async def test_documents_are_embedded_once_and_later_come_from_the_cache(
     assert cached.dtype == np.float32
     assert second.batches == [["new"]]
     assert (building.embedded_texts, building.cached_texts) == (3, 0)
+    assert building.saved_s is None
+    assert again.saved_s is not None
+    assert 0.0 < again.saved_s < 5.0
     assert (again.embedded_texts, again.cached_texts) == (1, 3)
+
+
+async def test_an_encoder_within_the_process_is_work_beside_a_call_that_waits(
+    open_cache: Callable[..., EmbeddingCache], seam: Seam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a query that embeds for a second beside a throttled call would have taken no time."""
+    slow = Encoder(takes_s=0.2)
+    monkeypatch.setattr("harness.models.embedders.provider_of", lambda _: SimpleNamespace(encoder=lambda _: slow))
+    embedder = build_embedder(EmbedderConfig(provider="fake", model="m"), seam, open_cache())
+    with metered(Meter("answer/q1/0/1")) as meter, meter.call() as call:
+        call.turn(waits=True)
+        await embedder.embed_query("who?")
+        call.turn(waits=False)
+    assert slow.batches == [["who?"]]
+    assert meter.throttled_s < 0.1
 
 
 async def test_a_query_is_embedded_every_time_even_where_its_text_is_cached(

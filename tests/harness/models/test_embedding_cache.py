@@ -50,6 +50,15 @@ def test_each_vector_says_which_run_computed_it(cache: EmbeddingCache, path: Pat
     assert cache.payers(["c", "b", "a", "b"]) == {"b": "demo--kg--1", "a": ""}
 
 
+def test_what_vectors_took_is_kept_with_them_and_unknown_where_one_was_not_timed(cache: EmbeddingCache) -> None:
+    cache.add(["a", "b"], rows(1.0, 2.0), seconds=3.0)
+    cache.add(["b"], rows(2.0), seconds=9.0)
+    cache.add(["untimed"], rows(3.0))
+    assert cache.seconds([]) == 0.0
+    assert cache.seconds(["a", "b", "a"]) == pytest.approx(3.0)
+    assert cache.seconds(["a", "untimed"]) is None
+
+
 def test_a_cache_from_before_the_payer_was_noted_is_used_on(path: Path) -> None:
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as db:

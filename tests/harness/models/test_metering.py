@@ -4,39 +4,102 @@ import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import zip_longest
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.models.metering import Meter, current_meter, metered, stage
+from harness.models.metering import Meter, OpenCall, current_meter, metered, stage
+from harness.models.spans import Spans, covered_s
 from harness.records import Usage
 
-SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)).map(lambda pair: (pair[0], pair[0] + pair[1])))
+CALLS = st.lists(st.lists(st.sampled_from([None, True, False]), max_size=15), max_size=5)
+"""Of each call and second: whether it waits for its provider; None: it is not open."""
+
+
+class Clock:
+    """The meter's time, which a test moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr("harness.models.metering.time.monotonic", lambda: self.now)
+
+
+def play(meter: Meter, clock: Clock, calls: list[list[bool | None]]) -> None:
+    """Open, turn and close calls as `calls` says, one second after the other."""
+    under_way: dict[int, tuple[ExitStack, OpenCall]] = {}
+    for second in range(max(map(len, calls), default=0) + 1):
+        clock.now = float(second)
+        for number, states in enumerate(calls):
+            waits = states[second] if second < len(states) else None
+            if waits is None and number in under_way:
+                under_way.pop(number)[0].close()
+            elif waits is not None:
+                if number not in under_way:
+                    stack = ExitStack()
+                    under_way[number] = stack, stack.enter_context(meter.call())
+                under_way[number][1].turn(waits=waits)
 
 
 @settings(deadline=None)
-@given(SPANS)
-def test_throttled_time_is_the_union_of_all_waits_and_fits_in_the_span(spans: list[tuple[int, int]]) -> None:
-    meter = Meter("index")
-    for start, end in spans:
-        meter.add_throttled(start, end)
-    union = {second for start, end in spans for second in range(start, end)}
-    assert meter.throttled_s == len(union)
-    assert meter.throttled_s <= max((end for _, end in spans), default=0) - min((s for s, _ in spans), default=0)
+@given(CALLS)
+def test_throttled_are_the_seconds_in_which_every_open_call_waits_for_its_provider(
+    calls: list[list[bool | None]],
+) -> None:
+    meter, at_once = Meter("index"), list(zip_longest(*calls))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        play(meter, Clock(monkeypatch), calls)
+    is_open = [[waits for waits in second if waits is not None] for second in at_once]
+    assert meter.throttled_s == sum(bool(waiting) and all(waiting) for waiting in is_open)
 
 
-def test_waits_side_by_side_count_once_and_gaps_do_not_count() -> None:
-    meter = Meter("index")
-    for start, end in ((10.0, 12.0), (11.0, 13.0), (11.5, 11.6), (20.0, 21.0)):
-        meter.add_throttled(start, end)
-    assert meter.throttled_s == 4.0
+def test_an_evaluation_waits_while_every_judgement_that_is_under_way_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, clock = Meter("evaluation"), Clock(monkeypatch)
+    judgements: list[list[bool | None]] = [
+        [True, True, True, False],
+        [None, True, False, None],
+        [None, None, None, None, True],
+    ]
+    for waits in judgements:
+        judgement = Meter("judgement")
+        play(judgement, clock, [waits])
+        whole.absorb(judgement)
+    assert whole.throttled_s == 3.0
 
 
-def test_a_wait_that_ends_before_it_starts_is_none() -> None:
-    meter = Meter("index")
-    meter.add_throttled(2.0, 1.0)
-    assert meter.throttled_s == 0.0
+def test_what_turns_out_to_have_been_waiting_is_throttled_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    meter, clock = Meter("index"), Clock(monkeypatch)
+    with meter.call() as call:
+        clock.now = 3.0
+        call.waited_since(1.0)
+        clock.now = 4.0
+    assert meter.throttled_s == 2.0
+
+
+def test_a_call_that_is_still_open_counts_until_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    meter, clock = Meter("index"), Clock(monkeypatch)
+    with meter.call() as call:
+        call.turn(waits=True)
+        clock.now = 2.0
+        assert meter.throttled_s == 2.0
+        clock.now = 3.0
+    assert meter.throttled_s == 3.0
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(-5, 20)).map(lambda pair: (pair[0], sum(pair)))))
+def test_spans_side_by_side_count_once_and_the_gaps_between_them_do_not(spans: list[tuple[int, int]]) -> None:
+    assert covered_s(spans) == len({second for start, end in spans for second in range(start, end)})
+
+
+def test_spans_that_meet_take_no_more_memory_than_one() -> None:
+    spans = Spans()
+    for number in range(100_000):
+        spans.add(number, number + 1)
+    assert covered_s(spans.list()) == 100_000
+    assert len(spans.list()) < 2_000
 
 
 def test_a_call_outside_any_scope_is_a_bug() -> None:

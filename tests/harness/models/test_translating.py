@@ -93,7 +93,7 @@ async def test_what_may_pass_is_tried_again_and_counted_once(
         assert await connect(teller_server, seam).complete(PROMPT) == "so it is"
     assert (teller_server.asked, teller_server.faults) == (["tell"], [])
     assert meter.usage["generator"].calls == 1
-    assert meter.throttled_s > 0
+    assert (meter.throttled_s > 0) == (429 in faults)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
@@ -135,7 +135,7 @@ async def test_a_server_that_hangs_is_tried_again_when_the_time_of_a_request_is_
     with metered(Meter("answer/q/0/1")) as meter:
         chat = connect(teller_server, seam, timeout_s=0.3)
         assert await chat.complete(PROMPT) == "so it is"
-    assert meter.throttled_s >= 0.3
+    assert meter.throttled_s == 0.0
     assert meter.usage["generator"].calls == 1
 
 

@@ -156,7 +156,7 @@ def _record(plan: RunPlan, row: SampleRow, place: tuple[int, int], rng: random.R
     return RunRecord(
         query_id=row.query.query_id,
         repeat=repeat,
-        status="error" if failed else "ok",
+        status=("timeout" if plan.failure.kind == "timeout" else "error") if failed else "ok",
         prediction=None if failed else Prediction(answer=None if plan.generator["provider"] == "none" else answer),
         failure=plan.failure if failed else None,
         cost=Cost(

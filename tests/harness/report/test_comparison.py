@@ -77,7 +77,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 def test_accuracy_comes_first_and_costs_last(tmp_path: Path) -> None:
     measures = [one.measure.name for one in compare_runs(three_runs(tmp_path)).measures]
-    assert measures == ["accuracy", "latency_s", "tokens", "input_tokens", "output_tokens", "usd"]
+    assert measures == ["accuracy", "latency_s", "wall_s", "tokens", "input_tokens", "output_tokens", "usd"]
 
 
 def test_ties_print_as_ties_and_differences_with_their_direction(tmp_path: Path) -> None:

@@ -143,6 +143,22 @@ def test_a_record_without_a_prediction_stays_as_it_is(old: Old) -> None:
     assert found.failure.message == STATED
 
 
+@pytest.mark.parametrize(("waited_s", "known"), [(4.0, None), (0.0, 0.0), (1e-5, 0.0), (None, None)])
+@pytest.mark.parametrize("version", [2, 3])
+def test_of_what_once_counted_as_throttling_nobody_knows_what_was_a_limit_of_the_provider(
+    old: Old, version: int, waited_s: float | None, known: float | None
+) -> None:
+    line = record("q1", context("a passage", "passage"))
+    line["cost"] = {"wall_s": 4.5, "throttled_s": waited_s}
+    run = old(version, records=(line,))
+    index = {"index_id": "i", "stats": {"documents": 1}, "cost": line["cost"], "bytes_on_disk": 1, "built_by": "x"}
+    (run.path / "index.json").write_text(json.dumps(index))
+    (found,), built = run.records().values(), run.index()
+    assert built is not None
+    assert (found.cost.throttled_s, built.cost.throttled_s) == (known, known)
+    assert found.cost.latency_s == built.cost.latency_s == 4.5
+
+
 def test_reading_writes_nothing(old: Old) -> None:
     run = old(
         notes=(BRACKET,), records=(record("q1", context(STATED)),), scores=(score("q2", "failed", UNFINISHED),)
@@ -174,7 +190,7 @@ def test_a_newer_version_is_refused_in_one_line(old: Old, version: object) -> No
     with pytest.raises(StoreError) as refused:
         run.manifest()
     assert str(refused.value) == (
-        f"{run.path} was written by a newer version (schema {version}, this one reads 3): "
+        f"{run.path} was written by a newer version (schema {version}, this one reads {SCHEMA_VERSION}): "
         "upgrade rag-bench-harness"
     )
 

@@ -175,6 +175,7 @@ def _context(context: Context) -> list[Any]:
 def _cost(cost: Cost) -> Detail:
     return {
         "latency_s": _rounded(cost.latency_s),
+        "wall_s": _rounded(cost.wall_s),
         "throttled_s": _rounded(cost.throttled_s),
         "stages": [[name[:200], _rounded(seconds)] for name, seconds in cost.stages_s.items()],
         "usage": [

@@ -5,9 +5,15 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from harness.runner.executing.resources import HEADER, ResourceSampler
+import psutil
+import pytest
+
+from harness.analysis.resources import load_resources
+from harness.runner.executing.listening import listening_at
+from harness.runner.executing.resources import HEADER, ResourceSampler, Servers
 from harness.store import RunDir
 
 CHILD = "x = bytearray(80_000_000)\nwhile True: pass"
@@ -25,7 +31,7 @@ def test_the_system_is_its_whole_process_tree_and_the_server_stands_apart(tmp_pa
     run = RunDir(tmp_path)
     system = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True)
     try:
-        sampler = ResourceSampler(run, "answer", 0.05, server_pid=os.getpid())
+        sampler = ResourceSampler(run, "answer", 0.05, Servers(started=os.getpid()))
         sampler.watch(system.pid)
         for _ in range(12):
             time.sleep(0.1)
@@ -43,14 +49,72 @@ def test_the_system_is_its_whole_process_tree_and_the_server_stands_apart(tmp_pa
     assert int(last["machine_ram_bytes"]) > int(last["system_rss_bytes"])
 
 
-def test_without_a_server_its_columns_are_empty_and_a_dead_system_is_zero(tmp_path: Path) -> None:
+def test_without_a_server_its_columns_are_empty_and_so_are_those_of_a_dead_system(tmp_path: Path) -> None:
     run = RunDir(tmp_path)
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
-    sampler = ResourceSampler(run, "index", 60.0, server_pid=None)
+    sampler = ResourceSampler(run, "index", 60.0, Servers())
     sampler.watch(gone.pid)
     sampler.sample_if_due()
     sampler.sample_if_due()
     (only,) = rows(run)
     assert (only["server_cpu_percent"], only["server_rss_bytes"]) == ("", "")
-    assert only["system_rss_bytes"] in {"", "0"}
+    assert (only["database_cpu_percent"], only["database_rss_bytes"]) == ("", "")
+    assert only["system_rss_bytes"] == ""
+
+
+@pytest.fixture
+def listening() -> Iterator[str]:
+    """The URL of a server in another process, which holds 80 MB."""
+    code = (
+        "import socket\nx = bytearray(80_000_000)\ns = socket.socket()\ns.bind(('127.0.0.1', 0))\ns.listen()\n"
+        "print(s.getsockname()[1], flush=True)\ns.accept()"
+    )
+    server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    yield f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+    server.kill()
+    server.wait()
+    server.stdout.close()
+
+
+def sampled(run: RunDir, servers: Servers) -> dict[str, str]:
+    ResourceSampler(run, "answer", 60.0, servers).sample_if_due()
+    return rows(run)[-1]
+
+
+def test_a_server_on_this_machine_is_found_by_where_it_listens(tmp_path: Path, listening: str) -> None:
+    found = sampled(RunDir(tmp_path), Servers(models=[listening], databases=[listening.replace("http", "bolt")]))
+    for whose in ("server", "database"):
+        assert int(found[f"{whose}_rss_bytes"]) > 80_000_000
+        assert float(found[f"{whose}_cpu_percent"]) >= 0
+
+
+@pytest.mark.parametrize(
+    "url", ["https://api.openai.com/v1", "http://127.0.0.1:1/v1", "bolt://neo4j.example:7687"]
+)
+def test_a_server_that_is_not_seen_is_not_sampled_and_not_zero(tmp_path: Path, url: str) -> None:
+    run = RunDir(tmp_path)
+    found = sampled(run, Servers(models=[url]))
+    assert (found["server_cpu_percent"], found["server_rss_bytes"]) == ("not sampled", "not sampled")
+    path = run.resources_path()
+    assert path is not None
+    resources = load_resources(path)
+    assert resources.not_sampled == {"server_cpu_percent", "server_rss_bytes"}
+    assert resources.values("server_rss_bytes", "answer") == []
+    assert len(resources.values("machine_ram_bytes", "answer")) == 1
+
+
+def test_of_two_servers_of_which_one_is_elsewhere_no_part_stands_for_the_whole(
+    tmp_path: Path, listening: str
+) -> None:
+    found = sampled(RunDir(tmp_path), Servers(models=[listening, "https://api.openai.com/v1"]))
+    assert found["server_rss_bytes"] == "not sampled"
+
+
+def test_who_listens_for_a_server_in_a_container_is_not_the_server(
+    listening: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert listening_at(listening) is not None
+    monkeypatch.setattr(psutil.Process, "name", lambda self: "docker-proxy")
+    assert listening_at(listening) is None

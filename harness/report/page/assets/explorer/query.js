@@ -233,7 +233,7 @@ class QueryView {
       return make("tr", null, foreign("th", name), make("td", { className: "ex-track" }, bar), make("td", { className: "ex-number" }, seconds(taken)));
     });
     const notes = [
-      cost.throttled_s >= 0.01 ? `${seconds(cost.throttled_s)} more waiting for rate limits` : null,
+      cost.throttled_s >= 0.01 ? `${seconds(cost.throttled_s)} more waiting for limits of a provider, ${seconds(cost.wall_s)} in all` : null,
       cost.replayed ? `${plural(cost.replayed, "call")} answered from the journal: these seconds are no latency` : null,
       cost.unmetered ? `${plural(cost.unmetered, "call")} without token counts: tokens are lower bounds` : null,
     ].filter(Boolean);

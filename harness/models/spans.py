@@ -1,0 +1,50 @@
+"""Stretches of time of which only the union matters."""
+
+from collections.abc import Iterable
+
+Span = tuple[float, float]
+"""Start and end, in seconds of one clock."""
+_MERGED_FROM = 1_000
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """The same moments as stretches that do not meet, in order; a span that ends before it starts is none."""
+    found: list[Span] = []
+    for start, end in sorted(spans):
+        if end <= start:
+            continue
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+def covered_s(spans: Iterable[Span]) -> float:
+    """Seconds in which any of the spans was under way: those side by side count once."""
+    return sum(end - start for start, end in merged(spans))
+
+
+class Spans:
+    """Spans of any number of calls, in memory for as many stretches as they leave apart."""
+
+    def __init__(self) -> None:
+        self._spans: list[Span] = []
+        self._merge_at = _MERGED_FROM
+
+    def add(self, start_s: float, end_s: float) -> None:
+        """One more."""
+        self._spans.append((start_s, end_s))
+        if len(self._spans) >= self._merge_at:
+            self._spans = merged(self._spans)
+            self._merge_at = 2 * len(self._spans) + _MERGED_FROM
+
+    def __iadd__(self, others: "Spans") -> "Spans":
+        """All of `others`, too."""
+        for span in others.list():
+            self.add(*span)
+        return self
+
+    def list(self) -> list[Span]:
+        """They, in no order; some may have become one."""
+        return list(self._spans)
