@@ -1,22 +1,22 @@
 """Is a mean difference more than chance, and where may it lie? Signs flipped at random, and that turned round.
 
-Were there no difference, each query's difference could as well have had the other sign. p is twice the smaller tail
-of the (weighted) mean difference over flips of those signs (Fisher 1935; Edgington & Onghena 2007): of every flip for
-few units, else of a seeded sample of them with the observed one among them, which keeps the level exact (Phipson &
-Smyth 2010; flips come with their opposites, Hemerik & Goeman 2018). A unit is a query, or a cluster of queries that
-flip together.
+Were there no difference, each query's difference could as well have had the other sign. p is twice the smaller
+tail of the (weighted) mean difference over flips of those signs (Fisher 1935; Edgington & Onghena 2007): of
+every flip for few units, else of a seeded sample of them with the observed one among them, which keeps the
+level exact (Phipson & Smyth 2010; flips come with their opposites, Hemerik & Goeman 2018). A unit is a query,
+or a cluster of queries that flip together.
 
-The interval is the set of differences that the same test does not reject. Flipping the subset F of `d - theta` gives
-a mean at least as large as the observed one exactly where the mean of `d` over F is at most theta, so its limits are
-order statistics of subset means (Hartigan 1969): it excludes 0 exactly where p is at most its level, by construction.
-With too few units for a level (fewer than 6 for 95 %) there is no limit.
+The interval is the set of differences that the same test does not reject. Flipping the subset F of `d - theta`
+gives a mean at least as large as the observed one exactly where the mean of `d` over F is at most theta, so
+its limits are order statistics of subset means (Hartigan 1969): it excludes 0 exactly where p is at most its
+level, by construction. With too few units for a level (fewer than 6 for 95 %) there is no limit.
 
-Flips trust that differences lie alike on both sides of the true one. Where they are skewed, their means are so too,
-and flips alone find a difference where there is none in up to 11 % of cases (30 queries, lognormal). So `studentized`
-has to agree: p is the larger of the two, the interval the hull of both.
+Flips trust that differences lie alike on both sides of the true one. Where they are skewed, their means are so
+too, and flips alone find a difference where there is none in up to 11 % of cases (30 queries, lognormal). So
+`studentized` has to agree: p is the larger of the two, the interval the hull of both.
 
-scipy's `permutation_test` flips one sample at a time, without weights, clusters or an interval; here every pair of a
-comparison meets the same flips in one product of matrices.
+scipy's `permutation_test` flips one sample at a time, without weights, clusters or an interval; here every
+pair of a comparison meets the same flips in one product of matrices.
 """
 
 from __future__ import annotations
@@ -89,8 +89,7 @@ def flip_test(
     weights: Sequence[float] | None = None,
     clusters: Sequence[int] | None = None,
 ) -> FlipTest:
-    """Of one sample. `weights` are relative; `clusters`: a number for each difference, equal ones flip together.
-    """
+    """Of one sample. `weights` are relative; `clusters`: a number for each, equal ones flip together."""
     flipped = flips_of(
         np.asarray(differences, np.float64)[:, None],
         None if weights is None else np.asarray(weights, np.float64),

@@ -1,11 +1,12 @@
 """Means of independent parts by their standard error, with and without a correction for skew.
 
-Student's t trusts that values lie alike on both sides of their mean. Scores that are mostly 0, and times with a long
-tail, do not: at 30 values its 95 % interval covers 87 % of the time, and so do bootstraps of percentiles. Hall's
-transformation (Hall 1992, JRSS B 54:221-228) of the t statistic takes the skew out; for values that spread alike on
-both sides with heavy tails it is the less sure of the two. So both have to agree: the interval is the hull of the two,
-p the larger. A closed form: scipy's BCa and a studentized bootstrap, which covers as well, take thousands of resamples
-and have no limit where a resample does not vary. docs/STATISTICS.md has what it covers.
+Student's t trusts that values lie alike on both sides of their mean. Scores that are mostly 0, and times with
+a long tail, do not: at 30 values its 95 % interval covers 87 % of the time, and so do bootstraps of
+percentiles. Hall's transformation (Hall 1992, JRSS B 54:221-228) of the t statistic takes the skew out; for
+values that spread alike on both sides with heavy tails it is the less sure of the two. So both have to agree:
+the interval is the hull of the two, p the larger. A closed form: scipy's BCa and a studentized bootstrap,
+which covers as well, take thousands of resamples and have no limit where a resample does not vary.
+docs/STATISTICS.md has what it covers.
 """
 
 from __future__ import annotations
