@@ -67,6 +67,15 @@ def scipy_stats() -> Any:
     return stats
 
 
+def scipy_special() -> Any:
+    """scipy.special, likewise."""
+    try:
+        from scipy import special
+    except ImportError as error:
+        raise _missing("scipy") from error
+    return special
+
+
 def _statsmodels(module: str) -> Any:
     try:
         from statsmodels.stats import contingency_tables, multitest
