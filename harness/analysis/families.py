@@ -23,8 +23,7 @@ from harness.analysis.binary import share_difference_interval
 from harness.analysis.difference_tests import ALPHA, holm, holm_levels, mcnemar_p
 from harness.analysis.flips import flips_of
 from harness.analysis.intervals import UNKNOWN, Interval
-
-Array = NDArray[np.float64]
+from harness.analysis.studentized import Array
 
 
 class Tested(NamedTuple):

@@ -182,7 +182,7 @@ def test_at_equal_means_nobody_is_called_better_more_often_than_said() -> None:
         differences = rng.choice([0.5, -0.125, 0.0], p=[0.12, 0.48, 0.4], size=120)
         (pair,) = compared(measure((0.5 + differences).tolist(), [0.5] * 120)).pairs
         false += pair.significant
-        ranked += stats.wilcoxon(differences).pvalue <= ALPHA
+        ranked += int(stats.wilcoxon(differences).pvalue <= ALPHA)
     assert false <= stats.binom.ppf(0.99, cases, 0.06)
     assert ranked > 0.4 * cases
 
