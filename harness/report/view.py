@@ -30,7 +30,7 @@ from harness.protocols import Measure
 from harness.records import EvaluationRecord
 from harness.report.contexts import reach_notes
 from harness.report.labels import labels
-from harness.report.measures import RankingChoice, known_measures, ranking_choice
+from harness.report.measures import RankingChoice, known_measures, known_ranges, ranking_choice
 from harness.report.notes import apart_note, constant_notes, group_notes, judge_notes, resource_notes, run_notes
 from harness.store import Manifest, RunDir, counting
 
@@ -210,7 +210,8 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
     records = counting(attempts)
     path = run.resources_path()
     resources = load_resources(path) if path else None
-    aggregates, evaluations = aggregate_scores(frame, scores), run.evaluations()
+    evaluations = run.evaluations()
+    aggregates = aggregate_scores(frame, scores, ranges=known_ranges(evaluations))
     rows = (
         *aggregates,
         *run_costs(run, prices, attempts),

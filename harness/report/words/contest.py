@@ -121,7 +121,7 @@ def against(contest: Contest, position: int, place: int) -> MeasureComparison | 
         return None
     values = (one.values[contest.measure], other.values[contest.measure])
     shared = {(0, 1): frozenset(other.frame.query_types)}
-    found = compare_measure(paired(contest.measure, values, contest.group.known), shared)
+    found = compare_measure(paired(contest.measure, values, contest.group.known), shared, other.frame.drawn)
     return found if found.pairs else None
 
 
@@ -225,6 +225,8 @@ def _compared(views: Sequence[RunView]) -> list[ComparedRun]:
         own = {row.query.query_id: row for row in view.run.sample()}
         kept = rows if own == rows else own  # Nearly always the same: once in memory, then.
         compared.append(
-            ComparedRun(view.run, view.label, view.manifest, kept, view.values, view.evaluations, view.notes)
+            ComparedRun(
+                view.run, view.label, view.manifest, kept, view.values, view.evaluations, view.notes, view.frame
+            )
         )
     return compared
