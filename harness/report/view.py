@@ -33,6 +33,9 @@ from harness.report.measures import RankingChoice, known_measures, ranking_choic
 from harness.report.notes import apart_note, constant_notes, group_notes, judge_notes, resource_notes, run_notes
 from harness.store import Manifest, RunDir, counting
 
+MOST_FAILED = 0.01
+"""The share of its queries on which a run may fail and still be called the cheapest or the fastest."""
+
 
 @dataclass(frozen=True)
 class RunView:
@@ -62,6 +65,8 @@ class RunView:
     """(query, repeat) pairs that have a record."""
     n_errors: int
     """Those of them that failed."""
+    unscored: frozenset[str]
+    """Measures that were scored before every answer was there."""
     values: Mapping[str, QueryValues] = field(repr=False)
     """Measure -> one number for each query, costs included: what a comparison pairs."""
 
@@ -82,6 +87,16 @@ class RunView:
     def n_expected(self) -> int:
         """(query, repeat) pairs that the run is to answer."""
         return len(self.frame.query_types) * self.frame.repeats
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every answer is there: what is not complete is compared with nothing."""
+        return self.n_answered >= self.n_expected
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether it failed on so few queries that something may be said of what an answer costs."""
+        return self.n_errors <= MOST_FAILED * self.n_answered
 
     @property
     def is_bracket(self) -> bool:
@@ -230,6 +245,7 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         judged=judged_spreads(scores, evaluations),
         n_answered=len(own),
         n_errors=sum(1 for record in own if record.status != "ok"),
+        unscored=frozenset(score.measure for score in scores if score.status == "missing"),
         values=values_of(manifest, frame, scores, records, prices),
         latencies=tuple(latencies(frame, records.values())),
         spent=answers_spent(attempts),
