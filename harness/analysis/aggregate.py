@@ -23,6 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from harness.analysis import intervals
+from harness.analysis.drawn import Drawn, clusters_of
 from harness.analysis.intervals import Interval, Stratum
 from harness.errors import StoreError
 from harness.records import Score
@@ -64,18 +65,29 @@ class Frame:
     type_mix: Mapping[str, int]
     """Queries of each type in the whole data set; empty: unknown, and there are no `overall_natural` rows."""
     repeats: int = 1
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    """Query id -> the document that it shares with others, see `clusters_of`; empty: queries have nothing in
+    common."""
+
+    @property
+    def drawn(self) -> Drawn:
+        """How its queries came about."""
+        return Drawn(self.query_types, self.type_mix, self.clusters)
 
     @classmethod
     def of(cls, run: RunDir) -> Frame:
         """The frame of a run directory."""
-        manifest = run.manifest()
+        manifest, sample = run.manifest(), run.sample()
+        # Runs that do not say are from before data sets said it: their queries cite documents, or are alone.
+        is_clustered = manifest.dataset.get("cluster_by", "document") == "document"
         return cls(
             run_id=run.run_id,
             system=str(manifest.identity.get("system", {}).get("name", "")),
             dataset=str(manifest.dataset.get("name", "")),
-            query_types={row.query.query_id: row.reference.query_type for row in run.sample()},
+            query_types={row.query.query_id: row.reference.query_type for row in sample},
             type_mix=dict(manifest.dataset.get("type_mix") or {}),
             repeats=int(manifest.identity.get("repeats", 1)),
+            clusters=clusters_of(row.reference for row in sample) if is_clustered else {},
         )
 
     def row(self, measure: str, mean: float | None, interval: Interval = intervals.UNKNOWN) -> Aggregate:

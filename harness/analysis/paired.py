@@ -1,12 +1,20 @@
 """Runs against each other, query by query.
 
-Two runs are compared over the queries for which both have a value: a query that was imputed counts with the worst
-value, one whose score failed in either run leaves the pair and is counted. What is easy and what is hard for both
-cancels out, so that a paired difference is known more exactly than two means.
+All runs of a comparison are compared over one set of queries: those for which each of them has a value. A
+query that was imputed counts with the worst value; one whose score failed in any run is left out and counted.
+What is easy and what is hard for both cancels out, so that a paired difference is known more exactly than two
+means.
 
-All pairs of one measure are one family for Holm's correction. A run has an interval of ranks: at best 1 + the runs
-significantly better than it, at worst all but those significantly worse. Intervals, because to be no different is
-not transitive: with A = B, B = C and A better than C the ranks are 1-2, 1-3, 2-3.
+What is tested, what has the interval and what a sentence names is one quantity: the mean difference in the natural
+mix of the data set, where its mix is known and has a query of each type (`Drawn.weights`), beside it each query
+counted the same. All pairs of one measure are one family for Holm's correction (`families`).
+
+The test by query says what holds on these documents. Where queries share documents, a second one flips those
+of one document together: what it finds too holds on new documents.
+
+A run has an interval of ranks: at best 1 + the runs significantly better than it, at worst all but those
+significantly worse. Intervals, because to be no different is not transitive: with A = B, B = C and A better than C
+the ranks are 1-2, 1-3, 2-3.
 """
 
 from __future__ import annotations
@@ -14,30 +22,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.difference_tests import (
-    ALPHA,
-    detectable_difference,
-    holm,
-    leaning,
-    mcnemar_p,
-    rounded,
-    wilcoxon_p,
-)
-from harness.analysis.intervals import UNKNOWN, Interval, bootstrap_means
+from harness.analysis.difference_tests import ALPHA, rounded
+from harness.analysis.drawn import Drawn, Mix, are_equal
+from harness.analysis.families import Differences, Tested, tested
+from harness.analysis.intervals import Interval
 from harness.analysis.paired_values import QueryValues
+from harness.analysis.power import Spread, spread_of
 
-TestName = Literal["mcnemar", "wilcoxon"]
+TestName = Literal["mcnemar", "flips"]
 Verdict = Literal["a", "b", "tie", "differ"]
 """Which run is significantly better; `differ` where they differ and nobody knows which way is better."""
+Population = Literal["documents", "new documents", "queries"]
+"""What a difference was shown for: queries on these documents; on others like them too, since the test by cluster
+agrees; or queries, which have no documents in common."""
 PairPlaces = tuple[int, int]
 """Positions of two runs in the comparison."""
 SharedQueries = Mapping[PairPlaces, frozenset[str]]
 """The pairs to compare, each with the queries that both runs were asked."""
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -54,17 +63,29 @@ class PairedMeasure:
     """Its mean is a share of queries."""
     is_cost: bool = False
     """Tokens, seconds, dollars: never a proportion, whatever its values."""
+    range: tuple[float, float] | None = None
+    """Lowest and highest value that can be."""
 
     @cached_property
-    def test(self) -> TestName:
-        """McNemar's where every value of every run is 0 or 1."""
+    def is_binary(self) -> bool:
+        """Whether every value of every run is 0 or 1."""
         values = {value for run in self.runs for value in run.values.values()}
-        return "mcnemar" if values <= {0.0, 1.0} and not self.is_cost else "wilcoxon"
+        return values <= {0.0, 1.0} and not self.is_cost
 
     @property
     def is_share(self) -> bool:
         """Whether it is said in per cent: a share of queries, whatever repeats made of its values."""
-        return self.share or self.test == "mcnemar"
+        return self.share or self.is_binary
+
+    @property
+    def span(self) -> float | None:
+        """The largest difference that can be; None: not known."""
+        if self.is_cost:
+            return None
+        if self.range is not None:
+            span = self.range[1] - self.range[0]
+            return span if isfinite(span) else None
+        return 1.0 if self.is_share else None
 
 
 @dataclass(frozen=True)
@@ -79,22 +100,38 @@ class ComparedPair:
     mean_a: float
     mean_b: float
     interval: Interval
-    """95 %, of the mean difference: percentile bootstrap over queries; unknown where all differences are equal."""
+    """Of the mean difference, at `level`; excludes 0 exactly where the pair is significant."""
+    level: float
+    """At least 0.95: see `families`."""
     higher: int
     """Queries on which `a` has the higher value."""
     equal: int
     lower: int
     p: float
     p_holm: float
+    spread: Spread | None
+    """How the differences scatter, which decides what so many queries can show; None: not at all."""
     detectable: float | None
-    """See `detectable_difference`."""
-    direction: int
-    """1: `a` is higher on average and by ranks; -1: lower; 0: the two disagree, or neither."""
+    """The true difference that so many queries find with 80 % power after Holm; None: none that can be."""
+    population: Population
+    n_clusters: int | None = None
+    """Groups of queries that cite the same document most; None: queries have nothing in common."""
+    p_clusters: float | None = None
+    """Of the test that flips those together, after Holm."""
+    interval_clusters: Interval | None = None
+    """Of the same difference, on new documents too; likewise."""
+    balanced: ComparedPair | None = None
+    """The same with each query counted the same; None: that is what this one is."""
 
     @property
     def difference(self) -> float:
         """Of the means."""
-        return self.mean_a - self.mean_b
+        return float(rounded([self.mean_a - self.mean_b])[0])
+
+    @property
+    def direction(self) -> int:
+        """1: `a` is higher on average; -1: lower; 0: neither."""
+        return int(np.sign(self.difference))
 
     @property
     def ratio(self) -> float | None:
@@ -104,22 +141,22 @@ class ComparedPair:
     @property
     def turned(self) -> ComparedPair:
         """Run `b` minus run `a`."""
-        low, high = (None if limit is None else -limit for limit in self.interval)
         return replace(
             self,
             a=self.b,
             b=self.a,
             mean_a=self.mean_b,
             mean_b=self.mean_a,
-            interval=Interval(high, low),
+            interval=_turned(self.interval),
             higher=self.lower,
             lower=self.higher,
-            direction=-self.direction,
+            interval_clusters=None if self.interval_clusters is None else _turned(self.interval_clusters),
+            balanced=None if self.balanced is None else self.balanced.turned,
         )
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is more than chance after Holm, and has one direction."""
+        """Whether the difference is more than chance after Holm."""
         return self.p_holm <= ALPHA and self.direction != 0
 
 
@@ -129,13 +166,29 @@ class MeasureComparison:
 
     measure: PairedMeasure
     pairs: tuple[ComparedPair, ...]
-    """Without those that have no query in common."""
-    n_common: int
-    """Queries for which every run has a value."""
+    """Empty where there is no query for which every run has a value."""
+    query_ids: tuple[str, ...]
+    """Those queries, in order: means, pairs and ranks are over them."""
     means: tuple[float | None, ...]
-    """Of each run over those; None where there are none."""
+    """Of each run over those, in `mix`; None where there are none, or a run is in no pair."""
     ranks: tuple[PairPlaces, ...] | None
     """Of each run, best and worst, from 1; None where not all pairs were compared or no direction is known."""
+    mix: Mix = "as sampled"
+    balanced_means: tuple[float | None, ...] | None = None
+    """The means with each query counted the same; None: that is what `means` are."""
+    drawn: Drawn = Drawn()  # noqa: RUF009 - frozen
+    weights: Array | None = None
+    """Of `query_ids`, 1 on average; None: each counts the same."""
+
+    @property
+    def n_common(self) -> int:
+        """Queries for which every run has a value."""
+        return len(self.query_ids)
+
+    @property
+    def test(self) -> TestName:
+        """What p is from."""
+        return "mcnemar" if self.measure.is_binary and self.weights is None else "flips"
 
     def verdict(self, pair: ComparedPair) -> Verdict:
         """What is to be said of a pair: a difference that is not significant is a tie."""
@@ -151,120 +204,130 @@ class MeasureComparison:
             return pair.lower, pair.equal, pair.higher
         return pair.higher, pair.equal, pair.lower
 
+    def queries_needed(self, difference: float) -> int | None:
+        """Queries that would show a true difference of that size between any two of the runs with 80 % power,
+        after Holm; None: more than anybody asks, or nothing is known of how they differ.
+        """
+        spreads = [pair.spread for pair in self.pairs]
+        found = [one.needed(difference, len(self.pairs)) for one in spreads if one is not None]
+        known = [n for n in found if n is not None]
+        return max(known) if known and len(known) == len(found) else None
 
-def compare_measure(measure: PairedMeasure, shared: SharedQueries) -> MeasureComparison:
+    def differences(self, a: int, b: int) -> Array:
+        """Run `a` minus run `b` on each of `query_ids`."""
+        first, second = (_values(self.measure.runs[place], self.query_ids) for place in (a, b))
+        return rounded(first - second)
+
+
+def compare_measure(
+    measure: PairedMeasure, shared: SharedQueries, drawn: Drawn | None = None
+) -> MeasureComparison:
     """Every pair of `shared` by this measure. The order of runs and queries changes nothing but signs."""
-    differences = [_differences(measure, place, queries) for place, queries in shared.items()]
-    found = [one for one in differences if one.query_ids]
-    intervals = difference_intervals([one.values for one in found])
-    raw = [
-        _pair(measure, shared[one.place], one, interval) for one, interval in zip(found, intervals, strict=True)
-    ]
-    adjusted = holm([pair.p for pair in raw])
-    pairs = tuple(replace(pair, p_holm=p) for pair, p in zip(raw, adjusted, strict=True))
-    common = frozenset.intersection(*shared.values(), *(frozenset(run.values) for run in measure.runs))
-    means = tuple(_mean(run, sorted(common)) if common else None for run in measure.runs)
-    compared = MeasureComparison(measure, pairs, len(common), means, None)
-    n = len(measure.runs)
-    ranked = measure.higher_is_better is not None and len(pairs) == n * (n - 1) // 2
-    return replace(compared, ranks=_ranks(compared)) if ranked else compared
+    drawn = drawn or Drawn()
+    compared = {place for pair in shared for place in pair}
+    asked = frozenset.intersection(*shared.values()) if shared else frozenset()
+    ids = sorted(asked.intersection(*(measure.runs[place].values.keys() for place in compared)))
+    applying = frozenset().union(*(measure.runs[place].expected for place in compared))
+    natural = drawn.weights(ids, asked, applying)
+    weights = None if natural is None or are_equal(natural) else natural
+    base = MeasureComparison(measure, (), tuple(ids), (None,) * len(measure.runs), None, drawn=drawn)
+    if not ids:
+        return base
+    balanced = _weighed(base, shared, compared)
+    if weights is None:
+        return replace(balanced, mix="as sampled" if natural is None else "natural")
+    found = _weighed(replace(base, mix="natural", weights=weights), shared, compared)
+    pairs = zip(found.pairs, balanced.pairs, strict=True)
+    return replace(
+        found,
+        pairs=tuple(replace(pair, balanced=beside) for pair, beside in pairs),
+        balanced_means=balanced.means,
+    )
 
 
 def differing_queries(measure: PairedMeasure, place: PairPlaces, queries: frozenset[str]) -> list[str]:
     """The queries on which the two runs have different values, in order."""
-    found = _differences(measure, place, queries)
-    return [query_id for query_id, difference in zip(found.query_ids, found.values, strict=True) if difference]
+    a, b = (measure.runs[position] for position in place)
+    ids = sorted(queries & a.values.keys() & b.values.keys())
+    differences = rounded(_values(a, ids) - _values(b, ids))
+    return [query_id for query_id, difference in zip(ids, differences, strict=True) if difference]
 
 
-@dataclass(frozen=True)
-class _Differences:
-    """Run `a` minus run `b`, query by query."""
+def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int]) -> MeasureComparison:
+    """The pairs, means and ranks by the weights of `base`."""
+    measure, ids = base.measure, base.query_ids
+    values = np.stack([base.differences(*place) for place in shared], axis=1)
+    by_query = Differences(values, base.weights, binary=measure.is_binary)
+    means = tuple(
+        float(np.average(_values(run, ids), weights=base.weights)) if place in compared else None
+        for place, run in enumerate(measure.runs)
+    )
+    found = replace(base, means=means)
+    pairs = [_pair(found, shared, place, one) for place, one in zip(shared, tested(by_query), strict=True)]
+    pairs = _clustered(pairs, by_query, base.drawn.cluster_numbers(ids))
+    found = replace(found, pairs=tuple(pairs))
+    n = len(measure.runs)
+    ranked = measure.higher_is_better is not None and len(pairs) == n * (n - 1) // 2
+    return replace(found, ranks=_ranks(found)) if ranked else found
 
-    place: PairPlaces
-    query_ids: list[str]
-    values: NDArray[np.float64]
 
-
-def _differences(measure: PairedMeasure, place: PairPlaces, queries: frozenset[str]) -> _Differences:
-    paired = _paired(measure, place, queries)
-    a, b = (_values(measure.runs[position], paired) for position in place)
-    return _Differences(place, paired, rounded(a - b))
-
-
-def _pair(
-    measure: PairedMeasure, queries: frozenset[str], found: _Differences, interval: Interval
-) -> ComparedPair:
-    a, b = (measure.runs[position] for position in found.place)
-    differences = found.values
+def _pair(compared: MeasureComparison, shared: SharedQueries, place: PairPlaces, test: Tested) -> ComparedPair:
+    (a, b), differences = (compared.measure.runs[position] for position in place), compared.differences(*place)
     higher, lower = int(np.sum(differences > 0)), int(np.sum(differences < 0))
-    p = mcnemar_p(higher, lower) if measure.test == "mcnemar" else wilcoxon_p(differences)
-    mean_a, mean_b = _mean(a, found.query_ids), _mean(b, found.query_ids)
+    mean_a, mean_b = (compared.means[position] or 0.0 for position in place)
+    spread = spread_of(differences, compared.weights, binary=compared.test == "mcnemar")
+    n_pairs, span = len(shared), compared.measure.span
     return ComparedPair(
-        a=found.place[0],
-        b=found.place[1],
+        a=place[0],
+        b=place[1],
         n=len(differences),
-        n_expected=len(queries & (a.expected | b.expected)),
+        n_expected=len(shared[place] & (a.expected | b.expected)),
         mean_a=mean_a,
         mean_b=mean_b,
-        interval=interval,
+        interval=test.interval,
+        level=test.level,
         higher=higher,
         equal=len(differences) - higher - lower,
         lower=lower,
-        p=p,
-        p_holm=p,
-        detectable=detectable_difference(differences),
-        direction=_direction(mean_a - mean_b, leaning(differences)),
+        p=test.p,
+        p_holm=test.p_holm,
+        spread=spread,
+        detectable=None if spread is None else spread.detectable(len(differences), n_pairs, span),
+        population="queries",
     )
 
 
-def difference_interval(differences: NDArray[np.float64]) -> Interval:
-    """95 % interval of a mean difference; of -differences it is the same with the signs turned.
-
-    `UNKNOWN` where all differences are equal, since a bootstrap would claim certainty.
-    """
-    return difference_intervals([differences])[0]
-
-
-def difference_intervals(columns: Sequence[NDArray[np.float64]]) -> list[Interval]:
-    """`difference_interval` of each column."""
-    sides = [(sorted(column.tolist()), sorted((-column).tolist())) for column in columns]
-    # One of the two is resampled, whichever the caller gave: a - b and b - a then have the same limits.
-    resampled = bootstrap_means([min(side) for side in sides])
+def _clustered(
+    pairs: Sequence[ComparedPair], by_query: Differences, clusters: NDArray[np.int64] | None
+) -> list[ComparedPair]:
+    """What a test by cluster adds to each pair."""
+    if clusters is None:
+        return list(pairs)
+    n = len(set(clusters.tolist()))
+    if n == len(clusters):
+        # No two queries are alike: the test by cluster would be the same.
+        same = [Tested(pair.p, pair.p_holm, pair.interval, pair.level) for pair in pairs]
+    else:
+        same = tested(replace(by_query, clusters=clusters))
     return [
-        UNKNOWN if not own or own[0] == own[-1] else _seen_from(own, mirrored, interval)
-        for (own, mirrored), interval in zip(sides, resampled, strict=True)
+        replace(
+            pair,
+            population="new documents" if pair.significant and one.is_told_apart else "documents",
+            n_clusters=n,
+            p_clusters=one.p_holm,
+            interval_clusters=one.interval,
+        )
+        for pair, one in zip(pairs, same, strict=True)
     ]
 
 
-def _seen_from(own: list[float], mirrored: list[float], interval: Interval) -> Interval:
-    low, high = interval
-    if low is None or high is None or own < mirrored:
-        return interval
-    if own > mirrored:
-        return Interval(_turned(high), _turned(low))
-    half = (high - low) / 2  # As many above 0 as below, of the same sizes: so is the interval.
-    return Interval(_turned(half), half)
+def _turned(interval: Interval) -> Interval:
+    low, high = (None if limit is None else 0.0 - limit for limit in interval)
+    return Interval(high, low)
 
 
-def _turned(limit: float) -> float:
-    return 0.0 - limit
-
-
-def _paired(measure: PairedMeasure, place: PairPlaces, queries: frozenset[str]) -> list[str]:
-    a, b = (measure.runs[position] for position in place)
-    return sorted(queries & a.values.keys() & b.values.keys())
-
-
-def _values(run: QueryValues, query_ids: Sequence[str]) -> NDArray[np.float64]:
+def _values(run: QueryValues, query_ids: Sequence[str]) -> Array:
     return np.array([run.values[query_id] for query_id in query_ids], dtype=np.float64)
-
-
-def _mean(run: QueryValues, query_ids: Sequence[str]) -> float:
-    return float(np.mean(_values(run, query_ids)))
-
-
-def _direction(difference: float, ranks: int) -> int:
-    return ranks if difference * ranks > 0 else 0
 
 
 def _ranks(compared: MeasureComparison) -> tuple[PairPlaces, ...]:

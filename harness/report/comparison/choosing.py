@@ -84,7 +84,12 @@ def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure
     if name in known:
         measure = known[name]
         return PairedMeasure(
-            name, measure.higher_is_better, tuple(values), title=measure.spoken, share=measure.is_share
+            name,
+            measure.higher_is_better,
+            tuple(values),
+            title=measure.spoken,
+            share=measure.is_share,
+            range=measure.range,
         )
     is_cost = name in COSTS
     title = COSTS.get(name, name)

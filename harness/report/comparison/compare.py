@@ -15,6 +15,7 @@ from harness.report.comparison.runs import (
     ComparedRun,
     comparable_pairs,
     dataset_title,
+    drawn_queries,
     load_compared,
     shared_queries,
 )
@@ -91,10 +92,11 @@ def _compared(
     runs: Sequence[ComparedRun], shared: SharedQueries, chosen: Sequence[PairedMeasure], *, wanted: bool
 ) -> Iterator[MeasureComparison]:
     """Each measure between the runs that it scored in one way; none where there are no two of them."""
+    drawn = drawn_queries(runs)
     for measure in chosen:
         comparable = comparable_pairs(runs, measure.name, shared)
         if comparable:
-            yield compare_measure(measure, comparable)
+            yield compare_measure(measure, comparable, drawn)
         elif wanted:
             raise ConfigError(
                 f"'{printable(measure.name)}': no two runs were scored in one way "

@@ -88,7 +88,7 @@ def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: Compa
         *(pair.n, pair.n_expected, pair.mean_a, pair.mean_b, pair.difference),
         *(pair.interval.low, pair.interval.high, pair.ratio),
         *compared.outcomes(pair),
-        *(measure.test, pair.p, len(compared.pairs), pair.p_holm, compared.verdict(pair), pair.detectable),
+        *(compared.test, pair.p, len(compared.pairs), pair.p_holm, compared.verdict(pair), pair.detectable),
     ]
 
 

@@ -7,7 +7,7 @@ from harness.display import Entry, Quantity, Rank, Several, counted
 from harness.display.nouns import NumberForm
 from harness.report.aggregates import count
 
-TESTS = {"mcnemar": "McNemar's exact test", "wilcoxon": "Wilcoxon's signed-rank test"}
+TESTS = {"mcnemar": "McNemar's exact test", "flips": "flips of signs"}
 SIGNS = {"a": ">", "b": "<", "tie": "~", "differ": "≠"}
 RESULTS = {"a": "A is better", "b": "B is better", "tie": "tie", "differ": "they differ"}
 PAIR_HEADER = (
@@ -23,7 +23,7 @@ def described(compared: MeasureComparison) -> str:
     way = {True: "higher is better", False: "lower is better", None: "no direction known"}
     pairs = len(compared.pairs)
     family = f"Holm over {pairs:,} pairs" if pairs > 1 else "one pair"
-    return f"{way[compared.measure.higher_is_better]}; {TESTS[compared.measure.test]}; {family}"
+    return f"{way[compared.measure.higher_is_better]}; {TESTS[compared.test]}; {family}"
 
 
 def means_over(compared: MeasureComparison) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.analysis import Frame, Prices
+from harness.analysis.drawn import Drawn
 from harness.analysis.paired import PairPlaces, SharedQueries
 from harness.analysis.paired_values import QueryValues, values_of
 from harness.display.text import printable, type_name
@@ -31,6 +32,8 @@ class ComparedRun:
     evaluations: tuple[EvaluationRecord, ...]
     notes: tuple[str, ...]
     """What every report says of this run."""
+    frame: Frame
+    """Its queries: their types, the mix of the whole data set, and what they have in common."""
 
 
 def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices) -> list[ComparedRun]:
@@ -53,7 +56,7 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
         found = values_of(manifest, frame, scores, records, prices)
         values = {name: own.only(rows) for name, own in found.items()} if query_type else found
         notes = tuple(run_notes(run, frame, scores, records, prices))
-        compared.append(ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes))
+        compared.append(ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes, frame))
     return compared
 
 
@@ -77,6 +80,17 @@ def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> SharedQ
             raise ConfigError(what, "compare runs over the same sample")
         shared[a, b] = same
     return shared
+
+
+def drawn_queries(runs: Sequence[ComparedRun]) -> Drawn:
+    """How the queries of these runs came about. Of a part of the types, the mix is that of the part."""
+    first = runs[0].frame
+    kept = {row.reference.query_type for run in runs for row in run.rows.values()}
+    clusters = {query_id: name for run in reversed(runs) for query_id, name in run.frame.clusters.items()}
+    types = {query_id: name for run in runs for query_id, name in run.frame.query_types.items()}
+    sampled = set(types.values())
+    mix = {name: count for name, count in first.type_mix.items() if name in kept or name not in sampled - kept}
+    return Drawn(types, mix, clusters)
 
 
 def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQueries) -> SharedQueries:

@@ -1,0 +1,96 @@
+"""All pairs of one measure: their tests, Holm's correction of them, and intervals that say the same.
+
+Unweighted differences of shares: McNemar's exact test with Tango's interval (`binary`). All others: flips of signs
+with their inversion (`flips`).
+
+The interval of a pair has the level at which Holm's correction decided it: 0.05 over the number of pairs that were
+left then, and for all that are not told apart 0.05 over the number of those. So each holds the true difference at
+least 95 times of 100, and it excludes 0 exactly where the pair is told apart: no interval contradicts its verdict.
+(That all of them hold at once is not promised at 95 %, but for pairs that are no different: see
+docs/STATISTICS.md.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.analysis.binary import share_difference_interval
+from harness.analysis.difference_tests import ALPHA, holm, holm_levels, mcnemar_p
+from harness.analysis.flips import flips_of
+from harness.analysis.intervals import Interval
+
+Array = NDArray[np.float64]
+
+
+class Tested(NamedTuple):
+    """What the test says of one pair."""
+
+    p: float
+    p_holm: float
+    interval: Interval
+    level: float
+    """Of the interval: at least 0.95."""
+
+    @property
+    def is_told_apart(self) -> bool:
+        """After Holm."""
+        return self.p_holm <= ALPHA
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Run `a` minus run `b` on the same queries: a row a query, a column a pair."""
+
+    values: Array
+    weights: Array | None = None
+    """Of the queries; None: each counts the same."""
+    clusters: NDArray[np.int64] | None = None
+    """Of the queries: those with one number are alike. None: each stands for itself."""
+    binary: bool = False
+    """Every value of every run is 0 or 1."""
+
+    @property
+    def by_wins(self) -> bool:
+        """Whether McNemar's test fits."""
+        return self.binary and self.weights is None and self.clusters is None
+
+
+def tested(differences: Differences) -> list[Tested]:
+    """Every pair of a family."""
+    if not differences.values.shape[1]:
+        return []
+    p_values, interval = _by_wins(differences.values) if differences.by_wins else _by_flips(differences)
+    return [
+        Tested(p, p_holm, interval(place, alpha), 1 - alpha)
+        for place, (p, p_holm, alpha) in enumerate(
+            zip(p_values, holm(p_values), holm_levels(p_values), strict=True)
+        )
+    ]
+
+
+def one_interval(differences: Differences, column: int, alpha: float) -> Interval:
+    """Of one column, at any level."""
+    own = Differences(
+        differences.values[:, [column]], differences.weights, differences.clusters, differences.binary
+    )
+    return (_by_wins(own.values) if own.by_wins else _by_flips(own))[1](0, alpha)
+
+
+_Found = tuple[list[float], Callable[[int, float], Interval]]
+
+
+def _by_wins(values: Array) -> _Found:
+    wins, losses = (np.sum(values > 0, axis=0), np.sum(values < 0, axis=0))
+    counts = [(int(won), int(lost)) for won, lost in zip(wins, losses, strict=True)]
+    p_values = [mcnemar_p(*count) for count in counts]
+    return p_values, lambda place, alpha: share_difference_interval(*counts[place], len(values), alpha)
+
+
+def _by_flips(differences: Differences) -> _Found:
+    flipped = flips_of(differences.values, differences.weights, differences.clusters)
+    return flipped.p_values, flipped.interval

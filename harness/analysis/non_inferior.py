@@ -1,0 +1,87 @@
+"""Is a run as good as every other, within a margin? That nobody told it apart does not say so.
+
+Non-inferior (Blackwelder 1982): the lower limit of its mean difference to each other run is above minus the
+margin. All of them have to be (intersection-union, Berger 1982), so the others cost no correction; that
+several runs are tried until one is found does: 2.5 % one-sided, over the number of runs that are tried
+(Bonferroni). Were a run worse than the best by more than the margin, it would be called as good in at most 2.5
+% of cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.difference_tests import ALPHA
+from harness.analysis.families import Differences, one_interval
+from harness.analysis.paired import MeasureComparison
+
+MARGIN = 0.05
+"""Of the largest difference that can be: 5 points of a share."""
+
+
+@dataclass(frozen=True)
+class AsGood:
+    """A run that is as good as every other."""
+
+    place: int
+    """In the comparison."""
+    margin: float
+    """In the measure's own unit."""
+    at_most_worse: float
+    """The largest disadvantage to any other that is not ruled out: below the margin, negative if it is ahead of
+    all."""
+    against: int
+    """That other."""
+
+
+def margin_of(compared: MeasureComparison) -> float | None:
+    """The default margin; None where nobody knows how large a difference can be, as of seconds."""
+    return None if compared.measure.span is None else MARGIN * compared.measure.span
+
+
+def as_good(
+    compared: MeasureComparison, place: int, others: Collection[int], margin: float, n_tried: int = 1
+) -> AsGood | None:
+    """Whether the run at `place` is worse than none of `others` by more than `margin`; None: that is not shown.
+
+    `n_tried`: of so many runs that is asked.
+    """
+    found = [(_at_most_worse(compared, place, other, n_tried), other) for other in others if other != place]
+    if any(limit is None or limit >= margin for limit, _ in found):
+        return None
+    known = [(limit, other) for limit, other in found if limit is not None]
+    worst, against = max(known, default=(float("-inf"), place))
+    return AsGood(place, margin, worst, against)
+
+
+def cheapest_as_good(
+    compared: MeasureComparison,
+    costs: Sequence[float | None],
+    places: Collection[int] | None = None,
+    margin: float | None = None,
+) -> AsGood | None:
+    """The cheapest of `places` (default: every run) that is as good as all of them; None: of none is that shown.
+
+    `costs`: of each run of the comparison; a run without one is no candidate, but the others are held against it.
+    """
+    chosen = sorted(range(len(compared.means)) if places is None else places)
+    limit = margin_of(compared) if margin is None else margin
+    candidates = sorted((cost, place) for place in chosen if (cost := costs[place]) is not None)
+    if limit is None:
+        return None
+    # The best one is worse than none, so that one candidate fewer can be chosen wrongly.
+    n_tried = max(1, len(candidates) - 1)
+    found = (as_good(compared, place, chosen, limit, n_tried) for _, place in candidates)
+    return next((one for one in found if one is not None), None)
+
+
+def _at_most_worse(compared: MeasureComparison, place: int, other: int, n_tried: int) -> float | None:
+    """The largest disadvantage to the other that is not ruled out; None: any may be."""
+    if not compared.n_common or compared.measure.higher_is_better is None:
+        return None
+    turned = compared.measure.higher_is_better is False
+    ahead = compared.differences(other, place) if turned else compared.differences(place, other)
+    differences = Differences(ahead[:, None], compared.weights, binary=compared.measure.is_binary)
+    low = one_interval(differences, 0, ALPHA / n_tried).low
+    return None if low is None else 0.0 - low

@@ -1,0 +1,157 @@
+"""What so many queries can show, and how many it takes: power of the tests that a comparison makes.
+
+- shares: exact power of McNemar's test. Of n queries, D ~ Bin(n, discordance) are right in one system alone,
+  and of those Bin(D, (1 + difference / discordance) / 2) in the better one;
+- graded values: the noncentral t distribution with the standard deviation of the differences.
+
+Under the correction in force: the level is 0.05 over the number of pairs, Holm's first and strictest step, so that
+with more pairs the power is at least what is said. Power is that of finding the difference the right way round. A
+difference that is larger than the discordance raises it: a system cannot be ahead on more queries than they
+differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.analysis.difference_tests import ALPHA, scipy_stats
+
+POWER = 0.80
+DISCORDANCE = 0.25
+"""The share of queries that two systems answer differently, where nothing is known of them yet."""
+STEPS = (0.05, 0.10, 0.20)
+"""Differences of shares that a plan says the queries for."""
+MOST_QUERIES = 100_000
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the differences of two systems scatter over queries."""
+
+    sd: float
+    """Standard deviation, of a query; with weights, that of as many queries of one weight whose mean is as sure.
+    """
+    discordance: float | None = None
+    """Of shares that McNemar's test compares: the share of queries that the two answer differently."""
+
+    def detectable(self, n: int, pairs: int, highest: float | None) -> float | None:
+        """The smallest true difference that `n` queries find with 80 % power after Holm over so many pairs; None:
+        none up to `highest`, the largest that can be.
+        """
+        if self.discordance is not None:
+            return detectable(n, pairs, self.discordance, 1.0)
+        return graded_detectable(n, pairs, self.sd, highest)
+
+    def needed(self, difference: float, pairs: int) -> int | None:
+        """Queries that find a true difference of that size with 80 % power after Holm; None: too many."""
+        if self.discordance is not None:
+            return queries_needed(difference, pairs, self.discordance)
+        return graded_queries_needed(difference, pairs, self.sd)
+
+
+def spread_of(
+    differences: NDArray[np.float64], weights: NDArray[np.float64] | None = None, *, binary: bool = False
+) -> Spread | None:
+    """Of differences query by query; `binary`: of two values that are 0 or 1 each. None where they are all equal,
+    or fewer than two: then nothing is known of it.
+    """
+    n = len(differences)
+    if n < 2 or np.ptp(differences) == 0:
+        return None
+    share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    residuals = share * (differences - share @ differences)
+    sd = float(np.sqrt(n * n / (n - 1) * residuals @ residuals))
+    return Spread(sd, float(np.mean(differences != 0)) if binary else None)
+
+
+def smallest_p(n: int) -> float:
+    """The two-sided p of `n` queries that all speak for one system: no test of signs gives a smaller one."""
+    return float(min(1.0, 2.0 ** (1 - n)))
+
+
+def can_show_anything(n: int, pairs: int) -> bool:
+    """Whether any outcome of `n` queries is more than chance after Holm over so many pairs."""
+    return smallest_p(n) <= ALPHA / max(1, pairs)
+
+
+@lru_cache(maxsize=4096)
+def share_power(n: int, difference: float, discordance: float, alpha: float) -> float:
+    """Of McNemar's exact test at `alpha`, for a true difference of shares of at least 0."""
+    binom = scipy_stats().binom
+    psi = min(1.0, max(discordance, difference))
+    if n < 1 or psi <= 0:
+        return 0.0
+    low, high = (int(limit) for limit in binom.ppf((1e-9, 1 - 1e-9), n, psi))
+    different = np.arange(max(1, low), high + 1)
+    # Fewest wins that are significant: the tail beyond them is at most alpha / 2.
+    fewest = binom.isf(alpha / 2, different, 0.5) + 1
+    fewest = np.where(binom.sf(fewest - 2, different, 0.5) <= alpha / 2, fewest - 1, fewest)
+    won = binom.sf(fewest - 1, different, min(1.0, (1 + difference / psi) / 2))
+    return float(np.sum(binom.pmf(different, n, psi) * won))
+
+
+@lru_cache(maxsize=4096)
+def graded_power(n: int, difference: float, sd: float, alpha: float) -> float:
+    """Of a paired t-test at `alpha`, where differences spread by `sd`; 0 for fewer than two queries."""
+    if n < 2 or not can_show_anything(n, ceil(ALPHA / alpha - 1e-9)):
+        return 0.0
+    if sd <= 0:
+        return float(difference > 0)
+    stats = scipy_stats()
+    return float(stats.nct.sf(stats.t.isf(alpha / 2, n - 1), n - 1, sqrt(n) * difference / sd))
+
+
+def detectable(n: int, pairs: int = 1, discordance: float = DISCORDANCE, highest: float = 1.0) -> float | None:
+    """The smallest true difference of shares that `n` queries show with 80 % power; None: none up to `highest`."""
+    alpha = ALPHA / max(1, pairs)
+    return _least(lambda difference: share_power(n, difference, discordance, alpha), highest)
+
+
+def graded_detectable(n: int, pairs: int, sd: float, highest: float | None = None) -> float | None:
+    """The same of graded values; `highest` None: no difference is too large."""
+    alpha = ALPHA / max(1, pairs)
+    top = 1e3 * sd if highest is None else highest
+    return _least(lambda difference: graded_power(n, difference, sd, alpha), top)
+
+
+def queries_needed(difference: float, pairs: int = 1, discordance: float = DISCORDANCE) -> int | None:
+    """Queries that show a true difference of shares with 80 % power; None: more than `MOST_QUERIES`.
+
+    From there on more queries have it too, but for the saw teeth of a test that counts.
+    """
+    alpha = ALPHA / max(1, pairs)
+    return _fewest(lambda n: share_power(n, difference, discordance, alpha))
+
+
+def graded_queries_needed(difference: float, pairs: int, sd: float) -> int | None:
+    """The same of graded values that differ by `sd`."""
+    alpha = ALPHA / max(1, pairs)
+    return _fewest(lambda n: graded_power(n, difference, sd, alpha))
+
+
+def _least(power: Callable[[float], float], highest: float) -> float | None:
+    if highest <= 0 or power(highest) < POWER:
+        return None
+    low, high = 0.0, highest
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return high
+
+
+def _fewest(power: Callable[[int], float]) -> int | None:
+    low, high = 0, 1
+    while power(high) < POWER:
+        low, high = high, 2 * high
+        if high > MOST_QUERIES:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return high
