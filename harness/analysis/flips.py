@@ -79,8 +79,7 @@ def flip_test(
     weights: Sequence[float] | None = None,
     clusters: Sequence[int] | None = None,
 ) -> FlipTest:
-    """Of one sample. `weights` are relative; `clusters`: a number for each difference, equal ones flip together.
-    """
+    """Of one sample. `weights` are relative; `clusters`: a number for each difference, equal ones flip together."""
     flipped = flips_of(
         np.asarray(differences, np.float64)[:, None],
         None if weights is None else np.asarray(weights, np.float64),

@@ -17,6 +17,13 @@ def amount(row: Aggregate | None) -> Quantity | None:
     return None if row is None else Quantity(row.mean, row.ci_low, row.ci_high)
 
 
+def lower_bound(row: Aggregate | None) -> Quantity | None:
+    """A mean cost of the answers of a finished run; where not all of them were counted, what it is at least."""
+    if row is None or row.mean is None or not row.n_failed:
+        return None if row is None else Quantity(row.mean)
+    return Quantity(row.mean * row.n_scored / row.n_expected, at_least=True)
+
+
 def plain(value: float | None, scale: float = 1.0) -> Quantity | None:
     """A number by itself."""
     return None if value is None else Quantity(value * scale)

@@ -29,7 +29,13 @@ from harness.display.text import printable
 from harness.protocols import Measure
 from harness.records import EvaluationRecord
 from harness.report.labels import labels
-from harness.report.measures import RankingChoice, known_measures, ranking_choice
+from harness.report.measures import (
+    DEFAULT_MARGIN,
+    RankingChoice,
+    known_measures,
+    margin_choice,
+    ranking_choice,
+)
 from harness.report.notes import apart_note, constant_notes, group_notes, judge_notes, resource_notes, run_notes
 from harness.store import Manifest, RunDir, counting
 
@@ -122,6 +128,8 @@ class Group:
     """What is known of measures, by name."""
     ranking: RankingChoice
     """What ranks, if runs have it."""
+    margin: float = DEFAULT_MARGIN
+    """In points: what is worse by less is as good."""
 
     def spoken(self, measure: str) -> str:
         """What a sentence calls a measure, or what a query takes."""
@@ -196,7 +204,9 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *constant_notes([view.judged for view in views]),
     )
     known = known_measures(one for view in views for one in view.evaluations)
-    return Group(printable(str(shown)), digest, views, notes, known, ranking_choice(manifests))
+    return Group(
+        printable(str(shown)), digest, views, notes, known, ranking_choice(manifests), margin_choice(manifests)
+    )
 
 
 @contextmanager

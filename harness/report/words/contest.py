@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from harness.analysis import non_inferior
 from harness.analysis.paired import MeasureComparison, compare_measure
 from harness.protocols import Measure
 from harness.report.comparison.choosing import paired
 from harness.report.comparison.compare import Choice, Comparison, compare_loaded
 from harness.report.comparison.quantities import ranking
 from harness.report.comparison.runs import ComparedRun
+from harness.report.measures import DEFAULT_MARGIN
 from harness.report.view import Group, RunView
 from harness.report.words.entrants import choose, has_values, way, why_apart
 
-MARGIN = 100 * non_inferior.MARGIN
 SHOWN_COSTS = ("latency_s", "tokens", "usd")
 
 
@@ -35,7 +34,7 @@ class Contest:
     for that; None for fewer than two."""
     instead_of: str = ""
     """The measure that was to rank and cannot."""
-    margin: float = MARGIN
+    margin: float = DEFAULT_MARGIN
     """In points: a run that is worse by less is as good."""
 
     @property
@@ -118,7 +117,7 @@ class Contest:
         return [best, *(place for place in others if place not in below)]
 
 
-def hold(group: Group, measure: str | None = None, margin: float = MARGIN) -> Contest | None:
+def hold(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Contest | None:
     """The contest of a group by `measure`; None: by the one that its configs or its data set name, if two runs
     have it. None where no run that competes has a score; ConfigError where no run has the measure that was asked
     for.

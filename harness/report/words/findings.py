@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from harness.analysis import Aggregate
 from harness.analysis.paired import MeasureComparison
 from harness.display import Rank
 from harness.protocols import Measure
@@ -17,6 +18,8 @@ from harness.report.words.contest import Contest, hold
 from harness.report.words.entrants import has_values, is_scored, why_apart
 from harness.report.words.headlines import headline, headline_of_nothing
 from harness.report.words.sentences import sentences
+from harness.report.words.settling import margin_of
+from harness.report.words.standings import COMPUTED, Line, aside_of, bound_row, natural_mix, shown_rows
 from harness.report.words.weaknesses import weaknesses
 
 
@@ -49,6 +52,14 @@ class Findings:
     """Between what the values of `bounded` lie."""
     bounded: str | None = None
     """The measure that was to rank: another than `measure` where that one cannot."""
+    rows: tuple[Aggregate | None, ...] = ()
+    """By position, the mean by which a run stands: see `shown_rows`."""
+    margin: str = ""
+    """By how much a run may be worse and count as good, in words."""
+    margin_value: float | None = None
+    """In the measure's own numbers."""
+    is_natural: bool = False
+    """Those weigh query types as the whole data set does; else each query counts the same."""
 
     @property
     def ranked(self) -> MeasureComparison | None:
@@ -56,17 +67,31 @@ class Findings:
         measures = self.comparison.measures if self.comparison else ()
         return next((one for one in measures if one.measure.name == self.measure and one.pairs), None)
 
+    def lines(self, group: Group) -> list[Line]:
+        """The leaderboard: what is ranked, what could not be, brackets and bounds, and what is not finished."""
+        found = [self._line(group, position) for position in self.order]
+        constant = self.bounds.constant
+        if constant is not None and self.bounded == self.measure:
+            row = bound_row(constant, natural=self.is_natural)
+            place = next((at for at, line in enumerate(found) if line.aside), len(found))
+            found.insert(place, Line(constant.label, None, row, aside=COMPUTED))
+        return found
+
+    def _line(self, group: Group, position: int) -> Line:
+        view, row = group.views[position], self.rows[position] if self.rows else None
+        return Line(view.label, view, row, self.ranks[position], aside_of(view))
+
     @property
     def compared_order(self) -> list[int]:
         """Places in the comparison, the best run first."""
         return [self.entrants.index(position) for position in self.order if position in self.entrants]
 
 
-def find(group: Group, measure: str | None = None) -> Findings:
-    """The answer of one group, ranked by `measure` (None: see `hold`). Reads the samples of its runs only:
-    everything else is in the views.
+def find(group: Group, measure: str | None = None, margin: float | None = None) -> Findings:
+    """The answer of one group, ranked by `measure` (None: see `hold`), with a margin in points (None: what the
+    configs say). Reads the samples of its runs only: everything else is in the views.
     """
-    first = hold(group, measure)
+    first = hold(group, measure, group.margin if margin is None else margin)
     if first is None:
         ranks = (None,) * len(group.views)
         why_not = "no run has a score that ranks"
@@ -88,6 +113,10 @@ def find(group: Group, measure: str | None = None) -> Findings:
         priced=None if contest.priced is contest else contest.priced.comparison,
         bounds=bounds,
         bounded=first.measure,
+        rows=shown_rows(contest),
+        is_natural=natural_mix(contest),
+        margin=margin_of(contest),
+        margin_value=contest.margin_value,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.analysis.non_inferior import as_good
-from harness.analysis.power import MOST_QUERIES
+from harness.analysis.power import MOST_QUERIES, rounded_up
 from harness.report.words.contest import Contest
 from harness.report.words.wording import bare
 
@@ -29,7 +29,7 @@ def needed_for(contest: Contest) -> Needed | None:
     for difference in (contest.margin_value, abs(means[0] - means[1])):
         found = compared.queries_needed(difference) if difference > 0 else None
         if found is not None and compared.n_common < found < MOST_QUERIES:
-            return Needed(rounded(found), difference)
+            return Needed(rounded_up(found), difference)
     return None
 
 
@@ -49,9 +49,3 @@ def are_as_good(contest: Contest, places: Sequence[int]) -> bool:
     if compared is None or margin is None:
         return False
     return all(as_good(compared, place, places, margin, len(places) - 1) is not None for place in places)
-
-
-def rounded(queries: int) -> int:
-    """Upwards to two digits: it is no more exact than that."""
-    step: int = 10 ** max(0, len(str(queries)) - 2)
-    return -(-queries // step) * step
