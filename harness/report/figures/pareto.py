@@ -80,6 +80,12 @@ def frontier(points: Sequence[ScatterPoint], *, lower_is_better: bool = False) -
     return best
 
 
+def _frontier(points: Sequence[ScatterPoint], *, lower: bool) -> list[ScatterPoint]:
+    """Of the runs of which may be said what they cost."""
+    able = [point for point in points if point.view.is_complete and point.view.is_reliable]
+    return frontier(able, lower_is_better=lower)
+
+
 def _same_place(one: ScatterPoint, other: ScatterPoint) -> bool:
     return one.x.value == other.x.value and one.y.value == other.y.value
 
@@ -98,15 +104,15 @@ def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> D
     axes = figure.subplots()
     draw_points(axes, points)
     _dress(axes, points, scale, price)
-    name_points(figure, axes, points, _draw_frontier(axes, frontier(points, lower_is_better=lower), lower=lower))
+    name_points(figure, axes, points, _draw_frontier(axes, _frontier(points, lower=lower), lower=lower))
     rows = [point.view.row(name) for point in points for name in (scale.measure, price.measure)]
     ranked = f"{scale.name[:1].upper()}{scale.name[1:]}"
     title = f"{ranked} against {price.name}"
     caption = (
         f"{ranked} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. "
-        "Dashed: the frontier of the means; for a run off it there is one that is no dearer and better, "
-        "or cheaper and as good."
+        "Dashed: the frontier of the means of runs that finished and hardly failed; no verdict, which takes the "
+        "paired tests."
     )
     sign = 1 if lower else -1
     spoken = [
@@ -151,6 +157,8 @@ def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Pri
 
 def _draw_frontier(axes: Axes, best: Sequence[ScatterPoint], *, lower: bool) -> list[Segment]:
     """Between two of its points, the cheaper one's quality is what the money buys; also beyond the last."""
+    if not best:
+        return []
     right, edge = axes.get_xlim()[1], axes.get_ylim()[1 if lower else 0]
     corners = [(best[0].x.value, edge)]
     for point in best:

@@ -65,7 +65,8 @@ def _index(reported: Reported) -> Content:
 
 
 def _break_even(reported: Reported) -> Content:
-    return _tables(*break_even_tables(reported.group))
+    findings = reported.findings
+    return _tables(*break_even_tables(reported.group, findings.measure, findings.rows))
 
 
 def _resources(reported: Reported) -> Content:

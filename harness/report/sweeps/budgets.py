@@ -39,8 +39,8 @@ class _Verdicts:
 
 def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) -> list[Table]:
     """For each kind of cost: the runs that are better than all cheaper ones, each with the cheapest that is as
-    good. `positions` in `group.views`; nothing where runs were not compared or cost nothing. A run that failed too often
-    or is not finished is in none: what it cost bought no answers.
+    good. `positions` in `group.views`; nothing where runs were not compared or cost nothing. A run that failed too
+    often or is not finished is in none: what it cost bought no answers.
     """
     if findings.ranked is None:
         return []

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from harness.analysis import Aggregate
 from harness.analysis.break_even import CostLine, cheaper, crossing, crossing_interval
 from harness.analysis.intervals import Interval
-from harness.display import NOTHING, Quantity, Table
-from harness.report.aggregates import plain
-from harness.report.view import Group, RunView
+from harness.display import NOTHING, Entry, Quantity, Table, printable
+from harness.report.aggregates import plain, share
+from harness.report.view import MOST_FAILED, Group, RunView
 
 _AT = (100, 1_000, 10_000)
 
@@ -27,7 +28,11 @@ UNITS = (CostUnit("tokens", "tokens", "fewer tokens"), CostUnit("usd", "USD", "l
 
 
 def line_of(view: RunView, unit: CostUnit) -> CostLine | None:
-    """None where the index or the queries were not counted, or have no price: never as if they were free."""
+    """None where the index or the queries were not counted, or have no price: never as if they were free; and of
+    a run that is not finished or failed too often, of which nothing is said of what it costs.
+    """
+    if not (view.is_complete and view.is_reliable):
+        return None
     index, query = view.row(f"index_{unit.measure}"), view.row(unit.measure)
     if index is None or index.mean is None or query is None or query.mean is None:
         return None
@@ -40,10 +45,13 @@ def lines_of(group: Group, unit: CostUnit) -> list[tuple[RunView, CostLine]]:
     return found if any(line.index or line.per_query for _, line in found) else []
 
 
-def break_even_tables(group: Group) -> list[Table]:
+def break_even_tables(
+    group: Group, measure: str | None = None, rows: Sequence[Aggregate | None] = ()
+) -> list[Table]:
     """For tokens and for dollars: a query with its share of the index, and who is cheaper from when on.
 
-    No tables for a unit in which nobody had to pay, or was counted.
+    Beside the mean by the `measure` that ranks, whose `rows` are by position: cheap alone is no merit. No tables for
+    a unit in which nobody had to pay, or was counted.
     """
     tables = []
     for unit in UNITS:
@@ -51,7 +59,9 @@ def break_even_tables(group: Group) -> list[Table]:
         if lines:
             tables.append(_amortised_table(group, unit))
         if len(lines) > 1:
-            tables.append(_crossings_table(lines, unit))
+            found = {view.run.run_id: row for view, row in zip(group.views, rows, strict=False)}
+            earned = [share(found.get(view.run.run_id)) for view, _ in lines] if measure else []
+            tables.append(_with_column(_crossings_table(lines, unit), printable(measure or ""), earned))
     return tables
 
 
@@ -69,8 +79,17 @@ def _amortised_table(group: Group, unit: CostUnit) -> Table:
         ("system", f"index, {unit.name}", *(f"over {n:,} queries" for n in at)),
         tuple(rows),
         note="Mean and 95 % interval of the queries, plus what the index took divided by their number. "
-        f"{NOTHING}: the index or the queries were not counted, or a model has no price.",
+        f"{NOTHING}: the index or the queries were not counted, a model has no price, or the run is not finished "
+        f"or failed on more than {100 * MOST_FAILED:g} % of its queries.",
     )
+
+
+def _with_column(table: Table, name: str, entries: Sequence[Entry]) -> Table:
+    """What the runs get right, beside what they cost; the same table where nothing ranks them."""
+    if not entries:
+        return table
+    rows = tuple((*row, entry) for row, entry in zip(table.rows, entries, strict=True))
+    return replace(table, header=(*table.header, name), rows=rows)
 
 
 def _crossings_table(lines: Sequence[tuple[RunView, CostLine]], unit: CostUnit) -> Table:

@@ -10,6 +10,7 @@ from harness.display.text import counted
 from harness.report.words.bounds import NO_BOUNDS, Bounds, above
 from harness.report.words.contest import Contest, against
 from harness.report.words.costs import cost_sentences
+from harness.report.words.scope import scope_sentences
 from harness.report.words.settling import needed_for
 from harness.report.words.weaknesses import unranked, weaknesses
 from harness.report.words.wording import Gap, amount, level, listed, name, odds, title_of
@@ -23,7 +24,11 @@ def sentences(contest: Contest, bounds: Bounds = NO_BOUNDS) -> tuple[str, ...]:
     found = [f"Ranked by {contest.spoken}{contest.reason}."] if compared is not None else []
     found += _bounds(contest, bounds)
     if compared is not None and compared.n_common:
-        found += [*_differences(contest, compared), *_power(contest, compared)]
+        found += [
+            *_differences(contest, compared),
+            *scope_sentences(contest, compared),
+            *_power(contest, compared),
+        ]
     found += cost_sentences(contest)
     known = contest.group.known.items()
     asking = (name for name, measure in known if measure.compared and name != contest.measure)
