@@ -27,7 +27,7 @@ from harness.analysis.paired_values import COSTS, QueryValues, values_of
 from harness.analysis.spreads import Spreads, judged_spreads
 from harness.display.text import printable
 from harness.protocols import Measure
-from harness.records import EvaluationRecord
+from harness.records import EvaluationRecord, RunRecord
 from harness.report.labels import labels
 from harness.report.measures import (
     DEFAULT_MARGIN,
@@ -73,6 +73,8 @@ class RunView:
     """Those of them that failed."""
     unscored: frozenset[str]
     """Measures that were scored before every answer was there."""
+    answers: Mapping[str, tuple[str, ...]] = field(repr=False)
+    """What was said to each query, once for each repeat."""
     values: Mapping[str, QueryValues] = field(repr=False)
     """Measure -> one number for each query, costs included: what a comparison pairs."""
 
@@ -256,7 +258,16 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         n_answered=len(own),
         n_errors=sum(1 for record in own if record.status != "ok"),
         unscored=frozenset(score.measure for score in scores if score.status == "missing"),
+        answers=_answers(own),
         values=values_of(manifest, frame, scores, records, prices),
         latencies=tuple(latencies(frame, records.values())),
         spent=answers_spent(attempts),
     )
+
+
+def _answers(records: Sequence[RunRecord]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for record in records:
+        if record.prediction is not None and record.prediction.answer is not None:
+            found[record.query_id] = (*found.get(record.query_id, ()), record.prediction.answer)
+    return found

@@ -140,8 +140,8 @@ def _caption(group: Group, lines: CostLines, unit: CostUnit) -> str:
     absent = len(group.views) - len(lines)
     if absent:
         text += (
-            f" No line: {counted(absent, 'run')} whose index or queries were not counted or have no price, or that "
-            "is not finished or failed too often."
+            f" No line: {counted(absent, 'run')} whose index or queries were not counted or have no price, or "
+            "that is not finished or failed too often."
         )
     free = [view.label for view, line in lines if not (line.index or line.per_query)]
     return f"{text} Nothing at all, so no line: {', '.join(free)}." if free else text

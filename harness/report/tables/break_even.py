@@ -50,8 +50,8 @@ def break_even_tables(
 ) -> list[Table]:
     """For tokens and for dollars: a query with its share of the index, and who is cheaper from when on.
 
-    Beside the mean by the `measure` that ranks, whose `rows` are by position: cheap alone is no merit. No tables for
-    a unit in which nobody had to pay, or was counted.
+    Beside the mean by the `measure` that ranks, whose `rows` are by position: cheap alone is no merit. No tables
+    for a unit in which nobody had to pay, or was counted.
     """
     tables = []
     for unit in UNITS:

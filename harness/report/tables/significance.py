@@ -3,6 +3,10 @@ each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.analysis.paired import MeasureComparison
 from harness.display import Table, printable
 from harness.report.comparison import tables
 from harness.report.comparison.compare import Comparison
@@ -24,7 +28,19 @@ def pair_tables(group: Group, findings: Findings) -> list[Table]:
     if comparison is None:
         return []
     names = _names(group, comparison)
-    return [tables.pair_table(names, compared) for compared in comparison.measures if compared.pairs]
+    found = [_pairs(names, compared, findings) for compared in comparison.measures if compared.pairs]
+    if findings.priced is not None:
+        others = _names(group, findings.priced)
+        found += [_pairs(others, compared, findings) for compared in findings.priced.measures if compared.pairs]
+    return found
+
+
+def _pairs(names: Sequence[str], compared: MeasureComparison, findings: Findings) -> Table:
+    """One measure ranks; by the others nothing was decided, and each is a family of its own."""
+    table = tables.pair_table(names, compared)
+    if compared.measure.name == findings.measure:
+        return replace(table, title=f"{table.title} (the measure that ranks)")
+    return replace(table, title=f"{table.title} (looked at besides)")
 
 
 def _names(group: Group, comparison: Comparison) -> list[str]:

@@ -10,6 +10,8 @@ from harness.display.text import counted
 from harness.report.words.bounds import NO_BOUNDS, Bounds, above
 from harness.report.words.contest import Contest, against
 from harness.report.words.costs import cost_sentences
+from harness.report.words.looks import look_sentences
+from harness.report.words.refused import refusal_sentences
 from harness.report.words.scope import scope_sentences
 from harness.report.words.settling import needed_for
 from harness.report.words.weaknesses import unranked, weaknesses
@@ -29,7 +31,7 @@ def sentences(contest: Contest, bounds: Bounds = NO_BOUNDS) -> tuple[str, ...]:
             *scope_sentences(contest, compared),
             *_power(contest, compared),
         ]
-    found += cost_sentences(contest)
+    found += [*look_sentences(contest), *refusal_sentences(contest), *cost_sentences(contest)]
     known = contest.group.known.items()
     asking = (name for name, measure in known if measure.compared and name != contest.measure)
     found += [sentence for measure in asking for sentence in _besides(contest, measure)]
