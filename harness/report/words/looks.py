@@ -11,8 +11,7 @@ from harness.display.text import counted
 from harness.errors import HarnessError
 from harness.report.view import RunView
 from harness.report.words.contest import Contest
-from harness.report.words.settling import pair_of
-from harness.report.words.wording import listed, odds
+from harness.report.words.wording import Gap, listed, odds
 from harness.store import Manifest, RunDir, find_runs
 
 _SAME = ("system", "models", "answers")
@@ -26,16 +25,18 @@ def look_sentences(contest: Contest) -> Iterator[str]:
     if compared is None or not sizes or len(contest.entrants) < 2:
         return
     best, second, *_ = contest.order
-    pair = pair_of(compared, best, second)
-    if pair is None:
+    gap = Gap.between(compared, best, second)
+    if gap is None:
         return
+    won, _, lost = compared.outcomes(gap.pair if gap.pair.a == best else gap.pair.turned)
     names = listed([contest.view(place).label for place in (best, second)])
-    p = min(1.0, anytime_p(pair.higher, pair.lower) * len(compared.pairs))
+    p = min(1.0, anytime_p(won, lost) * len(compared.pairs))
     looks = ", ".join(f"{size:,}" for size in sizes)
+    queries = counted(compared.n_common, "query", "queries")
     yield (
-        f"Looked at before over {looks} of these {counted(compared.n_common, 'query', 'queries')}: the tests here "
-        f"are for one look. By a rule that allows any number, {names} differ with {odds(p)} ({pair.higher:,} queries for "
-        f"the one, {pair.lower:,} for the other; over all pairs)."
+        f"Looked at before over {looks} of these {queries}: the tests here are for one look. By a rule that allows "
+        f"any number, {names} differ with {odds(p)} ({won:,} queries for the one, {lost:,} for the other; over all "
+        "pairs)."
     )
 
 
