@@ -13,6 +13,8 @@ COST_WORDS = {"tokens": "tokens a query", "usd": "USD a query", "latency_s": "se
 
 def cost_sentences(contest: Contest) -> Iterator[str]:
     """What a query takes, then what the index took."""
+    if not contest.entrants:
+        return
     if len(contest.entrants) == 1:
         yield from _alone(contest)
     else:

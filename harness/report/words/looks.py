@@ -41,7 +41,7 @@ def look_sentences(contest: Contest) -> Iterator[str]:
 
 
 def earlier_looks(contest: Contest) -> set[int]:
-    """Sizes of the smaller samples within this one over which at least two of the systems have finished runs."""
+    """Sizes of the smaller samples within this one over which two of the systems or more have finished runs."""
     views = [contest.group.views[place] for place in contest.entrants]
     if len(views) < 2:
         return set()
