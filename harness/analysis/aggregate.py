@@ -16,6 +16,7 @@ that repeats do not narrow the interval.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +25,7 @@ import numpy as np
 
 from harness.analysis import intervals
 from harness.analysis.drawn import Drawn, clusters_of
-from harness.analysis.intervals import Interval, Stratum
+from harness.analysis.intervals import Bounds, Interval, Stratum
 from harness.errors import StoreError
 from harness.records import Score
 from harness.store import RunDir
@@ -138,25 +139,29 @@ class _Cell:
         self.by_query.append(values)
 
 
-def aggregate_scores(frame: Frame, scores: Iterable[Score], *, proportions: bool = True) -> list[Aggregate]:
+def aggregate_scores(
+    frame: Frame,
+    scores: Iterable[Score],
+    *,
+    proportions: bool = True,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+) -> list[Aggregate]:
     """Every measure of `scores`, by name; the rows of each as described above.
 
     `proportions`: a measure whose values are all 0 or 1 gets Wilson's interval. False for counts and times, where
-    a 1 is no success. Scores of queries or repeats outside the frame are passed over.
+    a 1 is no success and nothing is below 0. `ranges`: of a measure the lowest and highest value that can be,
+    which no limit passes. Scores of queries or repeats outside the frame are passed over.
     """
-    cells = _cells(frame, scores)
-    wholes = {measure: _with_overall(of_type) for measure, of_type in cells.items()}
-    columns = [cell.means for of_type in wholes.values() for cell in of_type.values()]
-    found = iter(intervals.mean_intervals(columns, proportions=proportions))
-    natural = _natural_means(frame, cells, proportions)
     rows = []
-    for measure, of_type in wholes.items():
-        rows += [
-            _row(frame, (query_type, measure), cell, cell.mean, next(found))
-            for query_type, cell in of_type.items()
-        ]
-        if measure in natural:
-            rows.append(_row(frame, (NATURAL, measure), of_type[OVERALL], *natural[measure]))
+    for measure, of_type in _cells(frame, scores).items():
+        bounds = (ranges or {}).get(measure, intervals.UNBOUNDED if proportions else (0.0, math.inf))
+        wholes = _with_overall(of_type)
+        for query_type, cell in wholes.items():
+            interval = intervals.mean_interval(cell.means, proportion=proportions, bounds=bounds)
+            rows.append(_row(frame, (query_type, measure), cell, cell.mean, interval))
+        if frame.type_mix:
+            mean, interval = _natural_mean(frame, of_type, proportions, bounds)
+            rows.append(_row(frame, (NATURAL, measure), wholes[OVERALL], mean, interval))
     return [row for row in rows if row.n_expected]
 
 
@@ -226,19 +231,15 @@ def _with_overall(cells: Mapping[str, _Cell]) -> dict[str, _Cell]:
     return {**{_type_name(name): cell for name, cell in cells.items()}, OVERALL: whole}
 
 
-def _natural_means(
-    frame: Frame, cells: Mapping[str, Mapping[str, _Cell]], proportions: bool
-) -> dict[str, tuple[float | None, Interval]]:
-    """Of each measure whose row there is: mean and interval over the types as they are mixed in the data set."""
-    if not frame.type_mix:
-        return {}
-    strata = {measure: _strata(frame, of_type) for measure, of_type in cells.items()}
-    known = {measure: own for measure, own in strata.items() if own}
-    found = intervals.weighted_mean_intervals(list(known.values()), proportions=proportions)
-    natural: dict[str, tuple[float | None, Interval]] = dict.fromkeys(strata, (None, intervals.UNKNOWN))
-    for (measure, own), interval in zip(known.items(), found, strict=True):
-        natural[measure] = (intervals.weighted_mean(own), interval)
-    return natural
+def _natural_mean(
+    frame: Frame, cells: Mapping[str, _Cell], proportions: bool, bounds: Bounds
+) -> tuple[float | None, Interval]:
+    """Mean and interval over the types as they are mixed in the data set."""
+    strata = _strata(frame, cells)
+    if not strata:
+        return None, intervals.UNKNOWN
+    interval = intervals.weighted_mean_interval(strata, proportion=proportions, bounds=bounds)
+    return intervals.weighted_mean(strata), interval
 
 
 def _strata(frame: Frame, cells: Mapping[str, _Cell]) -> list[Stratum]:

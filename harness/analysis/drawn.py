@@ -49,7 +49,7 @@ class Drawn:
         return found * (len(found) / float(found.sum()))
 
     def cluster_numbers(self, query_ids: Sequence[str]) -> NDArray[np.int64] | None:
-        """A number for each query, the same for those of one cluster; None where queries have nothing in common."""
+        """A number for each query, the same for those of one cluster; None: they have nothing in common."""
         if not self.clusters:
             return None
         names = [self.clusters.get(query_id, f"query/{query_id}") for query_id in query_ids]

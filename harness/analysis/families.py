@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from harness.analysis.binary import share_difference_interval
 from harness.analysis.difference_tests import ALPHA, holm, holm_levels, mcnemar_p
 from harness.analysis.flips import flips_of
-from harness.analysis.intervals import Interval
+from harness.analysis.intervals import UNKNOWN, Interval
 
 Array = NDArray[np.float64]
 
@@ -93,4 +93,6 @@ def _by_wins(values: Array) -> _Found:
 
 def _by_flips(differences: Differences) -> _Found:
     flipped = flips_of(differences.values, differences.weights, differences.clusters)
-    return flipped.p_values, flipped.interval
+    # Of differences that are all the same nothing is known but themselves.
+    flat = np.ptp(differences.values, axis=0) == 0
+    return flipped.p_values, lambda place, alpha: UNKNOWN if flat[place] else flipped.interval(place, alpha)

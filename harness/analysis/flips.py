@@ -1,15 +1,19 @@
 """Is a mean difference more than chance, and where may it lie? Signs flipped at random, and that turned round.
 
 Were there no difference, each query's difference could as well have had the other sign. p is twice the smaller
-tail of the (weighted) mean difference over flips of those signs (Fisher 1935; Edgington & Onghena 2007): of every
-flip for few units, else of a seeded sample of them with the observed one among them, which keeps the level exact
-(Phipson & Smyth 2010; flips come with their opposites, Hemerik & Goeman 2018). A unit is a query, or a cluster of
-queries that flip together.
+tail of the (weighted) mean difference over flips of those signs (Fisher 1935; Edgington & Onghena 2007): of
+every flip for few units, else of a seeded sample of them with the observed one among them, which keeps the
+level exact (Phipson & Smyth 2010; flips come with their opposites, Hemerik & Goeman 2018). A unit is a query,
+or a cluster of queries that flip together.
 
 The interval is the set of differences that the same test does not reject. Flipping the subset F of `d - theta`
-gives a mean at least as large as the observed one exactly where the mean of `d` over F is at most theta, so its
-limits are order statistics of subset means (Hartigan 1969): it excludes 0 exactly where p is at most its level, by
-construction. With too few units for a level (fewer than 6 for 95 %) there is no limit.
+gives a mean at least as large as the observed one exactly where the mean of `d` over F is at most theta, so
+its limits are order statistics of subset means (Hartigan 1969): it excludes 0 exactly where p is at most its
+level, by construction. With too few units for a level (fewer than 6 for 95 %) there is no limit.
+
+Flips trust that differences lie alike on both sides of the true one. Where they are skewed, their means are so
+too, and flips alone find a difference where there is none in up to 11 % of cases (30 queries, lognormal). So
+`studentized` has to agree: p is the larger of the two, the interval the hull of both.
 
 scipy's `permutation_test` flips one sample at a time, without weights, clusters or an interval; here every
 pair of a comparison meets the same flips in one product of matrices.
@@ -26,12 +30,13 @@ from numpy.typing import NDArray
 
 from harness.analysis.difference_tests import ALPHA
 from harness.analysis.intervals import Interval
+from harness.analysis.studentized import Studentized, ratio_of_sums
 
 MOST_EXACT = 13
 """Units up to which every flip is looked at."""
 _FLIPS = 10_000
-_BLOCK = 1 << 21
-"""Entries of a block of flips: 16 MB."""
+_BLOCK = 1 << 18
+"""Entries of a block of flips: 2 MB, which a core's cache holds."""
 _SEED = 0
 _SLACK = 1e-9
 """Of a count of flips: what the product of a level and a whole number is off by."""
@@ -56,13 +61,16 @@ class Flipped:
     """Of `d` over each subset that is not empty."""
     n_flips: int
     """With the empty subsets."""
+    studentized: Studentized
+    """The same differences, by their standard errors."""
 
     @property
     def p_values(self) -> list[float]:
         """Two-sided, of no difference."""
         none = self.n_flips - len(self.means)
         tails = none + np.minimum((self.means <= 0).sum(axis=0), (self.means >= 0).sum(axis=0))
-        return [float(p) for p in np.minimum(1.0, 2 * tails / self.n_flips)]
+        flipped = np.minimum(1.0, 2 * tails / self.n_flips)
+        return [float(p) for p in np.maximum(flipped, self.studentized.p_values())]
 
     def interval(self, column: int, alpha: float = ALPHA) -> Interval:
         """The differences that are not rejected at `alpha`, two-sided; None for a limit that nothing gives."""
@@ -70,8 +78,10 @@ class Flipped:
         place = int(alpha * self.n_flips / 2 + _SLACK) - none
         if place < 0:
             return Interval(None, None)
-        found = np.partition(self.means[:, column], (place, len(self.means) - 1 - place))
-        return Interval(float(found[place]) + 0.0, float(found[len(self.means) - 1 - place]) + 0.0)
+        last = len(self.means) - 1 - place
+        found = np.partition(self.means[:, column], (place, last))
+        low, high = self.studentized.intervals(alpha)
+        return Interval(float(min(found[place], low[column])) + 0.0, float(max(found[last], high[column])) + 0.0)
 
 
 def flip_test(
@@ -79,7 +89,7 @@ def flip_test(
     weights: Sequence[float] | None = None,
     clusters: Sequence[int] | None = None,
 ) -> FlipTest:
-    """Of one sample. `weights` are relative; `clusters`: a number for each difference, equal ones flip together."""
+    """Of one sample. `weights` are relative; `clusters`: a number for each, equal ones flip together."""
     flipped = flips_of(
         np.asarray(differences, np.float64)[:, None],
         None if weights is None else np.asarray(weights, np.float64),
@@ -118,7 +128,7 @@ def _flipped(sums: Array, totals: Array) -> Flipped:
             # A sum of differences that were rounded by half a unit each.
             near = np.where(np.abs(found[some]) <= n / 2, 0.0, found[some])
             means.append(near / scale / weight[some, None])
-    return Flipped(np.concatenate(means), n_flips)
+    return Flipped(np.concatenate(means), n_flips, ratio_of_sums(sums, totals))
 
 
 def _whole(sums: Array) -> tuple[Array, Array]:

@@ -264,7 +264,7 @@ def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int])
     )
     found = replace(base, means=means)
     pairs = [_pair(found, shared, place, one) for place, one in zip(shared, tested(by_query), strict=True)]
-    pairs = _clustered(pairs, by_query, base.drawn.cluster_numbers(ids))
+    pairs = _clustered(pairs, by_query, base.drawn.cluster_numbers(ids), measure.span)
     found = replace(found, pairs=tuple(pairs))
     n = len(measure.runs)
     ranked = measure.higher_is_better is not None and len(pairs) == n * (n - 1) // 2
@@ -284,7 +284,7 @@ def _pair(compared: MeasureComparison, shared: SharedQueries, place: PairPlaces,
         n_expected=len(shared[place] & (a.expected | b.expected)),
         mean_a=mean_a,
         mean_b=mean_b,
-        interval=test.interval,
+        interval=_within(test.interval, span),
         level=test.level,
         higher=higher,
         equal=len(differences) - higher - lower,
@@ -298,7 +298,10 @@ def _pair(compared: MeasureComparison, shared: SharedQueries, place: PairPlaces,
 
 
 def _clustered(
-    pairs: Sequence[ComparedPair], by_query: Differences, clusters: NDArray[np.int64] | None
+    pairs: Sequence[ComparedPair],
+    by_query: Differences,
+    clusters: NDArray[np.int64] | None,
+    span: float | None,
 ) -> list[ComparedPair]:
     """What a test by cluster adds to each pair."""
     if clusters is None:
@@ -315,10 +318,18 @@ def _clustered(
             population="new documents" if pair.significant and one.is_told_apart else "documents",
             n_clusters=n,
             p_clusters=one.p_holm,
-            interval_clusters=one.interval,
+            interval_clusters=_within(one.interval, span),
         )
         for pair, one in zip(pairs, same, strict=True)
     ]
+
+
+def _within(interval: Interval, span: float | None) -> Interval:
+    """The part of it that can be."""
+    if span is None:
+        return interval
+    low, high = interval
+    return Interval(None if low is None else max(low, -span), None if high is None else min(high, span))
 
 
 def _turned(interval: Interval) -> Interval:

@@ -20,7 +20,7 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.difference_tests import ALPHA, scipy_stats
+from harness.analysis.difference_tests import ALPHA, scipy_special, scipy_stats
 
 POWER = 0.80
 DISCORDANCE = 0.25
@@ -28,6 +28,8 @@ DISCORDANCE = 0.25
 STEPS = (0.05, 0.10, 0.20)
 """Differences of shares that a plan says the queries for."""
 MOST_QUERIES = 100_000
+_FARTHEST = 37.0
+"""Standard errors at which power is 1, and scipy's noncentral t still a number."""
 
 
 @dataclass(frozen=True)
@@ -80,33 +82,42 @@ def can_show_anything(n: int, pairs: int) -> bool:
     return smallest_p(n) <= ALPHA / max(1, pairs)
 
 
-@lru_cache(maxsize=4096)
 def share_power(n: int, difference: float, discordance: float, alpha: float) -> float:
     """Of McNemar's exact test at `alpha`, for a true difference of shares of at least 0."""
-    binom = scipy_stats().binom
+    special = scipy_special()
     psi = min(1.0, max(discordance, difference))
     if n < 1 or psi <= 0:
         return 0.0
-    low, high = (int(limit) for limit in binom.ppf((1e-9, 1 - 1e-9), n, psi))
-    different = np.arange(max(1, low), high + 1)
-    # Fewest wins that are significant: the tail beyond them is at most alpha / 2.
-    fewest = binom.isf(alpha / 2, different, 0.5) + 1
-    fewest = np.where(binom.sf(fewest - 2, different, 0.5) <= alpha / 2, fewest - 1, fewest)
-    won = binom.sf(fewest - 1, different, min(1.0, (1 + difference / psi) / 2))
-    return float(np.sum(binom.pmf(different, n, psi) * won))
+    middle, reach = n * psi, 7 * sqrt(n * psi * (1 - psi)) + 20
+    different = np.arange(max(1, int(middle - reach)), min(n, int(middle + reach)) + 1)
+    logs = special.gammaln(n + 1) - special.gammaln(different + 1) - special.gammaln(n - different + 1)
+    chances = np.exp(logs + special.xlogy(different, psi) + special.xlog1py(n - different, -psi))
+    fewest = _fewest_wins(alpha, 1 << n.bit_length())[different]
+    won = special.bdtrc(fewest - 1.0, different, min(1.0, (1 + difference / psi) / 2))
+    return float(chances @ np.where(fewest > different, 0.0, won))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=64)
+def _fewest_wins(alpha: float, n: int) -> NDArray[np.int64]:
+    """Of 0 to `n` queries that tell two systems apart: how many one of the two must win to be significant."""
+    different = np.arange(n + 1)
+    found: NDArray[np.int64] = scipy_stats().binom.isf(alpha / 2, different, 0.5).astype(np.int64) + 1
+    found[0] = 1
+    return found
+
+
 def graded_power(n: int, difference: float, sd: float, alpha: float) -> float:
     """Of a paired t-test at `alpha`, where differences spread by `sd`; 0 for fewer than two queries."""
     if n < 2 or not can_show_anything(n, ceil(ALPHA / alpha - 1e-9)):
         return 0.0
     if sd <= 0:
         return float(difference > 0)
-    stats = scipy_stats()
-    return float(stats.nct.sf(stats.t.isf(alpha / 2, n - 1), n - 1, sqrt(n) * difference / sd))
+    special = scipy_special()
+    beyond = -special.stdtrit(n - 1, alpha / 2)
+    return float(1 - special.nctdtr(n - 1, min(sqrt(n) * difference / sd, _FARTHEST), beyond))
 
 
+@lru_cache(maxsize=4096)
 def detectable(n: int, pairs: int = 1, discordance: float = DISCORDANCE, highest: float = 1.0) -> float | None:
     """The smallest true difference of shares that `n` queries show with 80 % power; None: none up to `highest`."""
     alpha = ALPHA / max(1, pairs)
@@ -120,6 +131,7 @@ def graded_detectable(n: int, pairs: int, sd: float, highest: float | None = Non
     return _least(lambda difference: graded_power(n, difference, sd, alpha), top)
 
 
+@lru_cache(maxsize=4096)
 def queries_needed(difference: float, pairs: int = 1, discordance: float = DISCORDANCE) -> int | None:
     """Queries that show a true difference of shares with 80 % power; None: more than `MOST_QUERIES`.
 
@@ -145,7 +157,7 @@ def _least(power: Callable[[float], float], highest: float) -> float | None:
     if highest <= 0 or power(highest) < POWER:
         return None
     low, high = 0.0, highest
-    for _ in range(40):
+    for _ in range(24):
         middle = (low + high) / 2
         low, high = (low, middle) if power(middle) >= POWER else (middle, high)
     return high

@@ -10,4 +10,4 @@ __all__ = ["check_report", "load_chapters", "render_terminal", "write_report"]
 
 def check_report() -> None:
     """Raise MissingDependency where a package that a report needs is not installed."""
-    need("report", "jinja2", "matplotlib", "scipy", "statsmodels")
+    need("report", "jinja2", "matplotlib", "scipy")

@@ -40,6 +40,13 @@ def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure
     return found
 
 
+def known_ranges(evaluations: Iterable[EvaluationRecord]) -> dict[str, tuple[float, float]]:
+    """Of each known measure whose values have ends: the lowest and the highest that can be."""
+    known = known_measures(evaluations).items()
+    ranges = {name: (0.0, 1.0) if measure.is_share else measure.range for name, measure in known}
+    return {name: ends for name, ends in ranges.items() if ends is not None}
+
+
 @dataclass(frozen=True)
 class RankingChoice:
     """The measure that is to rank runs."""

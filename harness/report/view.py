@@ -33,6 +33,7 @@ from harness.report.measures import (
     DEFAULT_MARGIN,
     RankingChoice,
     known_measures,
+    known_ranges,
     margin_choice,
     ranking_choice,
 )
@@ -230,7 +231,8 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
     records = counting(attempts)
     path = run.resources_path()
     resources = load_resources(path) if path else None
-    aggregates, evaluations = aggregate_scores(frame, scores), run.evaluations()
+    evaluations = run.evaluations()
+    aggregates = aggregate_scores(frame, scores, ranges=known_ranges(evaluations))
     rows = (
         *aggregates,
         *run_costs(run, prices, attempts),

@@ -23,12 +23,11 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, get_args
 
-import numpy as np
 from common import command_line, limits, mean, print_table, started
 from judging import Answered, Change, Judged, answered_rows, judge_arguments, judge_of, judged, opened, tokens
 
-from harness.analysis.intervals import bootstrap_mean
-from harness.analysis.paired import difference_interval
+from harness.analysis.flips import flip_test
+from harness.analysis.intervals import mean_interval
 from harness.config import JudgeConfig
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.evaluators.rag_eval.confidence import Band, band_of
@@ -136,7 +135,7 @@ def _line(one: Outcome, n_rows: int) -> list[str]:
         one.calls,
         f"{len(confidences)} of {n_rows}",
         *(mean(one.of(name)) for name in METRICS),
-        mean(confidences) + limits(*bootstrap_mean(confidences)),
+        mean(confidences) + limits(*mean_interval(confidences)),
         ", ".join(str(bands.count(name)) for name in BANDS),
         f"{usage.calls / n_rows:.1f}",
         f"{tokens(usage) / n_rows:,.0f}",
@@ -149,7 +148,7 @@ def _print_falls(outcomes: Sequence[Outcome]) -> None:
     for after in changed:
         pairs = _paired(before, after, lambda measure: measure == "rag_eval_confidence")
         falls = [a - b for a, b in pairs]
-        spread = limits(*difference_interval(np.asarray(falls)))
+        spread = limits(*flip_test(falls).interval)
         print(f"{after.condition} ({after.calls}): the confidence falls by {mean(falls)}{spread}")
 
 

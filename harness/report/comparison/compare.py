@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.analysis import Prices
 from harness.analysis.paired import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
@@ -16,6 +16,7 @@ from harness.report.comparison.runs import (
     comparable_pairs,
     dataset_title,
     drawn_queries,
+    finished_runs,
     load_compared,
     shared_queries,
 )
@@ -56,14 +57,19 @@ class Comparison:
 
 
 def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None) -> Comparison:
-    """Compare all pairs of runs, or every run with the baseline, which need not be named among the runs.
+    """Compare all pairs of runs, or every run with the baseline, which need not be named among the runs. Runs that
+    are not finished are left out, with a note: what a part of the queries says is not what they all will.
 
-    What cannot be compared is one ConfigError line: fewer than two runs,
+    What cannot be compared is one ConfigError line: fewer than two finished runs, an unfinished baseline,
     other data sets, no query in common, a measure or query type that is not there.
     """
     choice = choice or Choice()
     named = [*runs, choice.baseline] if choice.baseline else runs
-    return compare_loaded(load_compared(named, choice.query_type, prices), choice)
+    loaded = load_compared(named, choice.query_type, prices)
+    finished = finished_runs(loaded, choice.baseline)
+    found = compare_loaded(finished, choice)
+    left = [one.label for one in loaded if one not in finished]
+    return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
 
 
 def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:

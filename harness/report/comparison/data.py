@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
+from harness.analysis.intervals import UNKNOWN
 from harness.analysis.paired import ComparedPair, MeasureComparison, differing_queries
 from harness.display.text import csv_name, printable
 from harness.report.comparison.compare import Comparison
@@ -14,6 +15,8 @@ COLUMNS = (
     *("dataset", "query_type", "measure", "higher_is_better", "run_a", "system_a", "run_b", "system_b"),
     *("n", "n_expected", "mean_a", "mean_b", "difference", "ci_low", "ci_high", "ratio"),
     *("n_a_better", "n_equal", "n_b_better", "test", "p", "family", "p_holm", "result", "detectable"),
+    *("ci_level", "mix", "population", "n_clusters", "p_clusters", "clusters_ci_low", "clusters_ci_high"),
+    *("balanced_difference", "balanced_ci_low", "balanced_ci_high", "balanced_p_holm"),
 )
 DIFFERENCE_COLUMNS = (
     *("measure", "run_a", "system_a", "run_b", "system_b", "query_id", "query_type", "value_a", "value_b"),
@@ -28,7 +31,9 @@ def comparison_csv(comparison: Comparison) -> str:
 
 def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
     """A row of COLUMNS for each measure and pair. `result`: a or b is significantly better, `tie`, or `differ`
-    where no direction is known (then `n_a_better` counts higher values). None: not known.
+    where no direction is known (then `n_a_better` counts higher values). `ci_level`: of the interval, see
+    `harness.analysis.families`. `balanced_*`: with each query counted the same, where `mix` is another. None: not
+    known.
     """
     for compared in comparison.measures:
         for pair in compared.pairs:
@@ -63,9 +68,10 @@ def comparison_json(comparison: Comparison) -> dict[str, object]:
 
 def _measure_json(comparison: Comparison, compared: MeasureComparison) -> dict[str, object]:
     ranks = compared.ranks or (None,) * len(compared.means)
+    balanced = compared.balanced_means or (None,) * len(compared.means)
     ranking = [
-        {"system": one.label, "mean": mean, "ranks": rank}
-        for one, mean, rank in zip(comparison.runs, compared.means, ranks, strict=True)
+        {"system": one.label, "mean": mean, "ranks": rank, "balanced_mean": beside}
+        for one, mean, rank, beside in zip(comparison.runs, compared.means, ranks, balanced, strict=True)
     ]
     pairs = [
         dict(zip(COLUMNS[4:], _pair_cells(comparison, compared, pair)[2:], strict=True)) for pair in compared.pairs
@@ -74,6 +80,7 @@ def _measure_json(comparison: Comparison, compared: MeasureComparison) -> dict[s
         "measure": printable(compared.measure.name),
         "higher_is_better": compared.measure.higher_is_better,
         "n_common": compared.n_common,
+        "mix": compared.mix,
         "ranking": ranking,
         "pairs": pairs,
     }
@@ -89,7 +96,16 @@ def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: Compa
         *(pair.interval.low, pair.interval.high, pair.ratio),
         *compared.outcomes(pair),
         *(compared.test, pair.p, len(compared.pairs), pair.p_holm, compared.verdict(pair), pair.detectable),
+        *(pair.level, compared.mix, pair.population, pair.n_clusters, pair.p_clusters),
+        *(pair.interval_clusters or UNKNOWN),
+        *_balanced_cells(pair),
     ]
+
+
+def _balanced_cells(pair: ComparedPair) -> tuple[float | None, ...]:
+    """The same, each query counted the same, where that is something else."""
+    beside = pair.balanced
+    return (None,) * 4 if beside is None else (beside.difference, *beside.interval, beside.p_holm)
 
 
 def _names(comparison: Comparison, pair: ComparedPair) -> list[str]:

@@ -24,7 +24,7 @@ _NAME_LETTERS = 30
 
 
 def draw_differences(comparison: Comparison, folder: Path, stem: str = "differences") -> list[Path]:
-    """A panel for each of the first measures, a row for each pair: A - B with its 95 % interval.
+    """A panel for each of the first measures, a row for each pair: A - B with its interval.
 
     No file where there is nothing to draw, or more pairs than a page holds.
     """
@@ -61,7 +61,9 @@ def forest(
         _panel(axes, compared, places)
     panels[0].set_yticks(range(len(places)), names, fontsize=7)
     panels[0].set_ylim(len(places) - 0.5, -0.5)
-    figure.supxlabel("difference of means with 95 % CI; filled: more than chance (Holm)", fontsize=8)
+    figure.supxlabel(
+        "difference of means with its CI (at least 95 %); filled: more than chance (Holm)", fontsize=8
+    )
     if first is not None:
         figure.suptitle(wrapped(f"A: {comparison.label(first)}", 100), x=0.01, ha="left", fontsize=8)
     return figure

@@ -15,22 +15,27 @@ from harness.report.render.markdown import prose, section_lines
 _HOW_TO_READ = """\
 ## How to read this
 
-- Two runs are compared **query by query**: what is easy or hard for both cancels out. **n** is the number of
-  queries with a value in both. "41 of 50" says that 9 have none in one of the two (a score that could not be
-  computed, no answer yet, a latency that was not measured). A query that a system failed is in it, with the worst
-  value of the measure. With repeats, a query's value is their mean.
-- **A - B** is the difference of the means, **[low, high]** its 95 % bootstrap interval over queries (seeded). No
-  interval: all differences are equal, so nothing is known of their spread. **A / B** is the ratio of the means.
+- Runs are compared **query by query**: what is easy or hard for all cancels out. **n** is the number of
+  queries with a value in every run; means, pairs and ranks are over those. "41 of 50" says that 9 have none in
+  some run (a score that could not be computed, a latency that was not measured). A query that a system failed
+  is in it, with the worst value of the measure. With repeats, a query's value is their mean. Unfinished runs
+  are not compared.
+- **A - B** is the difference of the means: with the types of queries as they are mixed in the data set where
+  that is known, **balanced** beside it, each query the same. **A / B** is the ratio of the means.
+- **[low, high]** is its interval: the differences that the test does not reject, at the level at which Holm's
+  correction decided the pair (95 % or more). It excludes 0 exactly where the result is no tie. No interval: all
+  differences are equal, or there are too few of them for that level.
 - **better/equal/worse** counts queries from A's side. `differences.csv` names those that are not equal; look at
   one with `rag-harness show RUN QUERY_ID`.
-- **p** is the chance of a difference as large if both were alike: McNemar's exact test where every value is 0 or
-  1, otherwise Wilcoxon's signed-rank test. **p (Holm)** is corrected for all pairs of the same measure and query
-  selection, no further: who looks at many measures will see a difference by chance in some.
-- **tie**: p (Holm) is above 0.05, or the mean and the ranks point different ways (a few slow queries can turn a
-  mean). A tie is no proof that two systems are alike: see the next line.
-- **detectable**: the true difference that a comparison over so many queries would find four times out of five
-  (paired t-test, 5 % two-sided, before Holm, spread as observed; McNemar's and Wilcoxon's tests find a little
-  less). A smaller one may well be there and be missed.
+- **p** is the chance of a mean difference as large if both were alike: McNemar's exact test where every value is 0
+  or 1 and each query counts the same, otherwise signs of differences flipped at random, and corrected for skew.
+  **p (Holm)** is corrected for all pairs of the same measure and query selection, no further: who looks at many
+  measures will see a difference by chance in some.
+- **p by document** flips the queries together that cite the same document most, corrected likewise: where it is at
+  most 0.05 too, the result holds **also on new documents**, else **on these documents**.
+- **tie**: p (Holm) is above 0.05. A tie is no proof that two systems are alike: see the next line.
+- **detectable**: the true difference that a comparison over so many queries would find four times out of five,
+  after Holm, if systems differ on as many queries as these two. A smaller one may well be there and be missed.
 - **rank**: from 1 + the runs significantly better to all runs less those significantly worse. Runs that tie share
   ranks; A can tie with B and B with C though A is better than C: then they are 1-2, 1-3 and 2-3.
 - – means not known or not applicable; it is never zero.

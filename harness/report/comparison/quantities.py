@@ -10,20 +10,22 @@ from harness.report.aggregates import count
 TESTS = {"mcnemar": "McNemar's exact test", "flips": "flips of signs"}
 SIGNS = {"a": ">", "b": "<", "tie": "~", "differ": "≠"}
 RESULTS = {"a": "A is better", "b": "B is better", "tie": "tie", "differ": "they differ"}
+ON = {"documents": "on these documents", "new documents": "also on new documents", "queries": ""}
 PAIR_HEADER = (
-    *("n", "A", "B", "A - B [95 % CI]", "A / B", "better/equal/worse", "p", "p (Holm)"),
-    *("detectable", "result"),
+    *("n", "A", "B", "A - B [CI]", "balanced", "A / B", "better/equal/worse", "p", "p (Holm)"),
+    *("p by document", "detectable", "result"),
 )
-LEFT_TO_FILES = frozenset({"A", "B", "A / B", "p", "result"})
+LEFT_TO_FILES = frozenset({"A", "B", "balanced", "A / B", "p", "p by document", "result"})
 """Columns that a terminal does without: the sign behind a difference tells the result."""
 
 
 def described(compared: MeasureComparison) -> str:
-    """Direction, test, family and n of a measure."""
+    """Direction, test, family, mix and n of a measure."""
     way = {True: "higher is better", False: "lower is better", None: "no direction known"}
     pairs = len(compared.pairs)
     family = f"Holm over {pairs:,} pairs" if pairs > 1 else "one pair"
-    return f"{way[compared.measure.higher_is_better]}; {TESTS[compared.test]}; {family}"
+    mix = "; types as they are mixed in the data set" if compared.weights is not None else ""
+    return f"{way[compared.measure.higher_is_better]}; {TESTS[compared.test]}; {family}{mix}"
 
 
 def means_over(compared: MeasureComparison) -> str:
@@ -61,6 +63,12 @@ def chance(p: float) -> Quantity:
     return Quantity(p, unit="p")
 
 
+def result(compared: MeasureComparison, pair: ComparedPair) -> str:
+    """`A is better, on these documents`."""
+    found, on = RESULTS[compared.verdict(pair)], ON[pair.population]
+    return f"{found}, {on}" if on and pair.significant else found
+
+
 def pair_entries(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry, ...]:
     """What stands below `PAIR_HEADER`, whoever the two are called."""
     return (
@@ -68,12 +76,14 @@ def pair_entries(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry
         mean(compared, pair.mean_a),
         mean(compared, pair.mean_b),
         difference(compared, pair),
+        None if pair.balanced is None else difference(compared, pair.balanced),
         None if pair.ratio is None else Quantity(pair.ratio),
         Several(tuple(map(count, compared.outcomes(pair))), "/"),
         chance(pair.p),
         chance(pair.p_holm),
+        None if pair.p_clusters is None else chance(pair.p_clusters),
         mean(compared, pair.detectable),
-        RESULTS[compared.verdict(pair)],
+        result(compared, pair),
     )
 
 

@@ -60,6 +60,22 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
     return compared
 
 
+def finished_runs(runs: Sequence[ComparedRun], baseline: RunDir | None) -> list[ComparedRun]:
+    """Those that have answered every query; ConfigError where fewer than two have, or the baseline has not."""
+    finished = [one for one in runs if one.run.done() is not None]
+    others = [one for one in runs if one.run.done() is None]
+    needed = [one for one in others if baseline is not None and one.run.path.resolve() == baseline.path.resolve()]
+    if others and (needed or len(finished) < 2):
+        label = (needed or others)[0].label
+        raise ConfigError(
+            f"{label} is unfinished, and a comparison takes two finished runs"
+            if not needed
+            else f"the baseline {label} is unfinished, and only finished runs are compared",
+            "finish it: rag-harness run, with the same config",
+        )
+    return finished
+
+
 def dataset_title(manifest: Manifest) -> str:
     """The data set's name and subset."""
     dataset = manifest.identity.get("dataset", {})

@@ -10,8 +10,8 @@ from harness.report.comparison.tables import pair_table, ranking_table
 
 LEGEND = (
     "> better, < worse: p (Holm) of all pairs of the measure is at most 0.05; ~ is a tie, which is no proof of "
-    "equality. A - B with its 95 % bootstrap interval over queries. better/equal/worse: queries on which A is "
-    "that. detectable: the true difference that so many queries would show four times out of five."
+    "equality. A - B with an interval that excludes 0 exactly then (at least 95 %). better/equal/worse: queries "
+    "on which A is that. detectable: the true difference that so many queries would show four times out of five."
 )
 
 

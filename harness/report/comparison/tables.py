@@ -33,11 +33,25 @@ def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
 def pair_table(names: Sequence[str], compared: MeasureComparison) -> Table:
     """Every pair of runs by one measure."""
     rows = tuple((f"{names[pair.a]}, {names[pair.b]}", *pair_entries(compared, pair)) for pair in compared.pairs)
-    detectable = "Detectable: the true difference that so many queries would show four times out of five."
+    detectable = (
+        "CI: at the level at which Holm's correction decided the pair, at least 95 %. Detectable: the true "
+        "difference that so many queries would show four times out of five after Holm."
+    )
     note = f"{_sentence(described(compared))} {detectable}"
     title = f"Pairs: {printable(compared.measure.name)}"
-    header = ("A, B", *PAIR_HEADER)
-    return Table(_name("pairs", compared), title, header, rows, note=note, details=LEFT_TO_FILES)
+    header, rows = _without_empty(("A, B", *PAIR_HEADER), rows)
+    return Table(_name("pairs", compared), title, header, rows, note=note, details=LEFT_TO_FILES & {*header})
+
+
+def _without_empty(
+    header: tuple[str, ...], rows: tuple[tuple[Entry, ...], ...]
+) -> tuple[tuple[str, ...], tuple[tuple[Entry, ...], ...]]:
+    """Without a second mix where there is one, and without clusters where there are none."""
+    optional = {"balanced", "p by document"}
+    kept = [
+        at for at, name in enumerate(header) if name not in optional or any(row[at] is not None for row in rows)
+    ]
+    return tuple(header[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in rows)
 
 
 def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureComparison) -> Table:
@@ -46,7 +60,8 @@ def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureCo
     rows = tuple((names[a], *[_against(compared, (a, b), pairs) for b in order]) for a in order)
     measure = printable(compared.measure.name)
     note = (
-        f"Row minus column, {measure}, with its 95 % interval over queries. {_sentence(described(compared))} "
+        f"Row minus column, {measure}, with its interval (95 % or more, see the pairs). "
+        f"{_sentence(described(compared))} "
         "> the row is better, < the column is, ~ no more than chance (which is no proof of equality)."
     )
     header = ("system", *[names[place] for place in order])

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.analysis import Aggregate, aggregate_quantiles, aggregate_scores
-from harness.analysis.intervals import bootstrap_mean, wilson
+from harness.analysis.intervals import UNKNOWN, mean_interval, wilson
 from harness.errors import StoreError
 
 from .conftest import Find, MakeFrame, score
@@ -110,16 +110,29 @@ def test_a_query_with_fewer_values_weighs_as_much_as_any_other(frame: MakeFrame,
     assert counts(row) == (3, 0, 1, 4)
 
 
-def test_repeats_that_disagree_are_bootstrapped(frame: MakeFrame, find: Find) -> None:
-    scores = [score("t0", 1.0), score("t0", 0.0, repeat=1), score("t1", 1.0), score("t1", 1.0, repeat=1)]
-    row = find(aggregate_scores(frame({"t": 2}, repeats=2), scores), "accuracy")
-    assert (row.ci_low, row.ci_high) == bootstrap_mean([0.5, 1.0])
+def test_repeats_that_disagree_are_no_proportion(frame: MakeFrame, find: Find) -> None:
+    scores = [
+        score(f"t{number}", value, repeat=repeat)
+        for number in range(8)
+        for repeat, value in enumerate((1.0, float(number % 2)))
+    ]
+    row = find(aggregate_scores(frame({"t": 8}, repeats=2), scores), "accuracy")
+    assert (row.ci_low, row.ci_high) == mean_interval([0.5, 1.0] * 4)
 
 
 def test_counts_that_happen_to_be_zero_or_one_are_no_proportions(frame: MakeFrame, find: Find) -> None:
-    scores = [score(f"t{number}", 1.0, measure="model_calls") for number in range(5)]
-    row = find(aggregate_scores(frame({"t": 5}), scores, proportions=False), "model_calls")
-    assert (row.ci_low, row.ci_high) == (1.0, 1.0)
+    scores = [score(f"t{number}", 1.0, measure="model_calls") for number in range(8)]
+    row = find(aggregate_scores(frame({"t": 8}), scores, proportions=False), "model_calls")
+    assert (row.ci_low, row.ci_high) == UNKNOWN
+
+
+def test_no_limit_passes_the_range_of_a_measure_nor_a_cost_zero(frame: MakeFrame, find: Find) -> None:
+    scores = [score(f"t{number}", 1.0 if number else 0.1) for number in range(8)]
+    row = find(aggregate_scores(frame({"t": 8}), scores, ranges={"accuracy": (0.0, 1.0)}), "accuracy")
+    assert row.ci_high == 1.0
+    spent = [score(f"t{number}", 0.0 if number else 50.0, measure="tokens") for number in range(8)]
+    row = find(aggregate_scores(frame({"t": 8}), spent, proportions=False), "tokens")
+    assert row.ci_low == 0.0
 
 
 def test_a_data_set_may_call_a_type_overall(frame: MakeFrame, find: Find) -> None:

@@ -18,7 +18,6 @@ def test_help_imports_no_heavy_library() -> None:
     heavy = {
         "numpy",
         "pandas",
-        "statsmodels",
         "ragas",
         "torch",
         "openai",

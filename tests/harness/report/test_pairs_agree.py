@@ -71,7 +71,7 @@ def as_in_the_report(row: Row) -> dict[str, object]:
         "n": (number(row, "n"), number(row, "n_expected")),
         "A": number(row, "mean_a"),
         "B": number(row, "mean_b"),
-        "A - B [95 % CI]": tuple(number(row, name) for name in ("difference", "ci_low", "ci_high")),
+        "A - B [CI]": tuple(number(row, name) for name in ("difference", "ci_low", "ci_high")),
         "A / B": number(row, "ratio"),
         "better/equal/worse": tuple(number(row, f"n_{name}") for name in ("a_better", "equal", "b_better")),
         "p": number(row, "p"),
@@ -119,6 +119,6 @@ def test_the_matrix_shows_the_same_differences_as_the_pairs(runs: list[RunDir]) 
     cells = {
         f"{row[0]}, {name}": cell for row in matrix.rows for name, cell in zip(matrix.header, row, strict=True)
     }
-    pairs = {pair: entries["A - B [95 % CI]"] for pair, entries in by_pair(pair_tables(chapter)["accuracy"])}
+    pairs = {pair: entries["A - B [CI]"] for pair, entries in by_pair(pair_tables(chapter)["accuracy"])}
     assert pairs == {pair: cells[pair] for pair in pairs}
     assert {str(row[0]) for row in matrix.rows} == set(NAMES)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from statistics import fmean
 
-from harness.analysis.intervals import bootstrap_mean
+from harness.analysis.intervals import mean_interval
 from harness.display import Content, Drawing, Quantity, Table, counted, printable
 from harness.display.plotting import HALF_IN, PALETTE, NewFigure
 from harness.records import RunRecord
@@ -46,7 +46,7 @@ def _table(lengths: dict[str, Lengths]) -> Table:
     rows = []
     for label, own in lengths.items():
         values = list(own.values())
-        interval = bootstrap_mean(values)
+        interval = mean_interval(values)
         mean = Quantity(fmean(values), interval.low, interval.high, n=len(values))
         rows.append((label, mean, Quantity(max(values))))
     return Table("lengths", "Words of an answer", ("system", "mean (95 % CI)", "most"), tuple(rows))
