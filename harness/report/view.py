@@ -99,8 +99,13 @@ class RunView:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every answer is there: what is not complete is compared with nothing."""
-        return self.n_answered >= self.n_expected
+        """Whether every answer is there and the run has closed: what is not complete is compared with nothing."""
+        return self.is_finished and self.n_answered >= self.n_expected
+
+    @property
+    def shown(self) -> str:
+        """What a table or a figure calls it, in which it does not stand apart otherwise."""
+        return self.label if self.is_complete else f"{self.label} (not finished)"
 
     @property
     def is_reliable(self) -> bool:

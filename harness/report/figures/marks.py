@@ -56,7 +56,7 @@ def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
 
 def name_of(view: RunView) -> str:
     """Its label; an unfinished run says so."""
-    return view.label if view.is_finished else f"{view.label} (unfinished)"
+    return view.shown
 
 
 def cells(text: str) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.analysis import Aggregate
 from harness.display import Drawing, number, printable
 from harness.display.plotting import GREY, HALF_IN
 from harness.report.figures.marks import alt_of, interval_of, queries_of
@@ -19,7 +20,7 @@ from harness.report.figures.scatter import (
     key_height,
     name_points,
 )
-from harness.report.view import Group, RunView
+from harness.report.view import Group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,12 +61,19 @@ _PRICES = (
 )
 
 
-def draw_pareto(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
-    """A measure against tokens, dollars and seconds per query, each where any run has it and not all are 0."""
+def draw_pareto(
+    group: Group, measure: str, new_figure: NewFigure, rows: Sequence[Aggregate | None] = ()
+) -> list[Drawing]:
+    """A measure against tokens, dollars and seconds per query, each where any run has it and not all are 0.
+
+    `rows`: the mean by which each run stands, by position; without them, that over its queries. What is not
+    finished is left out.
+    """
     if measure in group.costs:
         return []
+    ranked = rows or [view.row(measure) for view in group.views]
     scale = Scale.of(group, measure)
-    drawn = (_draw(group, new_figure, scale, price) for price in _PRICES)
+    drawn = (_draw(group, new_figure, (scale, ranked), price) for price in _PRICES)
     return [drawing for drawing in drawn if drawing]
 
 
@@ -90,11 +98,14 @@ def _same_place(one: ScatterPoint, other: ScatterPoint) -> bool:
     return one.x.value == other.x.value and one.y.value == other.y.value
 
 
-def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> Drawing | None:
+def _draw(
+    group: Group, new_figure: NewFigure, scaled: tuple[Scale, Sequence[Aggregate | None]], price: _Price
+) -> Drawing | None:
+    scale, ranked = scaled
     points = [
         ScatterPoint(number, view, x, y)
         for number, view in enumerate(group.views)
-        if (x := _stretch(view, price.measure)) and (y := _stretch(view, scale.measure))
+        if view.is_complete and (x := _stretch(view.row(price.measure))) and (y := _stretch(ranked[number]))
     ]
     if not any(point.x.value > 0 for point in points):
         return None
@@ -105,7 +116,7 @@ def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> D
     draw_points(axes, points)
     _dress(axes, points, scale, price)
     name_points(figure, axes, points, _draw_frontier(axes, _frontier(points, lower=lower), lower=lower))
-    rows = [point.view.row(name) for point in points for name in (scale.measure, price.measure)]
+    rows = [row for point in points for row in (ranked[point.number], point.view.row(price.measure))]
     ranked = f"{scale.name[:1].upper()}{scale.name[1:]}"
     title = f"{ranked} against {price.name}"
     caption = (
@@ -116,15 +127,14 @@ def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> D
     )
     sign = 1 if lower else -1
     spoken = [
-        f"{printable(point.view.label, 40)}: {scale.text(point.view.row(scale.measure))}"
+        f"{printable(point.view.label, 40)}: {scale.text(ranked[point.number])}"
         f"{' %' if scale.is_share else ''} at {number(point.x.value)}."
         for point in sorted(points, key=lambda one: (sign * one.y.value, one.x.value, one.number))
     ]
     return Drawing(price.stem, title, caption, alt_of([f"{title}.", *spoken]), figure)
 
 
-def _stretch(view: RunView, measure: str) -> Stretch | None:
-    row = view.row(measure)
+def _stretch(row: Aggregate | None) -> Stretch | None:
     if row is None or row.mean is None:
         return None
     return Stretch(row.mean, *(interval_of(row) or (row.mean, row.mean)))

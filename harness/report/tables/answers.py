@@ -54,6 +54,6 @@ def by_type_table(group: Group, measure: str) -> Table:
         overall = view.row(measure)
         failed = count(overall.n_imputed) if overall else None
         intervals = [share(view.row(measure, name)) for name in (OVERALL, NATURAL, *types)]
-        rows.append((printable(view.label), population(overall), failed, *intervals))
+        rows.append((printable(view.shown), population(overall), failed, *intervals))
     spoken = group.spoken(measure)
     return Table(file_name(measure), f"{spoken[:1].upper()}{spoken[1:]} by type", header, tuple(rows))

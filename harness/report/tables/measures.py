@@ -26,7 +26,7 @@ def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) 
     A measure that says nothing of some answers has three rows: over what each run has, with how many of how many
     that is; over what all finished runs have; and with the worst value for each answerable query that was refused.
     """
-    header = ("measure", *[printable(view.label) for view in group.views])
+    header = ("measure", *[printable(view.shown) for view in group.views])
     refusals = refusals_of(group, measures)
     rows: list[tuple[Entry, ...]] = []
     for measure in measures:
@@ -59,7 +59,7 @@ def _on_alike_queries(group: Group, found: Refusals) -> Iterable[tuple[Entry, ..
 
 
 def _mean(view: RunView, found: Refusals, values: Mapping[str, float]) -> Quantity | None:
-    rows = means_over(view.frame, found.measure.name, values, frozenset(values))
+    rows = means_over(view.frame, found.measure, values, frozenset(values))
     return share(next((row for row in rows if row.query_type == OVERALL), None), with_n=True)
 
 

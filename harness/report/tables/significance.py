@@ -10,6 +10,7 @@ from harness.analysis.paired import MeasureComparison
 from harness.display import Table, printable
 from harness.report.comparison import tables
 from harness.report.comparison.compare import Comparison
+from harness.report.comparison.sections import BESIDES
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 
@@ -40,7 +41,7 @@ def _pairs(names: Sequence[str], compared: MeasureComparison, findings: Findings
     table = tables.pair_table(names, compared)
     if compared.measure.name == findings.measure:
         return replace(table, title=f"{table.title} (the measure that ranks)")
-    return replace(table, title=f"{table.title} (looked at besides)")
+    return replace(table, title=f"{table.title}{BESIDES}")
 
 
 def _names(group: Group, comparison: Comparison) -> list[str]:

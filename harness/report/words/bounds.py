@@ -11,6 +11,7 @@ from harness.analysis.paired import compare_measure
 from harness.analysis.paired_values import QueryValues
 from harness.display.text import printable
 from harness.errors import HarnessError
+from harness.protocols import Measure
 from harness.records import Reference, Score
 from harness.registry import SYSTEMS
 from harness.report.comparison.choosing import paired
@@ -73,11 +74,13 @@ def bounds_of(group: Group, measure: str, entrants: Sequence[int]) -> Bounds:
 
 
 def means_over(
-    frame: Frame, measure: str, values: Mapping[str, float], applies: frozenset[str]
+    frame: Frame, measure: Measure, values: Mapping[str, float], applies: frozenset[str]
 ) -> tuple[Aggregate, ...]:
     """The rows of a measure with one value a query; a query to which it applies and that has none is missing."""
-    scores = [_score(query_id, measure, values.get(query_id), applies) for query_id in frame.query_types]
-    return tuple(aggregate_scores(replace(frame, repeats=1), scores))
+    scores = [_score(query_id, measure.name, values.get(query_id), applies) for query_id in frame.query_types]
+    ends = (0.0, 1.0) if measure.is_share else measure.range
+    ranges = {measure.name: ends} if ends else {}
+    return tuple(aggregate_scores(replace(frame, repeats=1), scores, ranges=ranges))
 
 
 def query_weights(frame: Frame, queries: Sequence[str], applies: frozenset[str]) -> list[float]:
@@ -105,7 +108,7 @@ def _constant(group: Group, measure: str, view: RunView) -> Bound | None:
         return None
     values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
-    return Bound(label, values, means_over(view.frame, measure, values.values, applies), is_computed=True)
+    return Bound(label, values, means_over(view.frame, known, values.values, applies), is_computed=True)
 
 
 def _references(view: RunView, applies: frozenset[str]) -> list[Reference]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from harness.analysis.paired import MeasureComparison
 from harness.display.text import counted, printable
+from harness.report.comparison.quantities import ON
 from harness.report.view import Group
 from harness.report.words.bounds import NO_BOUNDS, Bounds
 from harness.report.words.contest import Contest
 from harness.report.words.entrants import is_scored, was_evaluated
 from harness.report.words.settling import are_as_good, margin_of, needed_for
-from harness.report.words.wording import WHERE, Gap, level, listed, name, times, title_of
+from harness.report.words.wording import Gap, level, listed, name, times, title_of
 
 LONGEST = 200
 _FEWEST_TIMES = 2.0
@@ -107,7 +108,7 @@ def _best(contest: Contest, compared: MeasureComparison) -> str:
     first = f"Choose {name(contest.view(best).label)}: best in {title_of(compared)}"
     gap = Gap.between(compared, best, second)
     ahead = f", ahead of {name(contest.view(second).label)} by {gap.words()}" if gap else ""
-    where = f", {WHERE[gap.pair.population]}" if gap and WHERE[gap.pair.population] else ""
+    where = f", {ON[gap.pair.population]}" if gap and ON[gap.pair.population] else ""
     return f"{first} ({level(compared, compared.means[best])}{_population(compared)}){ahead}{where}"
 
 

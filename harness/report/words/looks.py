@@ -34,9 +34,9 @@ def look_sentences(contest: Contest) -> Iterator[str]:
     looks = ", ".join(f"{size:,}" for size in sizes)
     queries = counted(compared.n_common, "query", "queries")
     yield (
-        f"Looked at before over {looks} of these {queries}: the tests here are for one look. By a rule that allows "
-        f"any number, {names} differ with {odds(p)} ({won:,} queries for the one, {lost:,} for the other; over all "
-        "pairs)."
+        f"Looked at before over {looks} of these {queries}: the tests here are for one look. By a rule that allows"
+        f" any number, {names} differ with {odds(p)} ({won:,} queries for the one, {lost:,} for the other; over "
+        "all pairs)."
     )
 
 

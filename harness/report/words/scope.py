@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from harness.analysis.paired import ComparedPair, MeasureComparison
 from harness.display.text import counted
+from harness.report.comparison.quantities import ON
 from harness.report.words.contest import Contest
-from harness.report.words.wording import WHERE, Gap, level, name, odds
+from harness.report.words.wording import Gap, level, name, odds
 
 
 def scope_sentences(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
@@ -57,6 +58,6 @@ def _documents(pair: ComparedPair) -> Iterator[str]:
     groups = f"{counted(pair.n_clusters, 'group')} of queries that cite the same document most"
     said = f"with the {groups} flipped together {odds(pair.p_clusters)}"
     if pair.population == "new documents":
-        yield f"It holds {WHERE[pair.population]}: {said} after Holm's correction."
+        yield f"It holds {ON[pair.population]}: {said} after Holm's correction."
     else:
-        yield f"It holds {WHERE['documents']} and need not on others: {said} after Holm's correction."
+        yield f"It holds {ON['documents']} and need not on others: {said} after Holm's correction."

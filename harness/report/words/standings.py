@@ -53,13 +53,14 @@ def shown_rows(contest: Contest) -> tuple[Aggregate | None, ...]:
 
 def _shown(contest: Contest, view: RunView, mix: str, *, is_compared: bool) -> Aggregate | None:
     own, compared = view.row(contest.measure, mix) or view.row(contest.measure), contest.ranked
-    if not is_compared or compared is None or not compared.n_common:
+    known = contest.group.known.get(contest.measure)
+    if not is_compared or compared is None or not compared.n_common or known is None:
         return own
     values = view.values[contest.measure]
     if len(values.values) == compared.n_common:
         return own
     kept = {query_id: values.values[query_id] for query_id in compared.query_ids}
-    rows = means_over(view.frame, contest.measure, kept, values.expected)
+    rows = means_over(view.frame, known, kept, values.expected)
     return next(row for row in rows if row.query_type == mix)
 
 

@@ -18,11 +18,7 @@ def weaknesses(group: Group) -> tuple[str, ...]:
     unfinished = [view for view in group.views if not view.is_complete]
     failed = [view for view in group.views if view.n_errors]
     apart = " It stands apart: no rank, and nothing is compared with it." if len(group.views) > 1 else ""
-    found = [
-        f"{name(view.label)} is unfinished: {view.n_expected - view.n_answered:,} of "
-        f"{counted(view.n_expected, 'answer')} missing.{apart}"
-        for view in unfinished[:_MOST_RUNS]
-    ]
+    found = [f"{name(view.label)} is unfinished: {_missing(view)}.{apart}" for view in unfinished[:_MOST_RUNS]]
     found += [
         f"{name(view.label)} failed on {view.n_errors:,} of {_tried(view)}; each counts with the worst value"
         f"{'' if view.is_reliable else _UNPRICED}."
@@ -61,6 +57,13 @@ def unranked(contest: Contest) -> Iterator[str]:
             f"{_names(otherwise)} {_are(otherwise)} not ranked: {word} was scored in another way "
             "(version, parameters, models or weights), so its values are not comparable."
         )
+
+
+def _missing(view: RunView) -> str:
+    left = view.n_expected - view.n_answered
+    if left <= 0:
+        return "every query is answered, but the run did not close"
+    return f"{left:,} of {counted(view.n_expected, 'answer')} missing"
 
 
 def _tried(view: RunView) -> str:

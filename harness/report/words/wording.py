@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.intervals import UNKNOWN, Interval
-from harness.analysis.paired import ComparedPair, MeasureComparison, Population
+from harness.analysis.paired import ComparedPair, MeasureComparison
 from harness.display.text import counted, number, printable
 from harness.display.written import LEAST_CHANCE
 
-WHERE: Mapping[Population, str] = {
-    "documents": "on these documents",
-    "new documents": "also on new documents",
-    "queries": "",
-}
-"""For what a difference was shown."""
 _LONGEST_NAME = 28
 _LONGEST_TITLE = 60
 """Of a measure: its end often says of what it is."""
