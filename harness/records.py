@@ -5,7 +5,7 @@ Units are in the names (`_s` seconds, `_bytes`, `_usd`). A quantity that was not
 
 from typing import Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 ContextKind = Literal["passage", "triplet", "summary", "sentence"]
 Phase = Literal["index", "answer"]
@@ -230,6 +230,17 @@ class Score(Record):
     status: ScoreStatus
     value: float | None = None
     explanation: str = ""
+    share_read: float | None = Field(None, ge=0, le=1)
+    """Of a score that a judge of contexts made: the part of their characters that it was shown. None: no judge, or
+    one that reads no contexts."""
+
+    @property
+    def said(self) -> str:
+        """The explanation, and how much of the contexts stands behind it."""
+        if self.share_read is None:
+            return self.explanation
+        read = f"{100 * self.share_read:.0f} % of the contexts read"
+        return f"{self.explanation}; {read}" if self.explanation else read
 
     @model_validator(mode="after")
     def _value_iff_counted(self) -> Self:

@@ -34,6 +34,7 @@ CONTEXT_COLUMNS = (
 )
 SCORE_COLUMNS = (
     *(*_RUN, "query_id", "query_type", "repeat", "evaluator", "measure", "status", "value", "explanation"),
+    "share_read",
 )
 ESTIMATE_COLUMNS = (
     *("run_id", "phase", "calls", "input_tokens", "output_tokens", "cached_tokens", "embedder_tokens", "usd"),
@@ -173,7 +174,7 @@ def score_rows(read: ReadRun) -> Iterator[Row]:
             **read.query(score.query_id),
             "repeat": score.repeat,
             "evaluator": owners.get(score.measure),
-            **score.model_dump(include={"measure", "status", "value", "explanation"}),
+            **score.model_dump(include={"measure", "status", "value", "explanation", "share_read"}),
         }
 
 

@@ -1,6 +1,6 @@
 """What every system asks in the end: the answer, under one contract."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from harness.protocols import Message, Runtime
 from harness.records import AnswerStyle, Context
@@ -9,6 +9,9 @@ CONTRACT = "1"
 """Part of a run's identity: raise it when the same contexts would be asked about in other words."""
 ABSTENTION = "Insufficient information"
 """The reply that the answer contract asks for where the contexts do not suffice."""
+
+BETWEEN = "\n\n"
+"""What stands between two contexts in a prompt."""
 
 _ROLE = (
     "You answer questions about a collection of documents. The passages you are given come from that collection; "
@@ -28,10 +31,17 @@ def _contract(style: AnswerStyle, unanswerable: str) -> str:
     return f"{_FORMS[style]} If {unanswerable}, write: {ABSTENTION}"
 
 
+def shown(texts: Iterable[str]) -> list[str]:
+    """Each context as the generator sees it, and whoever judges it: its rank in brackets, then its text. In the
+    prompt `BETWEEN` stands between them.
+    """
+    return [f"[{rank}] {text.strip()}" for rank, text in enumerate(texts, start=1)]
+
+
 def answer_messages(question: str, contexts: Sequence[Context], style: AnswerStyle) -> list[Message]:
     """The prompt that asks for the answer to `question` from `contexts`, in rank order."""
     contract = _contract(style, "the passages do not hold the answer")
-    passages = "\n\n".join(f"[{rank}] {context.text.strip()}" for rank, context in enumerate(contexts, start=1))
+    passages = BETWEEN.join(shown(context.text for context in contexts))
     task = f"Passages:\n\n{passages or '(none were found)'}\n\nQuestion: {question}\n\n{contract}\nAnswer:"
     return [Message("system", f"{_ROLE}\n{contract}"), Message("user", task)]
 

@@ -1,6 +1,6 @@
 """JSON Schemas of replies, in the subset that OpenAI's strict mode and llama.cpp's grammars both know."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -22,6 +22,11 @@ def string_of(length: int) -> dict[str, Any]:
 def list_of(items: Mapping[str, Any], length: int) -> dict[str, Any]:
     """A list of at most `length` items."""
     return {"type": "array", "maxItems": length, "items": dict(items)}
+
+
+def integer_among(numbers: Iterable[int]) -> dict[str, Any]:
+    """One of these whole numbers."""
+    return {"type": "integer", "enum": sorted(numbers)}
 
 
 def integer_of(lowest: int, highest: int) -> dict[str, Any]:

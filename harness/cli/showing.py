@@ -129,7 +129,7 @@ def _score_tables(scores: Sequence[Score], measures: Mapping[str, Sequence[str]]
 
 def _score_row(score: Score) -> tuple[str, ...]:
     value = NOTHING if score.value is None else f"{score.value:.4g}"
-    explanation = printable(score.explanation, _LONGEST_EXPLANATION)
+    explanation = printable(score.said, _LONGEST_EXPLANATION)
     return (printable(score.measure), str(score.repeat), value, score.status, explanation)
 
 

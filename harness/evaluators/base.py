@@ -5,6 +5,7 @@
 | the measure does not apply to this query | `not_applicable`, with the evaluator's reason |
 | there is none yet | `missing`: the run is unfinished |
 | it ended in an error or a timeout | `imputed`: the measure's failure value, explained by the failure |
+| likewise, and the measure only describes | `not_applicable`, with the failure |
 | the evaluator raised, left the score out, or gave a value that cannot be | `failed`, with the reason |
 | otherwise | what the evaluator says |
 """
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from harness.errors import HarnessError, ModelUnavailable, RunInterrupted
 from harness.evaluators.scores import make_score
 from harness.protocols import Case, Evaluator, Measure, RunFacts
-from harness.records import Reference, RunRecord, Score
+from harness.records import Reference, RunRecord, Score, ScoreStatus
 from harness.store import Manifest, Records, RunDir, SampleRow
 
 NO_RECORD = "no record: the run is unfinished"
@@ -96,7 +97,8 @@ def _settled(
         elif record.prediction is None:
             failure = record.failure
             reason = f"{failure.kind}: {failure.message}" if failure else record.status
-            settled.append(make_score(key, "imputed", reason, measure.failure_value))
+            status: ScoreStatus = "not_applicable" if measure.failure_value is None else "imputed"
+            settled.append(make_score(key, status, reason, measure.failure_value))
     return settled
 
 

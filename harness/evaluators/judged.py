@@ -27,8 +27,8 @@ def judged_measure(name: str, summary: str, reads: Sides, figure: PanelFigure, *
     )
 
 
-Judgement = tuple[float, str]
-"""Value and explanation."""
+Judgement = tuple[float, str] | tuple[float, str, float]
+"""Value and explanation; where contexts were judged, the part of them that the judge was shown, from 0 to 1."""
 Judge = Callable[[Case, Measure], Awaitable[Judgement]]
 
 
@@ -108,8 +108,8 @@ async def judge_each(cases: Sequence[Case], runtime: EvaluationRuntime, judge: J
 async def _judged(case: Case, measure: Measure, runtime: EvaluationRuntime, judge: Judge) -> Score:
     try:
         with runtime.charge():
-            value, explanation = await judge(case, measure)
-        return scored(case, measure, value, explanation)
+            value, explanation, *share = await judge(case, measure)
+        return scored(case, measure, value, explanation, share[0] if share else None)
     except NotApplicable as reason:
         return not_applicable(case, measure, str(reason))
     except ModelUnavailable as error:

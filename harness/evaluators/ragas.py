@@ -12,7 +12,14 @@
 
 Prompts, parsing, the repair of a reply that cannot be read (up to three more calls) and formulas are the
 package's (Es et al. 2024, https://arxiv.org/abs/2309.15217; context relevance is NVIDIA's). The reference is the
-first of the reference answers; contexts are the texts that the generator saw, in rank order.
+first of the reference answers; contexts are the texts that the generator saw, in rank order and under the numbers
+that it saw.
+
+Contexts longer than `context_characters` are judged window by window (`harness.evaluators.windows`), never cut:
+what reads them is asked for each window. A statement, or a sentence of the reference, is supported if any window
+supports it; a context of several parts is useful if any is; context relevance is that of the best window. So a
+statement that takes two windows to support counts as unsupported, and a long prompt has more tries. With one
+window the values are the package's.
 
 What differs from `ragas.evaluate()`, each because a value would otherwise be silent or wrong:
 
@@ -56,7 +63,9 @@ from pydantic import Field
 from harness.errors import MissingDependency, install
 from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement, judged_measure
 from harness.evaluators.ragas_metrics.asking import Asking, RagasMetric, RagasRow
+from harness.evaluators.scores import scored
 from harness.evaluators.sides import reference_answer, settled
+from harness.evaluators.windows import LONGEST, ContextCharacters, ContextReading, reading_of
 from harness.protocols import (
     Case,
     EvaluationRuntime,
@@ -124,6 +133,8 @@ class RagasParams(Params):
     """Questions asked back for response relevancy, a call each; a judge of temperature 0 asks the same again."""
     constrained: bool = True
     """Hold the judge to the JSON schema of each prompt. False: as `ragas.evaluate()` asks."""
+    context_characters: ContextCharacters = LONGEST
+    """Of a window of contexts: longer ones are judged window by window."""
 
 
 class RagasEvaluator(JudgedEvaluator):
@@ -133,6 +144,7 @@ class RagasEvaluator(JudgedEvaluator):
         check_ragas(params)
         super().__init__(runtime)
         embedder = runtime.embedder if "response_relevancy" in params.metrics else None
+        self._longest = params.context_characters
         self._asking = Asking(runtime.judge, embedder, params.strictness, params.constrained)
 
     async def begin(self, _cases: Sequence[Case]) -> Judge:
@@ -140,15 +152,24 @@ class RagasEvaluator(JudgedEvaluator):
         return self._judge
 
     def settled(self, case: Case, measure: Measure) -> Score | None:
-        """An abstention is wrong where the reference says so."""
-        return settled(case, measure, abstention_is_wrong="reference" in measure.reads)
+        """An abstention is wrong where the reference says so; contexts that only repeat the question are not
+        relevant to it, as in the package.
+        """
+        if score := settled(case, measure, abstention_is_wrong="reference" in measure.reads):
+            return score
+        texts = "\n".join(context.text for context in case.prediction.contexts)
+        if _NAMES[measure] == "context_relevance" and texts.strip() in case.query.text.strip():
+            return scored(case, measure, 0.0, "the contexts say nothing beyond the question")
+        return None
 
     @cached_property
     def _ragas(self) -> "Ragas":
         return load_ragas()(self._asking)
 
     async def _judge(self, case: Case, measure: Measure) -> Judgement:
-        return await self._ragas.score(_NAMES[measure], _row(case))
+        reading = reading_of(case.prediction.contexts, self._longest)
+        value, explanation = await self._ragas.score(_NAMES[measure], _row(case, reading))
+        return (value, explanation, reading.share_read) if "contexts" in measure.reads else (value, explanation)
 
 
 def measures(params: RagasParams) -> tuple[Measure, ...]:
@@ -178,7 +199,7 @@ def check_ragas(_params: Params) -> None:
 
 SPEC = EvaluatorSpec(
     name="ragas",
-    version="1",
+    version="2",
     summary="RAGAS 0.4.3: context precision, recall, relevance; faithfulness, correctness, relevancy (by a judge)",
     params=RagasParams,
     measures=measures,
@@ -188,10 +209,12 @@ SPEC = EvaluatorSpec(
 )
 
 
-def _row(case: Case) -> RagasRow:
+def _row(case: Case, reading: ContextReading) -> RagasRow:
     return RagasRow(
         question=case.query.text,
         answer=case.prediction.answer or "",
-        contexts=tuple(context.text for context in case.prediction.contexts),
+        contexts=tuple(unit.text for unit in reading.units),
         reference=reference_answer(case.reference),
+        windows=tuple(window.text for window in reading.windows),
+        ranks=tuple(unit.rank for unit in reading.units),
     )

@@ -16,7 +16,8 @@ from harness.records import Context, Evidence
 if TYPE_CHECKING:
     from ir_measures import Measure as IrMeasure
 
-Statistic = Literal["Hit", "Recall", "AllHit", "MRR", "MAP", "nDCG", "MAP_compat"]
+Statistic = Literal["Hit", "Recall", "AllHit", "Precision", "Depth", "MRR", "MAP", "nDCG", "MAP_compat"]
+"""`Depth`: how many ranks there are."""
 
 
 class Cut(NamedTuple):
@@ -42,6 +43,8 @@ class FoundFacts:
     """The first rank, from 1, of each item that was found, ascending; two facts can share one."""
     depth: int
     """How many ranks there are."""
+    items: tuple[str, ...] = ()
+    """What was found, in the order of `ranks`, where it is a text."""
 
     def within(self, k: int | None) -> int:
         """How many gold items stand in the first k ranks."""
@@ -52,8 +55,10 @@ class FoundFacts:
         return _VALUES[cut.statistic](self, cut.k)
 
     def explain(self, noun: str, k: int | None) -> str:
-        """Such as "2 of 3 gold documents in the first 10; first at 4"."""
+        """Such as "2 of 3 gold documents in the first 10 (there are 4); first at 4"."""
         where = "" if k is None else f" in the first {k}"
+        if k is not None and self.depth < k:
+            where = f"{where} (there {'is' if self.depth == 1 else 'are'} {self.depth:,})"
         first = f"; first at {self.ranks[0]}" if self.ranks else ""
         return f"{self.within(k)} of {self.gold} gold {noun}s{where}{first}"
 
@@ -72,6 +77,8 @@ _VALUES: dict[Statistic, Callable[[FoundFacts, int | None], float]] = {
     "Hit": lambda found, k: float(found.within(k) > 0),
     "Recall": lambda found, k: found.within(k) / found.gold,
     "AllHit": lambda found, k: float(found.within(k) == found.gold),
+    "Precision": lambda found, k: found.within(k) / found.depth if found.depth else 0.0,
+    "Depth": lambda found, _: float(found.depth),
     "MRR": _reciprocal_rank,
     "MAP_compat": _map_compat,
 }
@@ -98,9 +105,12 @@ class FactFinder:
         """Each distinct fact in the first text that contains it."""
         distinct = dict.fromkeys(map(self._squeezed, facts))
         squeezed = [self._squeezed(text) for text in texts]
-        firsts = (next((n for n, text in enumerate(squeezed, start=1) if fact in text), None) for fact in distinct)
-        ranks = tuple(sorted(first for first in firsts if first is not None))
-        return FoundFacts(gold=len(distinct), ranks=ranks, depth=len(texts))
+        firsts = {
+            fact: next((n for n, text in enumerate(squeezed, start=1) if fact in text), None) for fact in distinct
+        }
+        found = sorted((first, fact) for fact, first in firsts.items() if first is not None)
+        ranks, items = tuple(rank for rank, _ in found), tuple(fact for _, fact in found)
+        return FoundFacts(gold=len(distinct), ranks=ranks, depth=len(texts), items=items)
 
 
 def without_white_space(text: str) -> str:

@@ -2,12 +2,16 @@
 
 *Document*: the ranking is the distinct documents that the contexts name (`doc_ids`), in rank order, so that
 triplets and summaries are scored through their provenance; gold is the distinct documents of the evidence. k
-counts documents. A summary names its documents in no order of relevance: read `Recall` and `AllHit`, which have
-no cutoff, where contexts name many.
+counts documents. `Recall` and `AllHit` have no cutoff and so grow with whatever is named: one summary that names
+every document has 1.0 in both. They stand beside `Precision` and `documents_named`, and say nothing without them.
 
 *Fact*: a gold fact is found in a context whose text contains it once white space is removed from both. k counts
 contexts. It asks for the words themselves: what rewords a fact (a summary, a triplet) does not contain it, and a
 fact that a chunk border cuts is not found.
+
+*Equal prompt size*: facts and documents within the first N characters of what the generator saw, for each N of
+`sizes` (`harness.evaluators.prompt_sizes`). Systems compare at the largest N that the contexts of all of them
+reach; `context_characters` is how far they reach.
 
 *compat*: see `harness.evaluators.compat`.
 """
@@ -23,6 +27,14 @@ from pydantic import Field, field_validator
 from harness.evaluators import compat
 from harness.evaluators.base import NO_CONTEXTS
 from harness.evaluators.compat import READS, SECTION
+from harness.evaluators.prompt_sizes import (
+    CHARACTERS,
+    documents_within,
+    explain_within,
+    facts_within,
+    seen,
+    size_measure,
+)
 from harness.evaluators.ranking import (
     Cut,
     FactFinder,
@@ -46,7 +58,7 @@ from harness.protocols import (
 )
 from harness.records import Reference, Score
 
-Level = Literal["document", "fact", "compat"]
+Level = Literal["document", "fact", "compat", "document_within", "fact_within"]
 
 _EVERY_K: tuple[Statistic, ...] = ("Hit", "Recall", "AllHit")
 _LARGEST_K: dict[Level, tuple[Statistic, ...]] = {"document": ("MRR", "MAP", "nDCG"), "fact": ("MRR",)}
@@ -61,11 +73,40 @@ _AT_K = PanelFigure(
 _RANKING = PanelFigure(
     "retrieval_ranking", "Rank of the evidence", "How far up the evidence stands among what was retrieved"
 )
-_NO_CUTOFF = (Cut("Recall", None), Cut("AllHit", None))
+_NO_CUTOFF = (Cut("Recall", None), Cut("AllHit", None), Cut("Precision", None))
+_NOT_BY_IR = frozenset[Statistic]({"AllHit", "Precision", "Depth"})
+_NAMED = Measure(
+    name="documents_named",
+    summary="how many documents the contexts name",
+    failure_value=None,
+    title="documents named",
+    section=SECTION,
+    reads=READS,
+    higher_is_better=False,
+)
+_SHOWN = Measure(
+    name="contexts_shown",
+    summary="how many contexts the generator saw",
+    failure_value=None,
+    title="contexts shown",
+    section=SECTION,
+    reads=frozenset({"contexts"}),
+    higher_is_better=False,
+)
+_CHARACTERS = Measure(
+    name=CHARACTERS,
+    summary="length of what the generator saw of the contexts, in characters",
+    failure_value=None,
+    title="characters of contexts",
+    section=SECTION,
+    reads=frozenset({"contexts"}),
+    higher_is_better=False,
+)
 _SUMMARIES: dict[Statistic, str] = {
     "Hit": "share of queries with a gold {gold} in {ranks}",
     "Recall": "share of the gold {gold}s in {ranks}",
     "AllHit": "share of queries with every gold {gold} in {ranks}",
+    "Precision": "share of {ranks} that are gold",
     "MRR": "1/rank of the first gold {gold} in {ranks}",
     "MAP": "average precision over the gold {gold}s in {ranks}",
     "nDCG": "discounted gain of the gold {gold}s in {ranks}, by that of the best order",
@@ -80,13 +121,15 @@ class RetrievalParams(Params):
     longest_fact: int = Field(1000, ge=1)
     """Characters. A longer fact is a passage or a whole document (rag_12000, some of uda_qa): no chunk could
     contain it, so that the fact level and compat do not apply to its query."""
+    sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 2000, 4000, 8000, 16000)
+    """Characters of what the generator saw, within which recall is taken; none: it is not."""
 
-    @field_validator("ks")
+    @field_validator("ks", "sizes")
     @classmethod
-    def _distinct(cls, ks: tuple[int, ...]) -> tuple[int, ...]:
-        if len(set(ks)) != len(ks):
+    def _distinct(cls, cutoffs: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(cutoffs)) != len(cutoffs):
             raise ValueError("a cutoff is named twice")
-        return tuple(sorted(ks))
+        return tuple(sorted(cutoffs))
 
 
 @dataclass(frozen=True)
@@ -102,9 +145,26 @@ def rules(params: RetrievalParams) -> tuple[Rule, ...]:
     """What is measured with these parameters, in the order of a table."""
     return (
         *(_rule("document", cut) for cut in (*_cuts("document", params.ks), *_NO_CUTOFF)),
+        Rule(_NAMED, "document", Cut("Depth", None)),
         *(_rule("fact", cut) for cut in _cuts("fact", params.ks)),
+        *_size_rules(params.sizes),
         *(Rule(measure, "compat", cut) for measure, cut in compat.MEASURES.items()),
     )
+
+
+def _size_rules(sizes: Sequence[int]) -> list[Rule]:
+    """By fact first: a document says less, for it is found where any part of it is."""
+    levels: dict[str, Level] = {"fact": "fact_within", "document": "document_within"}
+    within = [
+        Rule(size_measure(level, size, SECTION, READS), place, Cut("Recall", size))
+        for level, place in levels.items()
+        for size in sizes
+    ]
+    return [
+        *within,
+        Rule(_CHARACTERS, "fact_within", Cut("Depth", None)),
+        Rule(_SHOWN, "fact", Cut("Depth", None)),
+    ]
 
 
 def _cuts(level: Level, ks: Sequence[int]) -> list[Cut]:
@@ -118,9 +178,11 @@ def _rule(level: Level, cut: Cut) -> Rule:
     ranked = "documents" if level == "document" else "contexts"
     ranks = f"all retrieved {ranked}" if cut.k is None else f"the first {cut.k} {ranked}"
     binary = cut.statistic in _BINARY
+    grows = cut in _NO_CUTOFF and cut.statistic != "Precision"
+    summary = _SUMMARIES[cut.statistic].format(gold=level, ranks=ranks)
     measure = Measure(
         name=cut.name if level == "document" else f"{level}_{cut.name}",
-        summary=_SUMMARIES[cut.statistic].format(gold=level, ranks=ranks),
+        summary=f"{summary}, which grows with how many are named: see documents_named" if grows else summary,
         failure_value=0.0,
         title=f"{cut.name} of {level}s",
         section=SECTION,
@@ -137,7 +199,8 @@ def _panel(level: Level, cut: Cut) -> Panel | None:
     if cut.k is None:
         return None
     if cut.statistic in _EVERY_K:
-        return Panel(_AT_K, cut.name, row=f"{level}s", curve=f"{cut.statistic}@k", at=cut.k)
+        reach = (_NAMED if level == "document" else _SHOWN).name
+        return Panel(_AT_K, cut.name, row=f"{level}s", curve=f"{cut.statistic}@k", at=cut.k, reach=reach)
     return Panel(_RANKING, cut.name, row=f"{level}s")
 
 
@@ -149,15 +212,18 @@ class RetrievalEvaluator:
         self._longest_fact = params.longest_fact
         self._rules = {rule.measure.name: rule for rule in rules(params)}
         documents = (rule.cut for rule in self._rules.values() if rule.level == "document")
-        self._ir_cuts = [cut for cut in documents if cut.statistic != "AllHit"]
+        self._ir_cuts = [cut for cut in documents if cut.statistic not in _NOT_BY_IR]
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """No contexts in the whole run, or no gold of the measure's level: null queries have none."""
         if not run.has_contexts:
             return NO_CONTEXTS
+        return "" if measure in {_CHARACTERS, _SHOWN} else self._without_gold(reference, measure)
+
+    def _without_gold(self, reference: Reference, measure: Measure) -> str:
         if not reference.evidence:
             return "the reference names no evidence"
-        if self._rules[measure.name].level == "document":
+        if self._rules[measure.name].level in {"document", "document_within"}:
             return "" if any(item.doc_id for item in reference.evidence) else "the evidence names no document"
         longest = max(map(len, _facts(reference)), default=0)
         if not longest:
@@ -173,11 +239,15 @@ class RetrievalEvaluator:
         facts, as_script = FactFinder(without_white_space), compat.CompatFinder()
         scores: list[Score] = []
         for case, found, values in zip(cases, documents, by_ir, strict=True):
-            gold, texts = _facts(case.reference), [context.text for context in case.prediction.contexts]
+            contexts, gold = case.prediction.contexts, _facts(case.reference)
+            texts, what = [context.text for context in contexts], seen(contexts)
+            by_fact = facts.find(gold, texts)
             levels: dict[Level, FoundFacts] = {
                 "document": found,
-                "fact": facts.find(gold, texts),
+                "fact": by_fact,
                 "compat": as_script.find(gold, texts),
+                "document_within": documents_within(contexts, case.reference.evidence, what),
+                "fact_within": facts_within(by_fact, what),
             }
             scores += [self._score(case, measure, levels, values) for measure in case.measures]
         return scores
@@ -187,15 +257,24 @@ class RetrievalEvaluator:
     ) -> Score:
         rule = self._rules[measure.name]
         found, cut = levels[rule.level], rule.cut
-        if rule.level != "document":
-            return scored(case, measure, found.value(cut), found.explain("fact", cut.k))
-        if case.prediction.contexts and not found.depth:
+        document = rule.level in {"document", "document_within"}
+        if document and case.prediction.contexts and not levels["document"].depth:
             return not_applicable(case, measure, "no context names a document")
-        value = by_ir[cut] if cut in by_ir else found.value(cut)
-        return scored(case, measure, value, found.explain("document", cut.k))
+        value = by_ir[cut] if rule.level == "document" and cut in by_ir else found.value(cut)
+        return scored(case, measure, value, _explained(rule, found, "document" if document else "fact"))
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def _explained(rule: Rule, found: FoundFacts, noun: str) -> str:
+    if rule.measure in {_CHARACTERS, _SHOWN}:
+        return ""
+    if rule.level in {"document_within", "fact_within"}:
+        return explain_within(found, noun, rule.cut.k or found.depth)
+    if rule.cut.statistic in {"Precision", "Depth"}:
+        return f"{len(found.ranks)} gold of {found.depth:,} {noun}s named"
+    return found.explain(noun, rule.cut.k)
 
 
 def _facts(reference: Reference) -> list[str]:
@@ -209,7 +288,7 @@ def _measures(params: RetrievalParams) -> tuple[Measure, ...]:
 
 SPEC = EvaluatorSpec(
     name="retrieval",
-    version="1",
+    version="2",
     summary="is the evidence in what was retrieved, by document and by fact (no model call)",
     params=RetrievalParams,
     measures=_measures,

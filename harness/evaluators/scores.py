@@ -6,9 +6,12 @@ from harness.records import Score, ScoreStatus
 LONGEST_EXPLANATION = 240
 
 
-def scored(case: Case, measure: Measure, value: float, explanation: str = "") -> Score:
-    """A value; NaN and infinity raise ValueError."""
-    return make_score(_key(case, measure), "scored", explanation, float(value))
+def scored(
+    case: Case, measure: Measure, value: float, explanation: str = "", share_read: float | None = None
+) -> Score:
+    """A value; NaN and infinity raise ValueError. `share_read`: see `Score`."""
+    score = make_score(_key(case, measure), "scored", explanation, float(value))
+    return score if share_read is None else Score(**{**dict(score), "share_read": share_read})
 
 
 def failed(case: Case, measure: Measure, reason: str) -> Score:

@@ -29,7 +29,7 @@ def settled(case: Case, measure: Measure, *, abstention_is_wrong: bool = False) 
     An empty answer, and no context at all, are worth the least. An abstention is its own status: not applicable,
     or worth the least where the measure knows by the reference that it is wrong.
     """
-    answer, least = case.prediction.answer or "", measure.failure_value
+    answer, least = case.prediction.answer or "", measure.failure_value or 0.0
     if "answer" in measure.reads and not normalise(answer):
         return scored(case, measure, least, "the answer is empty")
     if "answer" in measure.reads and abstains(answer):

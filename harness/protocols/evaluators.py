@@ -45,6 +45,9 @@ class Panel:
     curve: str = ""
     """Measures that name the same curve are its points, one for each `at`: such as Hit over k."""
     at: float = 0.0
+    reach: str = ""
+    """A measure that says how far along its curve a run goes at all, such as how many documents its contexts name:
+    a point beyond it is that of less, and runs compare at the farthest point that all of them reach."""
     against: str = ""
     """A measure that this one is bought with, such as refusals with wrong answers: runs are points between the
     two."""
@@ -68,9 +71,10 @@ class Measure:
     name: str
     summary: str
     """One sentence: what its value is."""
-    failure_value: float
+    failure_value: float | None
     """What a failed query counts as: the worst value, so that a failure never leaves the denominator; where values
-    have a sign, such as cosines, it may be 0."""
+    have a sign, such as cosines, it may be 0. None: the measure describes what was retrieved and is no merit, such
+    as how long it is; of a failed query there is nothing to describe."""
     title: str = ""
     """What a sentence and an axis call it; empty: its name."""
     section: str = ""
@@ -99,11 +103,7 @@ class Measure:
     weighted mean; None where none is worth anything. What a system has to pass before its answers say anything."""
     ranks_where_answers_cannot: bool = False
     """It ranks runs where the answers cannot: where the best answers there can be are not told apart from a
-    constant one."""
-    reach: tuple[str, float] | None = None
-    """A measure and what its median has to be in every run before they compare by this one: such as the length of
-    contexts, for what stands in their first so many characters. Of several measures, the one that asks for most
-    ranks."""
+    constant one. Of several such measures on a curve, the one at the farthest point that every run reaches."""
 
     @property
     def spoken(self) -> str:

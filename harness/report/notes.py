@@ -11,6 +11,7 @@ from harness.analysis.cost import unpriced_roles
 from harness.analysis.spreads import Spreads
 from harness.display.text import counted, printable
 from harness.records import EvaluationRecord, RunRecord, Score
+from harness.report.contexts import share_notes
 from harness.report.labels import differences, other_weights
 from harness.store import Manifest, Records, RunDir
 
@@ -32,6 +33,7 @@ def run_notes(run: RunDir, frame: Frame, scores: Sequence[Score], records: Recor
         *_index_notes(run),
         *_cost_notes(run, records, prices),
         *_dataset_notes(run),
+        *share_notes(run.evaluations(), scores),
     ]
 
 

@@ -47,7 +47,7 @@ class Refusals:
 
     def counting_refused(self, view: RunView) -> dict[str, float]:
         """The values of a run, with the worst for each answerable query that it refused."""
-        worst = self.measure.failure_value
+        worst = self.measure.failure_value or 0.0
         refused = dict.fromkeys(sorted(self.refused[view.run.run_id]), worst)
         return {**view.values[self.measure.name].values, **refused}
 

@@ -28,6 +28,7 @@ from harness.analysis.spreads import Spreads, judged_spreads
 from harness.display.text import printable
 from harness.protocols import Measure
 from harness.records import EvaluationRecord, RunRecord
+from harness.report.contexts import reach_notes
 from harness.report.labels import labels
 from harness.report.measures import (
     DEFAULT_MARGIN,
@@ -206,12 +207,13 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     dataset = manifests[0].identity.get("dataset", {})
     subset = dataset.get("subset")
     shown = f"{dataset.get('name', '')} ({subset})" if subset and subset != "default" else dataset.get("name", "")
+    known = known_measures(one for view in views for one in view.evaluations)
     notes = (
         *group_notes(manifests),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
+        *reach_notes({view.label: view.values for view in views if not view.is_bracket}, known),
     )
-    known = known_measures(one for view in views for one in view.evaluations)
     return Group(
         printable(str(shown)), digest, views, notes, known, ranking_choice(manifests), margin_choice(manifests)
     )

@@ -30,8 +30,9 @@ from judging import Answered, answered_rows, judge_arguments, judge_of, judged, 
 
 from harness.config import JudgeConfig
 from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
-from harness.evaluators.ragas_metrics.asking import RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics.asking import ONE_BY_ONE, RagasMetric, RagasRow
 from harness.evaluators.sides import reference_answer
+from harness.evaluators.windows import reading_of
 from harness.models.local_server import serve_local
 from harness.protocols import Message
 from harness.records import Prediction, Usage
@@ -118,7 +119,7 @@ def by_the_library(rows: Sequence[Answered], name: RagasMetric, judge: JudgeConf
     with opened(judge, folder) as models:
         runtime = metered(models)
         chat = MeteredChatModel(chat=Charged(runtime), max_tokens=judge.max_tokens)
-        values = through_ragas([_row(*one) for one in rows], (name,), chat, encoded())[name]
+        values = through_ragas([_row(name, *one) for one in rows], (name,), chat, encoded())[name]
         used = runtime.meter.usage.get("judge", Usage())
         new = runtime.meter.paid.get("judge", Usage()).calls
     reasons = [f"{new} prompts that the evaluator did not send"] if new else []
@@ -151,7 +152,7 @@ def by_langchain(rows: Sequence[Answered], name: RagasMetric, judge: JudgeConfig
             http_async_client=httpx2.AsyncClient(timeout=judge.timeout_s),
             callbacks=[Counter()],
         )
-        column.values = through_ragas([_row(*one) for one in rows], (name,), chat, encoded())[name]
+        column.values = through_ragas([_row(name, *one) for one in rows], (name,), chat, encoded())[name]
     return column
 
 
@@ -235,8 +236,11 @@ def through_ragas(
     return {name: [[*scores.values()][at] for scores in result.scores] for at, name in enumerate(metrics)}
 
 
-def _row(row: SampleRow, said: Prediction) -> RagasRow:
-    contexts = tuple(context.text for context in said.contexts)
+def _row(name: RagasMetric, row: SampleRow, said: Prediction) -> RagasRow:
+    """The contexts as the evaluator shows them."""
+    reading = reading_of(said.contexts, RagasParams().context_characters)
+    shown = reading.units if name in ONE_BY_ONE else reading.windows
+    contexts = tuple(one.text for one in shown)
     return RagasRow(row.query.text, said.answer or "", contexts, reference_answer(row.reference))
 
 

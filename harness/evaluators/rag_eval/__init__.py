@@ -26,8 +26,11 @@ short of it by its last bit.
 - A grade is a whole number that the reply states beyond doubt (`harness.evaluators.rag_eval.grades`). Where one
   is missing, the judge is asked once more in other words; what it then still leaves out has failed, and with it
   the confidence and its bands. The other grades stand.
-- What the judge is sent is bounded: contexts in rank order up to `context_characters`, a query and an answer up to
-  lengths that hardly any has. What was cut stands in the explanation of every score.
+- The judge reads all contexts, in rank order and numbered as the generator saw them. Where they are longer than
+  `context_characters` it grades the answer by each window of them: factual accuracy is the highest of the grades,
+  the others are their mean, weighted by length (`harness.evaluators.rag_eval.confidence`). The grades of the
+  windows stand in the explanation, and with every score the share of the contexts that was read.
+- A query and an answer are cut at lengths that hardly any has; the explanation says where that happened.
 
 Not applicable: a run without generator or contexts, an answer that abstains. An empty answer, and one for
 which nothing was retrieved in a run that has contexts, is worth the least in every measure: 0, below any grade.

@@ -1,13 +1,14 @@
 """One confidence out of five grades, and its bands."""
 
+from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from harness.evaluators.rag_eval.grades import HIGHEST
-from harness.evaluators.rag_eval.grading import Grades
-from harness.evaluators.rag_eval.prompts import METRICS
+from harness.evaluators.rag_eval.prompts import METRICS, GradeName
+from harness.evaluators.windows import ContextReading
 
 Band = Literal["trustworthy", "grounded but partial", "misaligned"]
 TRUSTWORTHY_FROM = 0.75
@@ -32,12 +33,23 @@ Weights = Annotated[tuple[Weight, ...], AfterValidator(_sum_to_one)]
 """In the order of METRICS, none negative; they sum to 1."""
 
 
-def normalised(grade: int) -> float:
+def normalised(grade: float) -> float:
     """From 0.2 to 1."""
     return grade / HIGHEST
 
 
-def confidence_of(grades: Grades, weights: tuple[float, ...]) -> float:
+def combined(name: GradeName, grades: Sequence[int], reading: ContextReading) -> float:
+    """One grade out of those of each window of the contexts.
+
+    Factual accuracy is the highest: what one window states is stated, whatever the others are about. The others
+    are the mean, weighted by length: what the contexts say on the query is the sum of what the windows say, and
+    the rest does not depend on them. So a long prompt has more tries at factual accuracy, and a fact that is said
+    in two halves, each in its window, is supported by neither.
+    """
+    return max(grades) if name == "factual_accuracy" else reading.mean(grades)
+
+
+def confidence_of(grades: Mapping[GradeName, float], weights: tuple[float, ...]) -> float:
     """The weighted sum of all five normalised grades, from 0.2 to 1, to nine decimals."""
     weighted = (weight * grades[name] for name, weight in zip(METRICS, weights, strict=True))
     return round(fsum(weighted) / HIGHEST, _DECIMALS)

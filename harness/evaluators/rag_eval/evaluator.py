@@ -1,18 +1,23 @@
 """The evaluator: what is asked of the judge for a case, and which scores follow."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from pydantic import Field
-
 from harness.asking.once import Once
 from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement
-from harness.evaluators.rag_eval.confidence import Weights, band_of, confidence_of, normalised
+from harness.evaluators.rag_eval.confidence import (
+    Weights,
+    band_of,
+    combined,
+    confidence_of,
+    normalised,
+)
 from harness.evaluators.rag_eval.grades import HIGHEST
-from harness.evaluators.rag_eval.grading import Graded, Grades, ask_grades
+from harness.evaluators.rag_eval.grading import Graded, ask_grades
 from harness.evaluators.rag_eval.prompts import METRICS, GradeName, Material, material, spoken
+from harness.evaluators.windows import LONGEST, ContextCharacters, ContextReading, reading_of
 from harness.protocols import (
     Case,
     ChatModel,
@@ -74,8 +79,8 @@ class RagEvalParams(Params):
     """Of query relevance, factual accuracy, coverage, coherence, fluency."""
     calls: Literal["one", "parallel"] = "one"
     """The five grades of an answer in one call, or in five."""
-    context_characters: int = Field(6_000, ge=1)
-    """What the judge is sent of the contexts; the default fits into a window of 8,192 tokens with all else."""
+    context_characters: ContextCharacters = LONGEST
+    """Of a window of contexts: longer ones are graded window by window."""
 
 
 class RagEvalEvaluator(JudgedEvaluator):
@@ -112,31 +117,58 @@ class _Grading:
     def __init__(self, params: RagEvalParams, judge: ChatModel) -> None:
         self._params, self._judge = params, judge
         self._together = {name: group for group in _calls(params) for name in group}
-        self._asked: Once[tuple[str, int, tuple[GradeName, ...]], Graded] = Once()
+        self._asked: Once[tuple[str, int, int, tuple[GradeName, ...]], Graded] = Once()
 
     async def judge(self, case: Case, measure: Measure) -> Judgement:
         """The value of any measure."""
-        texts = _material(case, self._params.context_characters)
+        reading = reading_of(case.prediction.contexts, self._params.context_characters)
+        texts = [_material(case, window.text) for window in reading.windows]
+        value, explanation = await self._value(_Shown(case, reading, texts), measure)
+        return value, explanation, reading.share_read
+
+    async def _value(self, shown: "_Shown", measure: Measure) -> tuple[float, str]:
         if name := _GRADED.get(measure):
-            grade = await self._grade(case, texts, name)
-            return normalised(grade), "; ".join([f"{grade} of {HIGHEST}", *texts.cuts])
-        grades: Grades = {name: await self._grade(case, texts, name) for name in METRICS}
-        value = confidence_of(grades, self._params.weights)
+            grades = await self._grades(shown, name)
+            grade = combined(name, grades, shown.reading)
+            return normalised(grade), "; ".join([f"{grade:.3g} of {HIGHEST}", *_windows(grades), *shown.cuts])
+        combined_grades = {
+            name: combined(name, await self._grades(shown, name), shown.reading) for name in METRICS
+        }
+        value = confidence_of(combined_grades, self._params.weights)
         if measure == CONFIDENCE:
-            return value, "; ".join([f"{band_of(value)}: {_listed(grades)}", *texts.cuts])
+            listed = ", ".join(f"{spoken(name)} {grade:.3g}" for name, grade in combined_grades.items())
+            return value, "; ".join([f"{band_of(value)}: {listed}", *shown.cuts])
         band = "trustworthy" if measure == TRUSTWORTHY else "misaligned"
         return float(band_of(value) == band), f"confidence {value:g}: {band_of(value)}"
 
-    async def _grade(self, case: Case, texts: Material, name: GradeName) -> int:
-        group = self._together[name]
-        key = (case.record.query_id, case.record.repeat, group)
-        graded = await self._asked.of(key, partial(ask_grades, self._judge, texts, group))
-        return graded.of(name)
+    async def _grades(self, shown: "_Shown", name: GradeName) -> list[int]:
+        """One for each window."""
+        group, record = self._together[name], shown.case.record
+        grades = []
+        for number, texts in enumerate(shown.texts):
+            key = (record.query_id, record.repeat, number, group)
+            graded = await self._asked.of(key, partial(ask_grades, self._judge, texts, group))
+            grades.append(graded.of(name))
+        return grades
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What the judge is shown of one answer, window by window."""
+
+    case: Case
+    reading: ContextReading
+    texts: Sequence[Material]
+
+    @property
+    def cuts(self) -> tuple[str, ...]:
+        """What was left out of query or answer, the same in every window."""
+        return self.texts[0].cuts
 
 
 SPEC = EvaluatorSpec(
     name="rag_eval",
-    version="1",
+    version="2",
     summary="RAG-Eval: five grades of an answer by a judge, one confidence and its bands",
     params=RagEvalParams,
     measures=lambda _params: MEASURES,
@@ -145,10 +177,10 @@ SPEC = EvaluatorSpec(
 )
 
 
-def _material(case: Case, context_characters: int) -> Material:
-    contexts = [context.text for context in case.prediction.contexts]
-    return material(case.query.text, contexts, case.prediction.answer or "", context_characters)
+def _material(case: Case, contexts: str) -> Material:
+    return material(case.query.text, contexts, case.prediction.answer or "")
 
 
-def _listed(grades: Grades) -> str:
-    return ", ".join(f"{spoken(name)} {grade}" for name, grade in grades.items())
+def _windows(grades: Sequence[int]) -> list[str]:
+    """What each window was given, where there are several."""
+    return [f"windows {' '.join(map(str, grades))}"] if len(grades) > 1 else []

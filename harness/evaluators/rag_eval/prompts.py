@@ -57,20 +57,15 @@ class Material:
     contexts: str
     answer: str
     cuts: tuple[str, ...]
-    """What was left out, such as "contexts cut to 6,000 characters"."""
+    """What was left out, such as "answer cut to 4,000 characters"."""
 
 
-def material(query: str, contexts: Sequence[str], answer: str, context_characters: int) -> Material:
-    """The texts within bounds: contexts numbered by rank, the last ones left out first; no text holds a mark."""
-    numbered = "\n\n".join(f"[{rank}] {text.strip()}" for rank, text in enumerate(contexts, 1) if text.strip())
-    limits = {
-        "query": (query.strip(), _LONGEST_QUERY),
-        "contexts": (numbered, context_characters),
-        "answer": (answer.strip(), _LONGEST_ANSWER),
-    }
+def material(query: str, contexts: str, answer: str) -> Material:
+    """The texts with one window of the contexts, query and answer within bounds; no text holds a mark."""
+    limits = {"query": (query.strip(), _LONGEST_QUERY), "answer": (answer.strip(), _LONGEST_ANSWER)}
     cuts = (f"{side} cut to {most:,} characters" for side, (text, most) in limits.items() if len(text) > most)
     sent = {side: _MARK.sub("(", text[:most]) for side, (text, most) in limits.items()}
-    return Material(**sent, cuts=tuple(cuts))
+    return Material(**sent, contexts=_MARK.sub("(", contexts), cuts=tuple(cuts))
 
 
 def messages(texts: Material, metrics: Sequence[GradeName]) -> list[Message]:

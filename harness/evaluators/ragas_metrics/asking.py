@@ -14,6 +14,8 @@ RagasMetric = Literal[
     "response_relevancy",
     "context_relevance",
 ]
+ONE_BY_ONE: frozenset[RagasMetric] = frozenset({"context_precision", "context_precision_no_reference"})
+"""A verdict on each context; the others judge all contexts together, or none."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,18 @@ class RagasRow:
     question: str
     answer: str
     contexts: tuple[str, ...]
-    """In rank order."""
+    """In rank order, for a verdict on each."""
     reference: str
+    windows: tuple[str, ...] = ()
+    """The contexts for a verdict on all of them, in parts that the judge can read. Empty: all at once, as ragas
+    does."""
+    ranks: tuple[int, ...] = ()
+    """Of the context that each of `contexts` is, or is a part of. Empty: each is one."""
+
+    @property
+    def shown_at_once(self) -> tuple[tuple[str, ...], ...]:
+        """What the judge is shown at once, where it judges all contexts together."""
+        return tuple((window,) for window in self.windows) or (self.contexts,)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ Imports ragas: see `harness.evaluators.ragas_metrics.llm`.
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,17 @@ from pydantic import BaseModel
 from ragas.dataset_schema import SingleTurnSample
 from ragas.exceptions import RagasOutputParserException
 from ragas.metrics._answer_relevance import ResponseRelevanceInput, ResponseRelevancy
-from ragas.metrics._context_precision import LLMContextPrecisionWithoutReference, LLMContextPrecisionWithReference
+from ragas.metrics._context_precision import (
+    LLMContextPrecisionWithoutReference,
+    LLMContextPrecisionWithReference,
+    Verification,
+)
 from ragas.metrics._context_recall import LLMContextRecall
 from ragas.metrics._factual_correctness import FactualCorrectness
 from ragas.metrics._faithfulness import Faithfulness
 from ragas.metrics._nv_metrics import ContextRelevance
 
-from harness.evaluators.judged import Judgement
-from harness.evaluators.ragas_metrics.asking import Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics.asking import ONE_BY_ONE, Asking, RagasMetric, RagasRow
 from harness.evaluators.ragas_metrics.llm import JudgeLLM, UnusableReply
 from harness.evaluators.scores import bounded
 
@@ -39,11 +43,23 @@ _RATING_SCHEMA = {
     "required": ["score"],
     "additionalProperties": False,
 }
+
+
+class _SameStatements(Faithfulness):  # type: ignore[misc]
+    """The statements of an answer are listed once, and held against each window of the contexts."""
+
+    _made: Any = None
+
+    async def _create_statements(self, row: dict[str, Any], callbacks: Any) -> Any:
+        self._made = self._made or await super()._create_statements(row, callbacks)
+        return self._made
+
+
 _FROM_THE_LIBRARY: dict[RagasMetric, Callable[[], Any]] = {
     "context_precision_no_reference": LLMContextPrecisionWithoutReference,
     "context_precision": LLMContextPrecisionWithReference,
     "context_recall": LLMContextRecall,
-    "faithfulness": Faithfulness,
+    "faithfulness": _SameStatements,
     "factual_correctness": FactualCorrectness,
 }
 
@@ -54,24 +70,25 @@ class Ragas:
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
-    async def score(self, name: RagasMetric, row: RagasRow) -> Judgement:
+    async def score(self, name: RagasMetric, row: RagasRow) -> tuple[float, str]:
         """The value and what the judge said. Raises UnusableReply, and whatever the model's client raises."""
         # A metric and its model are made anew each time: ragas keeps settings of a call in both.
         llm = JudgeLLM(self._asking.judge, constrained=self._asking.constrained)
-        plans: dict[RagasMetric, Callable[[RagasRow, JudgeLLM], Awaitable[Judgement]]] = {
+        plans: dict[RagasMetric, Callable[[RagasRow, JudgeLLM], Awaitable[tuple[float, str]]]] = {
             "response_relevancy": self._response_relevancy,
             "context_relevance": _context_relevance,
         }
         try:
             if plan := plans.get(name):
                 return await plan(row, llm)
-            return await _by_the_library(_FROM_THE_LIBRARY[name](), row, llm)
+            metric = _FROM_THE_LIBRARY[name]()
+            return await (_one_by_one if name in ONE_BY_ONE else _together)(metric, row, llm)
         except (RagasOutputParserException, OutputParserException) as error:
             raise UnusableReply(f"the judge's reply cannot be read: {_quoted(llm.last_reply)}") from error
         finally:
             await llm.end()
 
-    async def _response_relevancy(self, row: RagasRow, llm: JudgeLLM) -> Judgement:
+    async def _response_relevancy(self, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
         # ragas embeds synchronously in the midst of its own plan, so its steps are taken one by one.
         metric = ResponseRelevancy(strictness=self._asking.strictness)
         answers = await metric.question_generation.generate_multiple(
@@ -95,7 +112,50 @@ class Ragas:
         return min(1.0, max(-1.0, value)), f"{noted}asked back: {' | '.join(questions)}"
 
 
-async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> Judgement:
+@dataclass(frozen=True)
+class _Found:
+    """What the library made of the judge's replies."""
+
+    value: float
+    verdicts: list[list[int]]
+    """Of each reply that holds any."""
+
+    @property
+    def all_verdicts(self) -> list[int]:
+        return list(chain.from_iterable(self.verdicts))
+
+    @property
+    def said(self) -> str:
+        return "; ".join(" ".join(map(str, found)) for found in self.verdicts)
+
+
+async def _together(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
+    """What any window states is stated. Where windows were given other numbers of verdicts (the judge splits a
+    reference into sentences by itself), the best window's value.
+    """
+    windows = [await _by_the_library(metric, replace(row, contexts=seen), llm) for seen in row.shown_at_once]
+    said = f"verdicts {' | '.join(one.said for one in windows)}"
+    verdicts = [one.all_verdicts for one in windows]
+    if len(windows) == 1 or len(set(map(len, verdicts))) > 1:
+        return max(one.value for one in windows), said
+    stated = list(map(max, zip(*verdicts, strict=True)))
+    return sum(stated) / len(stated), said
+
+
+async def _one_by_one(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
+    """A context that was judged in parts is useful if one of them is."""
+    found = await _by_the_library(metric, row, llm)
+    useful: dict[int, int] = {}
+    for rank, verdict in zip(row.ranks, found.all_verdicts, strict=bool(row.ranks)):
+        useful[rank] = max(verdict, useful.get(rank, 0))
+    if len(useful) == len(row.ranks):
+        return found.value, f"verdicts {found.said}"
+    verdicts = [Verification(reason="", verdict=verdict) for verdict in useful.values()]
+    listed = "; ".join(map(str, useful.values()))
+    return float(metric._calculate_average_precision(verdicts)), f"verdicts {listed}"
+
+
+async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Found:
     heard = _Heard()
     metric.llm = llm
     sample = SingleTurnSample(
@@ -107,23 +167,26 @@ async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> Judgemen
     # A manager of our own also keeps out the tracers that LangChain would add by environment variables.
     callbacks = CallbackManager([heard], inheritable_handlers=[heard])
     value = await metric.single_turn_ascore(sample, callbacks)
-    verdicts = [found for output in heard.outputs if (found := verdicts_in(output))]
-    return float(value), "verdicts " + "; ".join(" ".join(map(str, found)) for found in verdicts)
+    return _Found(float(value), [found for output in heard.outputs if (found := verdicts_in(output))])
 
 
-async def _context_relevance(row: RagasRow, llm: JudgeLLM) -> Judgement:
+async def _context_relevance(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
+    """The best window's: it holds what answers the question, whatever the others are about."""
+    rated = [await _relevance(row.question, "\n".join(contexts), llm) for contexts in row.shown_at_once]
+    said = " | ".join(" ".join(f"{rating * 2:g}" for rating in ratings) for _, ratings in rated)
+    return max(value for value, _ in rated), f"ratings {said}"
+
+
+async def _relevance(question: str, contexts: str, llm: JudgeLLM) -> tuple[float, list[float]]:
     # ragas' own plan prints what went wrong and goes on.
-    contexts, metric = "\n".join(row.contexts), ContextRelevance()
-    if not row.question.strip() or contexts.strip() in row.question.strip():
-        return 0.0, "the contexts say nothing beyond the question"
-    ratings = []
+    metric, ratings = ContextRelevance(), []
     for template in (metric.template_relevance1, metric.template_relevance2):
-        reply = await llm.ask(template.format(query=row.question, context=contexts), _RATING_SCHEMA)
+        reply = await llm.ask(template.format(query=question, context=contexts), _RATING_SCHEMA)
         rating, first = metric.process_score(reply), _NUMBER.search(reply)
         if first is None or float(first[0]) != rating * 2:
             raise UnusableReply(f"the judge's rating is neither 0, 1 nor 2: {_quoted(reply)}")
         ratings.append(rating)
-    return float(metric.average_scores(*ratings)), "ratings " + " ".join(f"{rating * 2:g}" for rating in ratings)
+    return float(metric.average_scores(*ratings)), ratings
 
 
 def verdicts_in(output: BaseModel) -> list[int]:

@@ -13,20 +13,21 @@ The facts of a text are its triplets (head, relation, tail), extracted by the ju
 A and R are the extractions of answer and reference, a call for every 1,200 characters. Each text is extracted once
 for all measures of a run, and paid once for all runs: R once for a data set.
 
-- **Response relevancy**: the judge writes `questions` questions in one call, from the contexts alone.
-- **Faithfulness**: the judge sees all contexts, numbered, and replies with one number for each triplet: the
-  passage that supports it, or 0. The explanation keeps the numbers. Passages are counted in rank order; the
-  triplets of a graph are together the last one.
+- **The judge reads all contexts**, in rank order and numbered as the generator saw them; where they are longer
+  than `context_characters`, window by window, each a call (`harness.evaluators.windows`). With every score stands
+  the share of the contexts that was read.
+- **Response relevancy**: the judge writes `questions` questions in one call, from the contexts alone. Of several
+  windows it is the mean, weighted by length, so that a longer prompt has no more tries.
+- **Faithfulness**: the judge replies with one number for each triplet: the passage that supports it, or 0. The
+  explanation keeps the numbers. A triplet is supported if any window supports it.
 - **Factual correctness** is recall, TP / (TP + FN). The judge sees the answer itself, not its triplets, since what
   an extraction left out would count as missing; and the question, since a "Yes" states what was asked.
 - **The cosine twins** hold these verdicts against embeddings of "head relation tail". A context is embedded as it
   is: to extract its triplets would cost more than all measures together. One longer than the default embedder
   reads (256 tokens) is cut into windows of 1,000 characters, of which the nearest counts. For correctness a
   triplet is found at a cosine of `threshold`, ties included.
-- More than 24 triplets are judged in several calls. What the judge reads is bounded: 6,000 characters of contexts
-  to ask questions, 12,000 for faithfulness, 6,000 of an answer. Every text has the same room, so that long ones
-  lose their ends and short ones nothing; after 40 texts the rest is left out. The explanation says where that
-  happened.
+- More than 24 triplets are judged in several calls. An answer of over 6,000 characters is held against the
+  reference part by part.
 
 | | score |
 |--|--|
@@ -42,6 +43,7 @@ for all measures of a run, and paid once for all runs: R once for a data set.
 | an embedding with NaN or infinity | failed |
 """
 
-from harness.evaluators.triplet.evaluator import SPEC, TripletParams
+from harness.evaluators.triplet.evaluator import SPEC
+from harness.evaluators.triplet.params import TripletParams
 
 __all__ = ["SPEC", "TripletParams"]

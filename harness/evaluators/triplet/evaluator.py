@@ -2,25 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
-
-from pydantic import Field
 
 from harness.evaluators.judged import Judge, JudgedEvaluator
 from harness.evaluators.sides import settled
-from harness.evaluators.triplet.judging import MEASURES, Judging, TripletMetric
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params
+from harness.evaluators.triplet.judging import MEASURES, Judging
+from harness.evaluators.triplet.params import TripletParams
+from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure
 from harness.records import Score
-
-
-class TripletParams(Params):
-    """What `per_evaluator.triplet` may set."""
-
-    metrics: tuple[TripletMetric, ...] = Field(get_args(TripletMetric), min_length=1)
-    questions: int = Field(3, ge=1, le=10)
-    """Written from the contexts for response relevancy, in one call."""
-    threshold: float = Field(0.9, ge=-1, le=1)
-    """The cosine from which two triplets are one fact, in `factual_correctness_cosine`."""
 
 
 class TripletEvaluator(JudgedEvaluator):
@@ -32,7 +20,7 @@ class TripletEvaluator(JudgedEvaluator):
 
     async def begin(self, _cases: Sequence[Case]) -> Judge:
         """What several measures need of a text is extracted once."""
-        return Judging(self._runtime, self._params.questions, self._params.threshold).judge
+        return Judging(self._runtime, self._params).judge
 
     def settled(self, case: Case, measure: Measure) -> Score | None:
         """What an empty answer is worth to a measure that reads the reference, the reference decides first."""
@@ -52,7 +40,7 @@ def measures(params: TripletParams) -> tuple[Measure, ...]:
 
 SPEC = EvaluatorSpec(
     name="triplet",
-    version="1",
+    version="2",
     summary="facts as triplets: faithfulness and correctness by a judge and by cosine, relevancy of the contexts",
     params=TripletParams,
     measures=measures,

@@ -1,29 +1,24 @@
 """The five measures, one judgement at a time."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-from harness.evaluators.extracted import judged_extractions, texts_of
+from harness.evaluators.extracted import judged_extractions
 from harness.evaluators.judged import Judgement, NotApplicable, judged_measure
 from harness.evaluators.kg.graphs.similar import TOLERANCE
 from harness.evaluators.normalise import canonical
 from harness.evaluators.sides import reference_answer, settled
 from harness.evaluators.triplet.cosine import highest_cosines, texts_of_triplets, windows_of_contexts
-from harness.evaluators.triplet.excerpts import excerpts
-from harness.evaluators.triplet.questions import LONGEST, questions_answered
+from harness.evaluators.triplet.params import TripletMetric, TripletParams
+from harness.evaluators.triplet.questions import questions_answered
 from harness.evaluators.triplet.verdicts import stated_in, supporting_passages
+from harness.evaluators.windows import ContextReading, reading_of
+from harness.extraction.texts import windows_of
 from harness.protocols import Case, EvaluationRuntime, Measure, PanelFigure, Sides
 from harness.records import Triplet
 
-TripletMetric = Literal[
-    "response_relevancy",
-    "faithfulness",
-    "faithfulness_cosine",
-    "factual_correctness",
-    "factual_correctness_cosine",
-]
-_LONGEST_PASSAGES = 12_000
 _LONGEST_ANSWER = 6_000
+"""Characters of a window of an answer."""
 _EQUAL = "the answer equals the reference"
 
 
@@ -78,9 +73,8 @@ _NAMES = {measure: name for name, measure in MEASURES.items()}
 class Judging:
     """The judgements of one run: what several of them need of a text is extracted once."""
 
-    def __init__(self, runtime: EvaluationRuntime, questions: int, threshold: float) -> None:
-        self._runtime = runtime
-        self._questions, self._threshold = questions, threshold
+    def __init__(self, runtime: EvaluationRuntime, params: TripletParams) -> None:
+        self._runtime, self._params = runtime, params
         self._extractions = judged_extractions(runtime.judge)
         self._plans: Mapping[TripletMetric, Callable[[Case], Awaitable[Judgement]]] = {
             "response_relevancy": self._response_relevancy,
@@ -105,18 +99,25 @@ class Judging:
         return await self._plans[name](case)
 
     async def _response_relevancy(self, case: Case) -> Judgement:
-        read = excerpts(texts_of(case.prediction.contexts), LONGEST)
-        asked = await questions_answered(self._runtime.judge, read.texts, self._questions)
-        cosines = await highest_cosines(self._runtime.embedder, asked, [case.query.text])
-        best = asked[int(cosines.argmax())]
-        return float(cosines.max()), _joined(read.note, f"nearest of {len(asked)}: {best}")
+        reading = self._reading(case)
+        asked: list[str] = []
+        for window in reading.windows:
+            asked += await questions_answered(self._runtime.judge, window.text, self._params.questions)
+        cosines = (await highest_cosines(self._runtime.embedder, asked, [case.query.text])).tolist()
+        each = self._params.questions
+        highest = [max(cosines[start : start + each]) for start in range(0, len(cosines), each)]
+        several = f"windows {_rounded(highest)}" if len(highest) > 1 else ""
+        nearest = f"nearest of {len(asked)}: {asked[cosines.index(max(cosines))]}"
+        return reading.mean(highest), _joined(several, nearest), reading.share_read
 
     async def _faithfulness(self, case: Case) -> Judgement:
         triplets = await self._answer_triplets(case)
-        read = excerpts(texts_of(case.prediction.contexts), _LONGEST_PASSAGES)
-        numbers = await supporting_passages(self._runtime.judge, read.texts, triplets)
+        reading = self._reading(case)
+        judge = self._runtime.judge
+        windows = [await supporting_passages(judge, window, triplets) for window in reading.windows]
+        numbers = [next(filter(None, of_triplet), 0) for of_triplet in zip(*windows, strict=True)]
         by = f"supported, by passages {' '.join(map(str, numbers))}"
-        return _share(triplets, [number > 0 for number in numbers], by, read.note)
+        return *_share(triplets, [number > 0 for number in numbers], by), reading.share_read
 
     async def _faithfulness_cosine(self, case: Case) -> Judgement:
         facts = texts_of_triplets(await self._answer_triplets(case))
@@ -126,9 +127,9 @@ class Judging:
 
     async def _factual_correctness(self, case: Case) -> Judgement:
         triplets = await self._reference_triplets(case)
-        read = excerpts([case.prediction.answer or ""], _LONGEST_ANSWER)
-        stated = await stated_in(self._runtime.judge, case.query.text, read.texts[0], triplets)
-        return _share(triplets, [number > 0 for number in stated], "stated", read.note)
+        judge, parts = self._runtime.judge, windows_of(case.prediction.answer or "", _LONGEST_ANSWER)
+        windows = [await stated_in(judge, case.query.text, part, triplets) for part in parts]
+        return _share(triplets, [any(of_triplet) for of_triplet in zip(*windows, strict=True)], "stated")
 
     async def _factual_correctness_cosine(self, case: Case) -> Judgement:
         triplets = await self._reference_triplets(case)
@@ -137,8 +138,12 @@ class Judging:
             return 0.0, "the answer states no triplet"
         facts, others = texts_of_triplets(triplets), texts_of_triplets(answered)
         cosines = (await highest_cosines(self._runtime.embedder, facts, others)).tolist()
-        near = [cosine >= self._threshold - TOLERANCE for cosine in cosines]
-        return _share(triplets, near, f"at a cosine of {self._threshold:g}", _rounded(cosines))
+        threshold = self._params.threshold
+        near = [cosine >= threshold - TOLERANCE for cosine in cosines]
+        return _share(triplets, near, f"at a cosine of {threshold:g}", _rounded(cosines))
+
+    def _reading(self, case: Case) -> ContextReading:
+        return reading_of(case.prediction.contexts, self._params.context_characters)
 
     async def _answer_triplets(self, case: Case) -> tuple[Triplet, ...]:
         triplets = await self._extractions.of(case.prediction.answer or "")
@@ -153,7 +158,7 @@ class Judging:
         return triplets
 
 
-def _share(triplets: Sequence[Triplet], found: Sequence[bool], how: str, note: str) -> Judgement:
+def _share(triplets: Sequence[Triplet], found: Sequence[bool], how: str, note: str = "") -> tuple[float, str]:
     """How many were found, and the first that was not."""
     missing = [" | ".join(triplet) for triplet, is_found in zip(triplets, found, strict=True) if not is_found]
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.asking.schemas import integer_of, list_of, object_of
+from harness.asking.schemas import integer_among, list_of, object_of
 from harness.asking.structured import Question, ask_json
+from harness.evaluators.windows import ContextWindow
 from harness.protocols import ChatModel, Message
 from harness.records import Triplet
 
@@ -26,19 +27,18 @@ class _Verdicts:
     """What they are held against."""
     name: str
     """Of the list in the reply."""
-    highest: int
-    """Verdicts are 0, 1, ..., highest."""
+    numbers: frozenset[int]
+    """What a verdict can be, besides 0."""
 
 
-async def supporting_passages(judge: ChatModel, passages: Sequence[str], triplets: Sequence[Triplet]) -> list[int]:
-    """For each triplet the number of the passage that supports it, from 1; 0 where none does."""
-    numbered = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(passages, start=1))
+async def supporting_passages(judge: ChatModel, window: ContextWindow, triplets: Sequence[Triplet]) -> list[int]:
+    """For each triplet the number of the passage of the window that supports it; 0 where none does."""
     wanted = _Verdicts(
         role=f"You look for the passage that supports a statement. {_MATERIAL}",
         task="For each statement give the number of the passage that states it, or 0 if no passage does.",
-        material=f"Passages:\n\n{numbered}",
+        material=f"Passages:\n\n{window.text}",
         name="passages",
-        highest=len(passages),
+        numbers=window.ranks,
     )
     return await _verdicts(judge, wanted, triplets)
 
@@ -51,7 +51,7 @@ async def stated_in(judge: ChatModel, question: str, answer: str, triplets: Sequ
         "and 0 if it says something else or nothing about it.",
         material=f"Question: {question}\n\nAnswer: {answer}",
         name="stated",
-        highest=1,
+        numbers=frozenset({1}),
     )
     return await _verdicts(judge, wanted, triplets)
 
@@ -79,17 +79,17 @@ def _question(wanted: _Verdicts, triplets: Sequence[Triplet]) -> Question[list[i
         Message("system", f"{wanted.role}\n{wanted.task}"),
         Message("user", f"{wanted.material}\n\nStatements:\n{listed}\n\n{task}"),
     ]
-    numbers = {**list_of(integer_of(0, wanted.highest), count), "minItems": count}
+    numbers = {**list_of(integer_among(wanted.numbers | {0}), count), "minItems": count}
 
     def read(reply: Mapping[str, Any]) -> list[int]:
-        return _read(reply.get(wanted.name), count, wanted.highest)
+        return _read(reply.get(wanted.name), count, wanted.numbers)
 
     return Question(messages, object_of({wanted.name: numbers}), read, max_tokens=20 + 4 * count)
 
 
-def _read(listed: object, count: int, highest: int) -> list[int]:
+def _read(listed: object, count: int, numbers: frozenset[int]) -> list[int]:
     if not isinstance(listed, list) or len(listed) != count:
         raise ValueError(f"no list of {count} numbers")
-    if not all(type(number) is int and 0 <= number <= highest for number in listed):
-        raise ValueError(f"one of its numbers is not within 0 and {highest}")
+    if not all(type(number) is int and number in numbers | {0} for number in listed):
+        raise ValueError(f"one of its numbers is not among {', '.join(map(str, sorted(numbers | {0})))}")
     return listed

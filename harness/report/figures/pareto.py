@@ -117,10 +117,10 @@ def _draw(
     _dress(axes, points, scale, price)
     name_points(figure, axes, points, _draw_frontier(axes, _frontier(points, lower=lower), lower=lower))
     rows = [row for point in points for row in (ranked[point.number], point.view.row(price.measure))]
-    ranked = f"{scale.name[:1].upper()}{scale.name[1:]}"
-    title = f"{ranked} against {price.name}"
+    named = f"{scale.name[:1].upper()}{scale.name[1:]}"
+    title = f"{named} against {price.name}"
     caption = (
-        f"{ranked} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
+        f"{named} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. "
         "Dashed: the frontier of the means of runs that finished and hardly failed; no verdict, which takes the "
         "paired tests."

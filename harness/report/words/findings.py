@@ -126,7 +126,7 @@ def _able_to_rank(first: Contest, bounds: Bounds) -> Contest:
         return first
     views = [first.group.views[place] for place in first.entrants]
     able = [one for one in first.group.known.values() if one.ranks_where_answers_cannot and _reached(one, views)]
-    for measure in sorted(able, key=lambda one: -one.reach[1] if one.reach else 0.0):
+    for measure in sorted(able, key=lambda one: -one.panel.at if one.panel else 0.0):
         other = hold(first.group, measure.name, first.margin)
         if other is not None and other.entrants == first.entrants:
             reason = f", because {first.spoken} cannot rank here"
@@ -138,10 +138,11 @@ def _reached(measure: Measure, views: Sequence[RunView]) -> bool:
     """Whether every run has a value of it, and reaches as far as it asks for."""
     if not all(has_values(view, measure.name) for view in views):
         return False
-    if measure.reach is None:
+    panel = measure.panel
+    if panel is None or not panel.reach:
         return True
-    other, least = measure.reach
-    return all(has_values(view, other) and median(view.values[other].values.values()) >= least for view in views)
+    reaches = [view.values[panel.reach].values.values() for view in views if has_values(view, panel.reach)]
+    return len(reaches) == len(views) and all(median(values) >= panel.at for values in reaches)
 
 
 def _why_not(contest: Contest) -> str:

@@ -231,17 +231,22 @@ class EarlierRuns:
                 return known
         return []
 
-    def judged(self, evaluator: str, judge: Mapping[str, Any]) -> list[tuple[EvaluationRecord, int]]:
-        """The latest evaluations by that judge, each with the number of answers that it judged."""
-        found = []
+    def judged(
+        self, evaluator: str, judge: Mapping[str, Any], closeness: Callable[[EvaluationRecord, str], int]
+    ) -> list[tuple[EvaluationRecord, int]]:
+        """The latest evaluations by that judge, each with the number of answers that it judged: those that are the
+        closest, by the record and the name of the system whose answers they were.
+        """
+        found: dict[int, list[tuple[EvaluationRecord, int]]] = {}
         for run in self._runs:
             for record in _read(run.run, RunDir.evaluations) or []:
                 done = _read(run.run, RunDir.done)
                 played = record.models.get("judge") or {}
                 same = all(played.get(key) == judge.get(key) for key in ("provider", "model"))
                 if record.evaluator == evaluator and same and done and done.n_ok:
-                    found.append((record, done.n_ok))
-        return found[:_MOST_RUNS]
+                    near = closeness(record, str(run.system.get("name", "")))
+                    found.setdefault(near, []).append((record, done.n_ok))
+        return found[max(found)][:_MOST_RUNS] if found else []
 
     def _served_by(self, wanted: Wanted) -> list[EarlierRun]:
         return [run for run in self._runs if run.server == wanted.server]

@@ -130,12 +130,18 @@ class Estimator:
         plan = plan_evaluation(cell.config)
         there = {record.evaluator for record in run.evaluations()} if not n_left else set()
         asking = [one for one in plan.evaluators if "judge" in one.spec.roles and one.spec.name not in there]
-        return {one.spec.name: self._judged(one, plan.models, n_answers) for one in asking}
+        return {one.spec.name: self._judged(one, plan.models, cell.spec.name, n_answers) for one in asking}
 
-    def _judged(self, planned: PlannedEvaluator, models: Mapping[str, Any], n_answers: int) -> PhaseEstimate:
-        earlier = self._earlier.judged(planned.spec.name, models["judge"])
-        params = planned.params.model_dump(mode="json")
-        alike = [one for one in earlier if one[0].params == params] or earlier
+    def _judged(
+        self, planned: PlannedEvaluator, models: Mapping[str, Any], system: str, n_answers: int
+    ) -> PhaseEstimate:
+        wanted = planned.spec.version, planned.params.model_dump(mode="json")
+
+        def closeness(record: EvaluationRecord, own: str) -> int:
+            """A judge reads long contexts in several calls: of equals, those of the same system."""
+            return 2 * ((record.version, record.params) == wanted) + (own == system)
+
+        alike = self._earlier.judged(planned.spec.name, models["judge"], closeness)
         if not alike:
             return PhaseEstimate(notes=("no earlier evaluation by this evaluator and judge is here",))
         share = n_answers / sum(n for _, n in alike)

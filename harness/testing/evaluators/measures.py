@@ -42,7 +42,7 @@ def _values(measure: Measure) -> Iterator[str]:
         yield f"has the unit {measure.unit!r}: '%' for a share, or none"
     if measure.queries not in {"all", "answerable", "null"}:
         yield f"applies to {measure.queries!r} queries: all, answerable or null"
-    if not math.isfinite(measure.failure_value):
+    if measure.failure_value is not None and not math.isfinite(measure.failure_value):
         yield f"must count a failure as a number, not {measure.failure_value}"
     span = (0.0, 1.0) if measure.binary else measure.range
     if span is None:
@@ -53,5 +53,5 @@ def _values(measure: Measure) -> Iterator[str]:
     allowed = {worst, 0.0} if low < 0 < high else {worst}
     if not low < high:
         yield f"has the range {low:g} to {high:g}"
-    elif measure.failure_value not in allowed:
+    elif measure.failure_value is not None and measure.failure_value not in allowed:
         yield f"counts a failure as {measure.failure_value:g}: its worst value is {worst:g}"

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.slow
 QUESTION = "Who founded Acme?"
 ANSWER = "Ann founded Acme in 1990."
 CONTEXTS = ("Ann founded Acme.", "Cats purr.", "Acme began in 1990.")
+SHOWN = tuple(f"[{rank}] {text}" for rank, text in enumerate(CONTEXTS, start=1))
 REFERENCE = "Ann founded Acme."
 
 PRECISION, RECALL = "verify if the context was useful", "classify if the sentence can be attributed"
@@ -157,7 +158,7 @@ def test_the_first_reference_answer_is_the_reference_and_contexts_keep_their_ord
     judged({}, "context_precision", "context_recall")
     given = [input_of(prompt) for prompt, _ in judged.judge.asked]
     assert {one["answer"] for one in given} == {REFERENCE}
-    assert sorted(one["context"] for one in given) == sorted([*CONTEXTS, "\n".join(CONTEXTS)])
+    assert sorted(one["context"] for one in given) == sorted([*SHOWN, "\n\n".join(SHOWN)])
 
 
 def test_a_constrained_judge_is_held_to_a_schema_that_strict_servers_accept(judged: Judged) -> None:

@@ -143,14 +143,22 @@ def test_compat_ends_at_rank_ten_and_its_map_can_exceed_one() -> None:
     assert scores["map_compat@10"].value == pytest.approx(16 / 10)
 
 
+DESCRIBING = {"documents_named", "contexts_shown", "context_characters"}
+
+
+def judging(scores: Mapping[str, Score]) -> dict[str, Score]:
+    """Without what only describes the contexts."""
+    return {name: score for name, score in scores.items() if name not in DESCRIBING}
+
+
 def reasons(scores: Mapping[str, Score]) -> set[str]:
     assert {score.status for score in scores.values()} == {"not_applicable"}
     return {score.explanation for score in scores.values()}
 
 
 def test_a_query_without_evidence_is_not_applicable_whether_answered_or_failed() -> None:
-    assert reasons(scores_of([], DOCUMENTS)) == {"the reference names no evidence"}
-    assert reasons(scores_of([], None)) == {"the reference names no evidence"}
+    assert reasons(judging(scores_of([], DOCUMENTS))) == {"the reference names no evidence"}
+    assert reasons(judging(scores_of([], None))) == {"the reference names no evidence"}
 
 
 def test_a_run_without_contexts_is_not_applicable() -> None:
@@ -164,20 +172,22 @@ def test_a_run_without_a_generator_is_scored() -> None:
 def test_an_answer_without_contexts_in_a_run_that_has_some_retrieved_nothing() -> None:
     scores = scores_of(GOLD, [])
     assert {score.value for score in scores.values()} == {0}
-    assert scores["Recall@10"].explanation == "0 of 3 gold documents in the first 10"
+    assert scores["Recall@10"].explanation == "0 of 3 gold documents in the first 10 (there are 0)"
 
 
 def test_a_failed_query_counts_as_the_worst_of_every_measure() -> None:
     scores = scores_of(GOLD, None)
-    assert {(score.status, score.value) for score in scores.values()} == {("imputed", 0)}
+    assert {(score.status, score.value) for score in judging(scores).values()} == {("imputed", 0)}
+    assert reasons({name: scores[name] for name in DESCRIBING}) == {"ValueError: boom"}
 
 
 def test_contexts_that_name_no_document_leave_documents_not_applicable_and_facts_scored() -> None:
     scores = scores_of(GOLD, [passage("", "fact a"), Context(text="more", doc_ids=("",))])
     assert scores["Hit@10"].explanation == scores["Recall"].explanation == "no context names a document"
-    assert {score.status for name, score in scores.items() if "fact" not in name and "compat" not in name} == {
-        "not_applicable"
+    others = {name for name in scores if "fact" not in name and "compat" not in name} - DESCRIBING | {
+        "documents_named"
     }
+    assert {scores[name].status for name in others} == {"not_applicable"}
     assert values(scores, "fact_Hit@1", "hits_compat@4") == [1, 1]
 
 
@@ -219,8 +229,18 @@ def test_the_default_table_begins_with_the_largest_k_and_cuts_hits_and_recall_at
     assert names == [
         *("Hit@10", "Recall@10", "AllHit@10", "MRR@10", "MAP@10", "nDCG@10"),
         *("Hit@4", "Recall@4", "AllHit@4", "Hit@1", "Recall@1", "AllHit@1", "Recall", "AllHit"),
+        *("Precision", "documents_named"),
         *("fact_Hit@10", "fact_Recall@10", "fact_AllHit@10", "fact_MRR@10"),
         *("fact_Hit@4", "fact_Recall@4", "fact_AllHit@4", "fact_Hit@1", "fact_Recall@1", "fact_AllHit@1"),
+        *(
+            "fact_Recall@1000c",
+            "fact_Recall@2000c",
+            "fact_Recall@4000c",
+            "fact_Recall@8000c",
+            "fact_Recall@16000c",
+        ),
+        *("Recall@1000c", "Recall@2000c", "Recall@4000c", "Recall@8000c", "Recall@16000c"),
+        *("context_characters", "contexts_shown"),
         *("hits_compat@4", "hits_compat@10", "mrr_compat@10", "map_compat@10"),
     ]
 
@@ -228,7 +248,8 @@ def test_the_default_table_begins_with_the_largest_k_and_cuts_hits_and_recall_at
 def test_cutoffs_are_ordered_and_the_summaries_say_what_is_counted() -> None:
     summaries = {one.name: one.summary for one in SPEC.measures(RetrievalParams(ks=(20, 5)))}
     assert [name for name in summaries if name.startswith("Hit@")] == ["Hit@20", "Hit@5"]
-    assert summaries["AllHit"] == "share of queries with every gold document in all retrieved documents"
+    assert summaries["AllHit"].startswith("share of queries with every gold document in all retrieved documents, ")
+    assert all("see documents_named" in summaries[name] for name in ("AllHit", "Recall"))
     assert summaries["fact_Recall@20"] == "share of the gold facts in the first 20 contexts"
 
 

@@ -21,7 +21,7 @@ from harness.evaluators.retrieval import SPEC, RetrievalParams
 from harness.protocols import Case
 from harness.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord
 
-PARAMS = RetrievalParams(ks=(1, 3, 4, 10))
+PARAMS = RetrievalParams(ks=(1, 3, 4, 10), sizes=(5, 20, 60, 4000))
 MEASURES = SPEC.measures(PARAMS)
 EVALUATOR = SPEC.build(PARAMS, BareEvaluation())
 Values = dict[str, float]
@@ -34,6 +34,10 @@ def plain_documents(contexts: Sequence[Context], gold: set[str], ks: Sequence[in
             ranking.append(doc_id)
     relevant = [doc_id in gold for doc_id in ranking]
     found: Values = {"Recall": sum(relevant) / len(gold), "AllHit": float(sum(relevant) == len(gold))}
+    found |= {
+        "Precision": sum(relevant) / len(ranking) if ranking else 0.0,
+        "documents_named": float(len(ranking)),
+    }
     for k in ks:
         found |= plain_hits("", sum(relevant[:k]), len(gold), k)
     k = max(ks)
@@ -87,11 +91,30 @@ def plain_script(texts: Sequence[str], facts: Sequence[str]) -> Values:
     }
 
 
+def plain_sizes(contexts: Sequence[Context], evidence: Sequence[Evidence], sizes: Sequence[int]) -> Values:
+    facts = {"".join(one.fact.split()) for one in evidence}
+    gold = {one.doc_id for one in evidence}
+    found: Values = {}
+    for size in sizes:
+        said, begun, at = set(), set(), 0
+        for rank, context in enumerate(contexts, 1):
+            at += len(f"[{rank}] ")
+            left = context.text.strip()[: max(size - at, 0)]
+            said |= {fact for fact in facts if fact in "".join(left.split())}
+            begun |= set(context.doc_ids) if left and len(set(context.doc_ids)) == 1 else set()
+            at += len(context.text.strip()) + len("\n\n")
+        found[f"fact_Recall@{size}c"] = len(said) / len(facts)
+        found[f"Recall@{size}c"] = len(begun & gold) / len(gold)
+    shown = "\n\n".join(f"[{rank}] {context.text.strip()}" for rank, context in enumerate(contexts, 1))
+    return found | {"context_characters": float(len(shown)), "contexts_shown": float(len(contexts))}
+
+
 def plain(case: Case) -> Values:
     contexts, evidence = case.prediction.contexts, case.reference.evidence
     texts, facts = [one.text for one in contexts], [one.fact for one in evidence]
     documents = plain_documents(contexts, {one.doc_id for one in evidence}, PARAMS.ks)
-    return documents | plain_facts(texts, facts, PARAMS.ks) | plain_script(texts, facts)
+    sizes = plain_sizes(contexts, evidence, PARAMS.sizes)
+    return documents | plain_facts(texts, facts, PARAMS.ks) | plain_script(texts, facts) | sizes
 
 
 def make_case(number: int, contexts: Sequence[Context], evidence: Sequence[Evidence]) -> Case:

@@ -142,7 +142,7 @@ def _cell(scores: Sequence[Score]) -> ShownScore:
 
 def _of_repeat(scores: ScoresOf, repeat: int) -> Detail:
     return {
-        measure: [score.status[0], score.value, score.explanation[:_EXPLANATION_CHARS]]
+        measure: [score.status[0], score.value, score.said[:_EXPLANATION_CHARS]]
         for measure, of_query in scores.items()
         for score in of_query
         if score.repeat == repeat

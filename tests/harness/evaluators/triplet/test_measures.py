@@ -1,5 +1,6 @@
 """The five measures: values by hand, what the judge is asked, and what needs no judge."""
 
+import json
 import math
 from collections.abc import Sequence
 
@@ -102,20 +103,74 @@ async def test_verdicts_are_a_list_of_exactly_that_length_and_range(judged: Judg
     await judged({}, FAITH, CORRECT)
     schemas = [call.json_schema["properties"] for call in judged.chat.calls if call.json_schema]
     bounds = [
-        (one["minItems"], one["maxItems"], one["items"]["minimum"], one["items"]["maximum"])
+        (one["minItems"], one["maxItems"], one["items"]["enum"])
         for properties in schemas
         for name, one in sorted(properties.items())
         if name != "triplets"
     ]
-    assert sorted(bounds) == [(2, 2, 0, 1), (2, 2, 0, 2)]
+    assert sorted(bounds) == [(2, 2, [0, 1]), (2, 2, [0, 1, 2])]
 
 
-async def test_passages_are_numbered_as_retrieved_and_the_triplets_of_a_graph_are_the_last(
+async def test_passages_and_the_triplets_of_a_graph_are_numbered_as_the_generator_saw_them(
     judged: Judged,
 ) -> None:
     contexts = [passage("Ann IS Bob", "triplet"), "Cats purr.", passage("Bob IS Ann", "triplet"), "Dogs bark."]
     await judged({SUPPORT: '{"passages": [3, 0]}'}, FAITH, contexts=contexts)
-    assert "[1] Cats purr.\n\n[2] Dogs bark.\n\n[3] Ann IS Bob\nBob IS Ann\n" in judged.asked(SUPPORT)[0]
+    shown = "[1] Ann IS Bob\n\n[2] Cats purr.\n\n[3] Bob IS Ann\n\n[4] Dogs bark.\n"
+    assert shown in judged.asked(SUPPORT)[0]
+
+
+LONG = ["Cats purr. " * 30, "Dogs bark. " * 32, "Ann founded Acme."]
+"""Two windows of 700 characters: the first two contexts, and the third."""
+
+
+async def test_a_triplet_is_supported_if_any_window_supports_it_and_every_context_is_read(judged: Judged) -> None:
+    def by_window(prompt: str) -> str:
+        return '{"passages": [3, 0]}' if "[3] Ann founded Acme." in prompt else '{"passages": [0, 0]}'
+
+    scores = await judged({SUPPORT: by_window}, FAITH, contexts=LONG, context_characters=700)
+    assert (scores[FAITH].value, scores[FAITH].share_read) == (0.5, 1.0)
+    assert "by passages 3 0" in scores[FAITH].explanation
+    first, second = judged.asked(SUPPORT)
+    assert "[2] Dogs bark." in first
+    assert "[3]" not in first
+    assert "[2]" not in second
+
+
+async def test_a_verdict_names_no_passage_of_another_window(judged: Judged) -> None:
+    scores = await judged({SUPPORT: '{"passages": [1, 0]}'}, FAITH, contexts=LONG, context_characters=700)
+    assert scores[FAITH].status == "failed"
+    assert "not among 0, 3" in scores[FAITH].explanation
+
+
+async def test_relevancy_of_several_windows_is_their_mean_so_that_length_gives_no_more_tries(
+    judged: Judged,
+) -> None:
+    def by_window(prompt: str) -> str:
+        asked = ["Who founded Acme?"] * 3 if "[3]" in prompt else ["Why?"] * 3
+        return json.dumps({"questions": asked})
+
+    scores = await judged({ASK: by_window}, RELEVANCY, contexts=LONG, context_characters=700)
+    first, second = (sum(len(text.replace(" ", "")) for text in part) for part in (LONG[:2], LONG[2:]))
+    assert scores[RELEVANCY].value == pytest.approx(second / (first + second), abs=1e-6)
+    assert scores[RELEVANCY].explanation == "windows 0.00 1.00; nearest of 6: Who founded Acme?"
+    assert scores[RELEVANCY].share_read == 1.0
+
+
+async def test_a_long_answer_is_held_against_the_reference_part_by_part(judged: Judged) -> None:
+    def by_part(prompt: str) -> str:
+        material, _, _ = prompt.partition("Statements:")
+        return '{"stated": [1, 0]}' if "Ann founded Acme" in material else '{"stated": [0, 0]}'
+
+    answer = "Cats purr a lot. " * 400 + "Ann founded Acme."
+    scores = await judged({STATED: by_part}, CORRECT, answer=answer)
+    assert scores[CORRECT].value == 0.5
+    assert judged.calls[STATED] == 2
+
+
+async def test_what_reads_no_context_by_a_judge_has_no_share(judged: Judged) -> None:
+    scores = await judged({})
+    assert {name for name, score in scores.items() if score.share_read is not None} == {RELEVANCY, FAITH}
 
 
 async def test_for_the_cosine_each_triplet_of_a_graph_is_a_context_and_long_ones_are_windows(

@@ -42,7 +42,7 @@ from .conftest import (
 if TYPE_CHECKING:
     from harness.protocols import Vectors
 
-NOT_TWO, OUT_OF_RANGE = "no list of 2 numbers", "one of its numbers is not within 0 and"
+NOT_TWO, OUT_OF_RANGE = "no list of 2 numbers", "one of its numbers is not among"
 UNREADABLE = [
     (FAITH, SUPPORT, "All of them.", "no JSON object"),
     (FAITH, SUPPORT, "", "no JSON object"),
@@ -52,13 +52,13 @@ UNREADABLE = [
     (FAITH, SUPPORT, '{"passages": [2, 0, 1]}', NOT_TWO),
     (FAITH, SUPPORT, '{"passages": {"1": 2, "2": 0}}', NOT_TWO),
     (FAITH, SUPPORT, '{"numbers": [2, 0]}', NOT_TWO),
-    (FAITH, SUPPORT, '{"passages": [3, 0]}', f"{OUT_OF_RANGE} 2"),
-    (FAITH, SUPPORT, '{"passages": [-1, 0]}', f"{OUT_OF_RANGE} 2"),
-    (FAITH, SUPPORT, '{"passages": [1.5, 0]}', f"{OUT_OF_RANGE} 2"),
-    (FAITH, SUPPORT, '{"passages": [NaN, 0]}', f"{OUT_OF_RANGE} 2"),
-    (FAITH, SUPPORT, '{"passages": ["2", null]}', f"{OUT_OF_RANGE} 2"),
-    (CORRECT, STATED, '{"stated": [true, false]}', f"{OUT_OF_RANGE} 1"),
-    (CORRECT, STATED, '{"stated": [2, 0]}', f"{OUT_OF_RANGE} 1"),
+    (FAITH, SUPPORT, '{"passages": [3, 0]}', f"{OUT_OF_RANGE} 0, 1, 2"),
+    (FAITH, SUPPORT, '{"passages": [-1, 0]}', f"{OUT_OF_RANGE} 0, 1, 2"),
+    (FAITH, SUPPORT, '{"passages": [1.5, 0]}', f"{OUT_OF_RANGE} 0, 1, 2"),
+    (FAITH, SUPPORT, '{"passages": [NaN, 0]}', f"{OUT_OF_RANGE} 0, 1, 2"),
+    (FAITH, SUPPORT, '{"passages": ["2", null]}', f"{OUT_OF_RANGE} 0, 1, 2"),
+    (CORRECT, STATED, '{"stated": [true, false]}', f"{OUT_OF_RANGE} 0, 1"),
+    (CORRECT, STATED, '{"stated": [2, 0]}', f"{OUT_OF_RANGE} 0, 1"),
     (CORRECT, STATED, '{"stated": [1]}', NOT_TWO),
     (RELEVANCY, ASK, '{"questions": ["Who?"]}', "no list of 3 questions"),
     (RELEVANCY, ASK, json.dumps({"questions": [*QUESTIONS, "Why?"]}), "no list of 3 questions"),
@@ -181,14 +181,15 @@ async def test_the_last_call_has_the_rest(judged: Judged) -> None:
     assert [prompt.count(" | is | ") for prompt in judged.asked(SUPPORT)] == [24, 1]
 
 
-async def test_what_the_judge_does_not_read_is_said(judged: Judged) -> None:
+async def test_contexts_and_answers_of_any_length_are_read_whole_in_requests_that_fit(judged: Judged) -> None:
     contexts = ["Ann founded Acme. " * 500, *CONTEXTS, "Dogs bark. " * 1_500]
     answer = "Ann founded Acme. " * 400
     numbers: dict[str, Reply] = {EXTRACT: '{"triplets": [["Ann", "founded", "Acme"]]}', STATED: '{"stated": [1]}'}
-    scores = await judged({**numbers, SUPPORT: '{"passages": [2]}'}, answer=answer, contexts=contexts)
-    assert scores[RELEVANCY].explanation.startswith("read 5,999 of 25,525 characters; nearest of 3: ")
-    assert scores[FAITH].explanation == "1 of 1 supported, by passages 2; read 11,999 of 25,525 characters"
-    assert scores[CORRECT].explanation == "1 of 1 stated; read 6,000 of 7,199 characters"
+    scores = await judged({**numbers, SUPPORT: '{"passages": [0]}'}, answer=answer, contexts=contexts)
+    assert (scores[RELEVANCY].share_read, scores[FAITH].share_read) == (1.0, 1.0)
+    for key, text in ((ASK, "Dogs bark."), (SUPPORT, "Dogs bark."), (STATED, "Ann founded")):
+        asked = "".join(prompt.split("Statements:")[0] for prompt in judged.asked(key))
+        assert asked.count(text) == (1_500 if text == "Dogs bark." else 400)
     assert max(len(call.text) for call in judged.chat.calls) < 14_000
 
 

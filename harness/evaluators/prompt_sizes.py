@@ -1,0 +1,123 @@
+"""Evidence within the first N characters of what the generator saw: recall at equal prompt size.
+
+What the generator saw is the contexts in rank order, numbered and separated as the answer contract shows them
+(`harness.asking.answers.shown`). Characters and not tokens, because they are the same for every model.
+
+- A *fact* is within N if all of it is: the first context that contains it, white space apart, has it before
+  character N ends. A fact that N cuts is not found.
+- A *document* is within N if a passage or sentence of it begins there: a context of that kind which names it, and
+  names no other. What only names documents, however many (a summary, a triplet), shows none of their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from harness.asking.answers import BETWEEN, shown
+from harness.evaluators.ranking import FoundFacts, without_white_space
+from harness.protocols import Measure, Panel, PanelFigure, Sides
+from harness.records import Context, Evidence
+
+CHARACTERS = "context_characters"
+"""The measure: how long what the generator saw is."""
+_FIGURE = PanelFigure(
+    "retrieval_at_size",
+    "Evidence at equal prompt size",
+    "Recall: the share of a query's evidence within the first N characters of what the generator saw (null "
+    "queries have no evidence)",
+    along="N, characters",
+)
+_OWN_TEXT = frozenset({"passage", "sentence"})
+_SAID = {
+    "fact": "all of which stands",
+    "document": "of which a passage begins",
+}
+
+
+def fact_recall(size: int) -> str:
+    """The name of the measure of facts within so many characters."""
+    return f"fact_Recall@{size}c"
+
+
+def document_recall(size: int) -> str:
+    """The name of the measure of documents within so many characters."""
+    return f"Recall@{size}c"
+
+
+def size_measure(level: str, size: int, section: str, reads: Sides) -> Measure:
+    """Recall of that level, `fact` or `document`, within `size` characters."""
+    return Measure(
+        name=fact_recall(size) if level == "fact" else document_recall(size),
+        summary=f"share of the gold {level}s {_SAID[level]} within the first {size:,} characters of what the "
+        "generator saw",
+        failure_value=0.0,
+        title=f"recall of {level}s within {size:,} characters",
+        section=section,
+        reads=reads,
+        range=(0.0, 1.0),
+        ranks_where_answers_cannot=True,
+        panel=Panel(
+            _FIGURE, f"Recall within {size:,}", row=f"{level}s", curve="Recall", at=size, reach=CHARACTERS
+        ),
+    )
+
+
+class Seen(NamedTuple):
+    """What the generator saw."""
+
+    texts: tuple[str, ...]
+    """Of the contexts, in rank order."""
+    starts: tuple[int, ...]
+    """Where each begins, in characters, behind its number."""
+    length: int
+    """Of all, with numbers and what stands between."""
+
+
+def seen(contexts: Iterable[Context]) -> Seen:
+    """The contexts as they were handed over."""
+    texts = tuple(context.text.strip() for context in contexts)
+    numbered = shown(texts)
+    starts, at = [], 0
+    for text, unit in zip(texts, numbered, strict=True):
+        starts.append(at + len(unit) - len(text))
+        at += len(unit) + len(BETWEEN)
+    return Seen(texts, tuple(starts), max(at - len(BETWEEN), 0))
+
+
+def facts_within(found: FoundFacts, what: Seen) -> FoundFacts:
+    """The same facts with the character at which each has been said, counted from 1, in place of its rank."""
+    places = zip(found.items, (rank - 1 for rank in found.ranks), strict=True)
+    ends = (what.starts[place] + _end(what.texts[place], fact) for fact, place in places)
+    return FoundFacts(gold=found.gold, ranks=tuple(sorted(ends)), depth=what.length)
+
+
+def documents_within(contexts: Sequence[Context], evidence: Iterable[Evidence], what: Seen) -> FoundFacts:
+    """The gold documents with the character at which the first of their text begins in place of a rank."""
+    gold = {item.doc_id for item in evidence if item.doc_id}
+    begins: dict[str, int] = {}
+    for context, text, start in zip(contexts, what.texts, what.starts, strict=True):
+        named = {doc_id for doc_id in context.doc_ids if doc_id}
+        if text and context.kind in _OWN_TEXT and len(named) == 1:
+            begins.setdefault(named.pop(), start + 1)
+    places = sorted(place for doc_id, place in begins.items() if doc_id in gold)
+    return FoundFacts(gold=len(gold), ranks=tuple(places), depth=what.length)
+
+
+def explain_within(found: FoundFacts, noun: str, size: int) -> str:
+    """Such as "2 of 3 gold facts within the first 1,000 of 10,322 characters; first at 812"."""
+    first = f"; first at {found.ranks[0]:,}" if found.ranks else ""
+    return (
+        f"{found.within(size)} of {found.gold} gold {noun}s within the first {size:,} of {found.depth:,} "
+        f"characters{first}"
+    )
+
+
+def _end(text: str, fact: str) -> int:
+    """Where a fact without white space ends in a text that contains it."""
+    left = without_white_space(text).index(fact) + len(fact)
+    for place, char in enumerate(text, start=1):
+        left -= not char.isspace()
+        if not left:
+            return place
+    return len(text)

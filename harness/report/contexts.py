@@ -1,0 +1,86 @@
+"""What a reader must know of contexts: how far they reach beside a cutoff and beside those of other runs, and how
+much of them a judge was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import mean, median
+
+from harness.analysis.paired_values import QueryValues
+from harness.analysis.prompt_sizes import equal_size
+from harness.display.text import counted, printable
+from harness.protocols import Measure
+from harness.records import EvaluationRecord, Score
+
+_WHOLE = 0.9995
+"""Said as 100 %."""
+_Points = Mapping[float, Sequence[str]]
+"""Place on a curve -> the measures there."""
+
+
+def share_notes(evaluations: Iterable[EvaluationRecord], scores: Iterable[Score]) -> Iterator[str]:
+    """Of one run: whose judge was not shown all of the contexts."""
+    owner = {name: one.evaluator for one in evaluations for name in one.measures}
+    shares: dict[str, list[float]] = {}
+    for score in scores:
+        if score.share_read is not None:
+            shares.setdefault(owner.get(score.measure, score.measure), []).append(score.share_read)
+    for evaluator, read in sorted(shares.items()):
+        part = [share for share in read if share < _WHOLE]
+        if part:
+            yield (
+                f"{printable(evaluator)}: its judge was shown a part of the contexts in {len(part):,} of "
+                f"{counted(len(read), 'score')} ({100 * mean(read):.0f} % on average over all): they say nothing "
+                "of the rest."
+            )
+
+
+def reach_notes(runs: Mapping[str, Mapping[str, QueryValues]], known: Mapping[str, Measure]) -> list[str]:
+    """Of a group: where a curve goes on beyond what runs have at all, and the place up to which all have it.
+
+    `runs`: label -> measure -> values, of those that compete.
+    """
+    reaches: dict[str, dict[float, list[str]]] = {}
+    for name, measure in known.items():
+        if measure.panel and measure.panel.reach and any(name in values for values in runs.values()):
+            points = reaches.setdefault(measure.panel.reach, {})
+            points.setdefault(measure.panel.at, []).append(name)
+    notes = (
+        _reach_note(known[reach].spoken if reach in known else reach, medians, points)
+        for reach, points in reaches.items()
+        if (medians := _medians(runs, reach))
+    )
+    return [note for note in notes if note]
+
+
+def _medians(runs: Mapping[str, Mapping[str, QueryValues]], reach: str) -> dict[str, float]:
+    found = {label: values[reach].values.values() for label, values in runs.items() if reach in values}
+    return {label: median(values) for label, values in found.items() if values}
+
+
+def _reach_note(spoken: str, medians: Mapping[str, float], points: _Points) -> str:
+    """Empty where every run reaches every point."""
+    beyond = [at for at in sorted(points) if at > min(medians.values())]
+    if not beyond:
+        return ""
+    shown = ", ".join(f"{printable(label)} {length:,.0f}" for label, length in medians.items())
+    note = (
+        f"{printable(spoken).capitalize()}, median: {shown}. A measure whose cutoff lies beyond "
+        f"({_first_named(points, beyond)}) is taken of what there is"
+    )
+    if len(medians) == 1:
+        return f"{note}."
+    size = equal_size(medians.values(), points)
+    if size is None:
+        return f"{note}, and none has a cutoff that all of these runs reach: name a smaller one."
+    return f"{note}: compare these runs by {_named(points, [size])}, the farthest that all of them reach."
+
+
+def _first_named(points: _Points, places: Sequence[float]) -> str:
+    """One measure at each place stands for all."""
+    first = ", ".join(printable(points[at][0]) for at in places)
+    return first if all(len(points[at]) == 1 for at in places) else f"{first} and others there"
+
+
+def _named(points: _Points, places: Sequence[float]) -> str:
+    return ", ".join(printable(name) for at in places for name in points[at])
