@@ -147,6 +147,12 @@ def graded_queries_needed(difference: float, pairs: int, sd: float) -> int | Non
     return _fewest(lambda n: graded_power(n, difference, sd, alpha))
 
 
+def rounded_up(queries: int) -> int:
+    """Upwards to two digits: no number of queries that are needed is known more exactly."""
+    step: int = 10 ** max(0, len(str(queries)) - 2)
+    return -(-queries // step) * step
+
+
 def _least(power: Callable[[float], float], highest: float) -> float | None:
     if highest <= 0 or power(highest) < POWER:
         return None

@@ -162,15 +162,18 @@ def report(
     out: str | Path,
     *,
     measure: str | None = None,
+    margin: float | None = None,
     prices: str | Path | None = None,
     results: str | Path = "results",
 ) -> Path:
-    """Write the report of runs into a folder; the path of its page."""
+    """Write the report of runs into a folder; the path of its page. `margin`: in points, by how much a run may be
+    worse and count as good (default: what the configs say, or 5).
+    """
     from harness.report import check_report, load_chapters, write_report
 
     check_report()
     found = _found(runs, results)
-    chapters = load_chapters(found, prices_of_runs(found, _path(prices)), measure)
+    chapters = load_chapters(found, prices_of_runs(found, _path(prices)), measure, margin)
     return write_report(chapters, Path(out))
 
 

@@ -11,6 +11,7 @@ from harness.api.evaluating import evaluate_run_dirs
 from harness.config import NO_MODEL, BenchConfig
 from harness.errors import BudgetReached, explained_io
 from harness.runner.estimating.estimate import Estimator, keep_estimate, say_total
+from harness.runner.estimating.sizes import size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
 from harness.runner.executing.execute import CellResult, check_needs, open_run, run_cell
@@ -82,6 +83,9 @@ def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     ]
     spending = Spending(config.budget, price_table([config.prices]), options.results, payers, began)
     _check_all(cells, None if options.records_only else evaluation, options.results, spending)
+    if sum(not cell.spec.bracket for cell in cells) > 1:
+        for line in size_lines(cells):
+            reporter.say(line)
     if len(cells) > 1:
         say_total(cells, Estimator(options.results, spending.prices), reporter)
     results = _run_until_stopped(cells, options, reporter, spending)

@@ -14,17 +14,21 @@ from harness.config import BenchConfig
 from harness.display.text import NOTHING
 from harness.records import Estimate, PhaseEstimate
 from harness.runner.estimating.estimate import SAMPLE_FIRST, Estimator
+from harness.runner.estimating.sizes import sample_sizes, sizes_json
 from harness.runner.plan import plan_cells
 
 _COLUMNS = ("to answer", "index", "calls", "tokens in", "tokens out", "USD", "minutes")
 
 
 def print_estimate(config: BenchConfig, results: Path, *, as_json: bool) -> None:
-    """Print what each cell still takes, the judges beside it, and where the figures are from."""
-    estimates = Estimator(results, price_table([config.prices])).estimate_all(plan_cells(config))
+    """Print what each cell still takes, the judges beside it, where the figures are from, and what so many queries
+    can tell apart.
+    """
+    cells = plan_cells(config)
+    estimates, sizes = Estimator(results, price_table([config.prices])).estimate_all(cells), sample_sizes(cells)
     console = open_console()
     if as_json:
-        text = json.dumps(_as_json(estimates), indent=2)
+        text = json.dumps({**_as_json(estimates), "sample_sizes": sizes_json(sizes)}, indent=2)
         console.print(text, markup=False, highlight=False, soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
@@ -41,7 +45,7 @@ def print_estimate(config: BenchConfig, results: Path, *, as_json: bool) -> None
         table.add_row(f"judging: {name}", "", "", *_cells(judged), basis)
     table.add_row("total", "", "", *_cells([*phases, *judging]), "", style="bold")
     console.print(table)
-    for note in _notes(estimates):
+    for note in (*_notes(estimates), *(line for size in sizes for line in size.lines)):
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
 
 

@@ -62,6 +62,12 @@ PricesOption = Annotated[
 RankOption = Annotated[
     str | None, typer.Option("--measure", "-m", help="The measure that ranks; default: the data set's own.")
 ]
+MarginOption = Annotated[
+    float | None,
+    typer.Option(
+        "--margin", min=0.01, max=100, help="Points by which a run may be worse and count as good; default: 5."
+    ),
+]
 RunsArgument = Annotated[
     list[str], typer.Argument(help="Run ids, unique parts of them, or paths.", metavar="RUN...")
 ]
@@ -249,6 +255,7 @@ def evaluate(
 def report(
     runs: RunsArgument,
     measure: RankOption = None,
+    margin: MarginOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the report.")] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
@@ -263,7 +270,7 @@ def report(
     """
     from harness.cli.reporting import ReportOptions, report_runs
 
-    report_runs(runs, ReportOptions(out, results, prices, measure))
+    report_runs(runs, ReportOptions(out, results, prices, measure, margin))
 
 
 @app.command()

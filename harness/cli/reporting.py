@@ -24,6 +24,8 @@ class ReportOptions:
     """A price table of one's own."""
     measure: str | None = None
     """The one that ranks; None: what the runs' configs or their data set say."""
+    margin: float | None = None
+    """In points, by how much a run may be worse and count as good; None: what the configs say."""
 
 
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:
@@ -36,7 +38,7 @@ def report_runs(names: Sequence[str], options: ReportOptions) -> None:
 def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices, console: Console) -> None:
     """Write the report of runs to `out` (default: results/reports/<id of these runs>) and print its table."""
     folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
-    chapters = load_chapters(runs, prices, options.measure)
+    chapters = load_chapters(runs, prices, options.measure, options.margin)
     page = write_report(chapters, folder)
     render_terminal(chapters, console)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)

@@ -17,7 +17,9 @@ from harness.cli.reporting import ReportOptions, print_report
 from harness.config import BenchConfig
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE
 from harness.report import check_report
+from harness.runner.estimating.sizes import sample_sizes, sizes_json
 from harness.runner.executing.execute import CellResult
+from harness.runner.plan import plan_cells
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,12 @@ class RunOutput:
 
 
 def print_plan(config: BenchConfig, results: Path, *, as_json: bool) -> None:
-    """Print each cell: run id, status, and whether its index is there."""
-    cells = planned_cells(config, results)
+    """Print each cell: run id, status, and whether its index is there; and what so many queries can tell apart."""
+    cells, sizes = planned_cells(config, results), sample_sizes(plan_cells(config))
     console = open_console()
     if as_json:
-        text = json.dumps({"cells": [asdict(cell) for cell in cells]}, indent=2)
+        tree = {"cells": [asdict(cell) for cell in cells], "sample_sizes": sizes_json(sizes)}
+        text = json.dumps(tree, indent=2)
         console.print(text, markup=False, highlight=False, soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
@@ -45,6 +48,8 @@ def print_plan(config: BenchConfig, results: Path, *, as_json: bool) -> None:
         done = f"{cell.n_recorded}/{cell.n_expected}"
         table.add_row(cell.run_id, cell.status, done, str(cell.n_documents), cell.index, answer)
     console.print(table)
+    for line in (line for size in sizes for line in size.lines):
+        console.print(f"note: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 def run_all(config: BenchConfig, options: RunOptions, shown: RunOutput) -> int:

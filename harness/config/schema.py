@@ -209,6 +209,8 @@ class BenchConfig(ConfigSection):
     evaluators: tuple[str, ...] = ("answer", "retrieval")
     measure: str | None = None
     """The one that ranks the systems; None: the data set's own."""
+    margin: float = Field(5.0, gt=0, le=100)
+    """In points, hundredths of what the measure ranges over: a system that is worse by less is as good."""
     per_evaluator: dict[str, dict[str, Any]] = {}
     """Parameters of an evaluator by its name (`per_evaluator.bertscore.model`)."""
     matrix: dict[str, tuple[Any, ...]] = {}

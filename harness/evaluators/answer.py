@@ -17,7 +17,9 @@ answerable queries, where an answer refuses that abstains and states no answer b
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
+from harness.evaluators.constant import best_constant
 from harness.evaluators.normalise import abstains, canonical, leading_yes_no
 from harness.evaluators.overlap import contains, exact_match, shared_words, squad_form, token_f1
 from harness.evaluators.scores import bounded, scored
@@ -46,6 +48,7 @@ ACCURACY = replace(
     name="accuracy",
     summary="share of answers equal to a reference answer after normalisation",
     title="accuracy",
+    constant=lambda references, weights: best_constant(is_right, references, weights),
 )
 HALLUCINATION = replace(
     _SHARE,
@@ -75,6 +78,7 @@ EM = replace(
     name="em",
     summary="share of answers equal to a reference answer by SQuAD's exact match",
     title="exact match",
+    constant=partial(best_constant, exact_match),
 )
 TOKEN_F1 = replace(
     _SHARE,
@@ -84,6 +88,7 @@ TOKEN_F1 = replace(
     unit="",
     binary=False,
     range=(0.0, 1.0),
+    constant=partial(best_constant, token_f1),
 )
 CONTAINS = replace(
     _SHARE,

@@ -56,6 +56,7 @@ def size_measure(level: str, size: int, section: str, reads: Sides) -> Measure:
         section=section,
         reads=reads,
         range=(0.0, 1.0),
+        ranks_where_answers_cannot=True,
         panel=Panel(
             _FIGURE, f"Recall within {size:,}", row=f"{level}s", curve="Recall", at=size, reach=CHARACTERS
         ),

@@ -10,6 +10,7 @@ from harness.protocols.commands import AnswerChoice, CommandRuntime, CommandSpec
 from harness.protocols.datasets import ClusterBy, DatasetRow, DatasetSpec, RawDataset
 from harness.protocols.evaluators import (
     Case,
+    ConstantAnswer,
     EvaluationRuntime,
     Evaluator,
     EvaluatorSpec,
@@ -47,6 +48,7 @@ __all__ = [
     "ClusterBy",
     "CommandRuntime",
     "CommandSpec",
+    "ConstantAnswer",
     "Corpus",
     "DatasetRow",
     "DatasetSpec",

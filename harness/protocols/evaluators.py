@@ -56,6 +56,15 @@ class Panel:
 
 
 @dataclass(frozen=True)
+class ConstantAnswer:
+    """One answer to every query, whatever is asked."""
+
+    answer: str
+    values: tuple[float, ...]
+    """What it is worth on each query."""
+
+
+@dataclass(frozen=True)
 class Measure:
     """What a score measures. Its name parses, prints and sorts as itself (`nDCG@10`)."""
 
@@ -89,6 +98,12 @@ class Measure:
     """Every report compares runs by it, beside the measure that ranks; so it does by an evaluator's first."""
     panel: Panel | None = None
     """Where a report draws it; None: nowhere."""
+    constant: Callable[[Sequence[Reference], Sequence[float]], ConstantAnswer | None] | None = None
+    """constant(references, weights): of all answers that never look at the question, the one with the best
+    weighted mean; None where none is worth anything. What a system has to pass before its answers say anything."""
+    ranks_where_answers_cannot: bool = False
+    """It ranks runs where the answers cannot: where the best answers there can be are not told apart from a
+    constant one. Of several such measures on a curve, the one at the farthest point that every run reaches."""
 
     @property
     def spoken(self) -> str:

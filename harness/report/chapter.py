@@ -47,17 +47,20 @@ class Chapter:
         return replace(self, sections=_filled(shown))
 
 
-def load_chapters(runs: Sequence[RunDir], prices: Prices, measure: str | None = None) -> list[Chapter]:
+def load_chapters(
+    runs: Sequence[RunDir], prices: Prices, measure: str | None = None, margin: float | None = None
+) -> list[Chapter]:
     """A chapter, without pictures, for each data set selection; see `load_groups`.
 
-    `measure`: the one that ranks; None: what the runs' configs or their data set say.
+    `measure`: the one that ranks; None: what the runs' configs or their data set say. `margin`: in points, by how
+    much a run may be worse and count as good; None: what the configs say.
     """
-    return [build_chapter(group, measure) for group in load_groups(runs, prices)]
+    return [build_chapter(group, measure, margin) for group in load_groups(runs, prices)]
 
 
-def build_chapter(group: Group, measure: str | None = None) -> Chapter:
+def build_chapter(group: Group, measure: str | None = None, margin: float | None = None) -> Chapter:
     """What is to be said of a group, in words and tables."""
-    reported = Reported(group, find(group, measure))
+    reported = Reported(group, find(group, measure, margin))
     specs, refusals = sections_of(group)
     taken: set[str] = set()
     sections = []

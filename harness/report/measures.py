@@ -6,12 +6,16 @@ from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
+from harness.analysis.non_inferior import MARGIN
 from harness.display import printable
 from harness.errors import HarnessError
 from harness.protocols import EvaluatorSpec, Measure
 from harness.records import EvaluationRecord
 from harness.registry import DATASETS, EVALUATORS
 from harness.store import Manifest
+
+DEFAULT_MARGIN = 100 * MARGIN
+"""In points, hundredths of what a measure ranges over."""
 
 
 def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure]:
@@ -63,6 +67,12 @@ def ranking_choice(manifests: Sequence[Manifest]) -> RankingChoice:
     said = (manifest.dataset.get("primary_measure") for manifest in manifests)
     own = next((str(name) for name in said if name), _of_dataset(str(manifests[0].dataset.get("name"))))
     return RankingChoice(own, "the measure of this data set")
+
+
+def margin_choice(manifests: Sequence[Manifest]) -> float:
+    """In points: what the configs of these runs name, if that is one and the same; else the default."""
+    wanted, *others = {manifest.config.get("margin", DEFAULT_MARGIN) for manifest in manifests}
+    return DEFAULT_MARGIN if others else float(wanted)
 
 
 def _of_dataset(name: str) -> str:

@@ -27,10 +27,17 @@ from harness.analysis.paired_values import COSTS, QueryValues, values_of
 from harness.analysis.spreads import Spreads, judged_spreads
 from harness.display.text import printable
 from harness.protocols import Measure
-from harness.records import EvaluationRecord
+from harness.records import EvaluationRecord, RunRecord
 from harness.report.contexts import reach_notes
 from harness.report.labels import labels
-from harness.report.measures import RankingChoice, known_measures, known_ranges, ranking_choice
+from harness.report.measures import (
+    DEFAULT_MARGIN,
+    RankingChoice,
+    known_measures,
+    known_ranges,
+    margin_choice,
+    ranking_choice,
+)
 from harness.report.notes import apart_note, constant_notes, group_notes, judge_notes, resource_notes, run_notes
 from harness.store import Manifest, RunDir, counting
 
@@ -63,6 +70,10 @@ class RunView:
     """(query, repeat) pairs that have a record."""
     n_errors: int
     """Those of them that failed."""
+    unscored: frozenset[str]
+    """Measures that were scored before every answer was there."""
+    answers: Mapping[str, tuple[str, ...]] = field(repr=False)
+    """What was said to each query, once for each repeat."""
     values: Mapping[str, QueryValues] = field(repr=False)
     """Measure -> one number for each query, costs included: what a comparison pairs."""
 
@@ -90,6 +101,16 @@ class RunView:
         return fails_too_often(self.n_errors, self.n_answered)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every answer is there and the run has closed: what is not complete is compared with nothing."""
+        return self.is_finished and self.n_answered >= self.n_expected
+
+    @property
+    def shown(self) -> str:
+        """What a table or a figure calls it, in which it does not stand apart otherwise."""
+        return self.label if self.is_complete else f"{self.label} (not finished)"
+
+    @property
     def is_bracket(self) -> bool:
         """Whether it is a mark to read the others by, which does not compete with them."""
         return bool(self.manifest.bracket)
@@ -113,6 +134,8 @@ class Group:
     """What is known of measures, by name."""
     ranking: RankingChoice
     """What ranks, if runs have it."""
+    margin: float = DEFAULT_MARGIN
+    """In points: what is worse by less is as good."""
 
     def spoken(self, measure: str) -> str:
         """What a sentence calls a measure, or what a query takes."""
@@ -188,7 +211,9 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *constant_notes([view.judged for view in views]),
         *reach_notes({view.label: view.values for view in views if not view.is_bracket}, known),
     )
-    return Group(printable(str(shown)), digest, views, notes, known, ranking_choice(manifests))
+    return Group(
+        printable(str(shown)), digest, views, notes, known, ranking_choice(manifests), margin_choice(manifests)
+    )
 
 
 @contextmanager
@@ -238,7 +263,17 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         judged=judged_spreads(scores, evaluations),
         n_answered=len(own),
         n_errors=sum(1 for record in own if record.status != "ok"),
+        unscored=frozenset(score.measure for score in scores if score.status == "missing"),
+        answers=_answers(own),
         values=values_of(manifest, frame, scores, records, prices),
         latencies=tuple(latencies(frame, records.values())),
         spent=answers_spent(attempts),
     )
+
+
+def _answers(records: Sequence[RunRecord]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for record in records:
+        if record.prediction is not None and record.prediction.answer is not None:
+            found[record.query_id] = (*found.get(record.query_id, ()), record.prediction.answer)
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from harness.display import Content, Section, Table, counted, file_name, printable
 from harness.report.comparison.compare import Comparison
@@ -13,6 +14,10 @@ LEGEND = (
     "equality. A - B with an interval that excludes 0 exactly then (at least 95 %). better/equal/worse: queries "
     "on which A is that. detectable: the true difference that so many queries would show four times out of five."
 )
+
+
+BESIDES = " (looked at besides)"
+"""Behind every measure but the first, which decides: each is a family of its own."""
 
 
 def title_of(comparison: Comparison) -> str:
@@ -30,7 +35,9 @@ def comparison_sections(comparison: Comparison) -> Iterator[Section]:
     if comparison.notes:
         yield Section("notes", "To know before comparing", Content(items=comparison.notes))
     names = [one.label for one in comparison.runs]
-    for compared in comparison.measures:
+    for place, compared in enumerate(comparison.measures):
         name = printable(compared.measure.name)
+        besides = BESIDES if place else ""
         tables = [ranking_table(names, compared), pair_table(names, compared)]
-        yield Section(file_name(name), name, Content(tables=tables))
+        shown = [replace(table, title=f"{table.title}{besides}") for table in tables]
+        yield Section(file_name(name), f"{name}{besides}", Content(tables=shown))

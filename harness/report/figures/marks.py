@@ -56,7 +56,7 @@ def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
 
 def name_of(view: RunView) -> str:
     """Its label; a run that is unfinished, or fails too often to be the cheapest, says so."""
-    remarks = [] if view.is_finished else ["unfinished"]
+    remarks = [] if view.is_complete else ["not finished"]
     if view.fails_too_often:
         remarks.append(f"{100 * view.n_errors / view.n_answered:.0f} % failed")
     return f"{view.label} ({', '.join(remarks)})" if remarks else view.label

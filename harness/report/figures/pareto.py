@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.analysis import Aggregate
 from harness.analysis.cost import MOST_FAILED, is_lower_bound
 from harness.display import Drawing, number, printable
 from harness.display.plotting import GREY, HALF_IN
@@ -61,12 +62,19 @@ _PRICES = (
 )
 
 
-def draw_pareto(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
-    """A measure against tokens, dollars and seconds per query, each where any run has it and not all are 0."""
+def draw_pareto(
+    group: Group, measure: str, new_figure: NewFigure, rows: Sequence[Aggregate | None] = ()
+) -> list[Drawing]:
+    """A measure against tokens, dollars and seconds per query, each where any run has it and not all are 0.
+
+    `rows`: the mean by which each run stands, by position; without them, that over its queries. What is not
+    finished is left out.
+    """
     if measure in group.costs:
         return []
+    ranked = rows or [view.row(measure) for view in group.views]
     scale = Scale.of(group, measure)
-    drawn = (_draw(group, new_figure, scale, price) for price in _PRICES)
+    drawn = (_draw(group, new_figure, (scale, ranked), price) for price in _PRICES)
     return [drawing for drawing in drawn if drawing]
 
 
@@ -85,11 +93,14 @@ def _same_place(one: ScatterPoint, other: ScatterPoint) -> bool:
     return one.x.value == other.x.value and one.y.value == other.y.value
 
 
-def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> Drawing | None:
+def _draw(
+    group: Group, new_figure: NewFigure, scaled: tuple[Scale, Sequence[Aggregate | None]], price: _Price
+) -> Drawing | None:
+    scale, ranked = scaled
     points = [
         ScatterPoint(number, view, x, y)
         for number, view in enumerate(group.views)
-        if (x := _stretch(view, price.measure)) and (y := _stretch(view, scale.measure))
+        if view.is_complete and (x := _stretch(view.row(price.measure))) and (y := _stretch(ranked[number]))
     ]
     if not any(point.x.value > 0 for point in points):
         return None
@@ -102,18 +113,18 @@ def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> D
     competing = [point for point in points if _competes(point.view, price)]
     best = frontier(competing, lower_is_better=lower)
     name_points(figure, axes, points, _draw_frontier(axes, best, lower=lower) if best else ())
-    rows = [point.view.row(name) for point in points for name in (scale.measure, price.measure)]
-    ranked = f"{scale.name[:1].upper()}{scale.name[1:]}"
-    title = f"{ranked} against {price.name}"
+    rows = [row for point in points for row in (ranked[point.number], point.view.row(price.measure))]
+    named = f"{scale.name[:1].upper()}{scale.name[1:]}"
+    title = f"{named} against {price.name}"
     caption = (
-        f"{ranked} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
+        f"{named} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. "
-        "Dashed: the frontier of the means; for a run off it there is one that is no dearer and better, "
-        f"or cheaper and as good.{_outside(points, competing)}"
+        "Dashed: the frontier of the means of runs that finished and hardly failed; no verdict, which takes the "
+        f"paired tests.{_outside(points, competing)}"
     )
     sign = 1 if lower else -1
     spoken = [
-        f"{printable(point.view.label, 40)}: {scale.text(point.view.row(scale.measure))}"
+        f"{printable(point.view.label, 40)}: {scale.text(ranked[point.number])}"
         f"{' %' if scale.is_share else ''} at {number(point.x.value)}."
         for point in sorted(points, key=lambda one: (sign * one.y.value, one.x.value, one.number))
     ]
@@ -123,7 +134,7 @@ def _draw(group: Group, new_figure: NewFigure, scale: Scale, price: _Price) -> D
 def _competes(view: RunView, price: _Price) -> bool:
     """Whether it may be called worth its price: whoever fails is cheap, and a lower bound is no price."""
     row = view.row(price.measure)
-    return not view.fails_too_often and row is not None and not is_lower_bound(row)
+    return view.is_complete and not view.fails_too_often and row is not None and not is_lower_bound(row)
 
 
 def _outside(points: Sequence[ScatterPoint], competing: Sequence[ScatterPoint]) -> str:
@@ -134,8 +145,7 @@ def _outside(points: Sequence[ScatterPoint], competing: Sequence[ScatterPoint]) 
     return f" Outside the frontier, {why}: {', '.join(left)}."
 
 
-def _stretch(view: RunView, measure: str) -> Stretch | None:
-    row = view.row(measure)
+def _stretch(row: Aggregate | None) -> Stretch | None:
     if row is None or row.mean is None:
         return None
     return Stretch(row.mean, *(interval_of(row) or (row.mean, row.mean)))
@@ -168,6 +178,8 @@ def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Pri
 
 def _draw_frontier(axes: Axes, best: Sequence[ScatterPoint], *, lower: bool) -> list[Segment]:
     """Between two of its points, the cheaper one's quality is what the money buys; also beyond the last."""
+    if not best:
+        return []
     right, edge = axes.get_xlim()[1], axes.get_ylim()[1 if lower else 0]
     corners = [(best[0].x.value, edge)]
     for point in best:

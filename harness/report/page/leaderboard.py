@@ -8,8 +8,9 @@ from harness.analysis import Aggregate
 from harness.display import Quantity, Rank, number
 from harness.display.nouns import NumberForm
 from harness.report.aggregates import population, taken
-from harness.report.view import Group, RunView
+from harness.report.view import Group
 from harness.report.words.findings import Findings
+from harness.report.words.standings import Line
 
 _MOST_SLOTS = 12
 """Ranks that a strip of slots shows; beyond them the numbers have to do."""
@@ -90,31 +91,32 @@ def leaderboard(group: Group, findings: Findings) -> Leaderboard:
     """The lines in the order of `findings`, which may know no measure: then there are no scores and no bars."""
     measure = findings.measure
     costs = tuple(cost for cost in _COSTS if any(view.value(cost.measure) for view in group.views))
-    rows = [view.row(measure) if measure else None for view in group.views]
+    lines = findings.lines(group)
     known = group.known.get(measure or "")
     percent = known is not None and known.is_share
     is_cost = measure in group.costs
     full, n_places = (
-        _full_width(rows, least=0.0 if is_cost else 1.0),
+        _full_width([line.row for line in lines], least=0.0 if is_cost else 1.0),
         max((rank.worst for rank in findings.ranks if rank), default=0),
     )
     standings = []
-    for position in findings.order:
-        view, row = group.views[position], rows[position]
+    for line in lines:
+        row, view = line.row, line.view
         standings.append(
             Standing(
-                label=view.label,
-                rank=findings.ranks[position],
-                slots=_slots(findings.ranks[position], n_places),
+                label=line.label,
+                rank=line.rank,
+                slots=_slots(line.rank, n_places),
                 score=_score(row, percent=percent),
                 track=_track(row, full),
                 n=population(row) if row else None,
-                costs=tuple(taken(view.row(cost.measure)) for cost in costs),
-                remarks=tuple(_remarks(view, row)),
+                costs=tuple(taken(view.row(cost.measure)) if view else None for cost in costs),
+                remarks=tuple(_remarks(line, measure)),
             )
         )
     spoken = group.spoken(measure) if measure else "score"
-    shown = f"{spoken[:1].upper()}{spoken[1:]}{', %' if percent else ''}"
+    mix = ", natural mix" if findings.is_natural else ""
+    shown = f"{spoken[:1].upper()}{spoken[1:]}{', %' if percent else ''}{mix}"
     return Leaderboard(shown, costs, tuple(standings), ("0", "100" if percent else number(full)))
 
 
@@ -149,12 +151,13 @@ def _slots(rank: Rank | None, n_places: int) -> tuple[bool, ...]:
     return tuple(rank.best <= place <= rank.worst for place in range(1, n_places + 1))
 
 
-def _remarks(view: RunView, row: Aggregate | None) -> list[str]:
-    remarks = []
-    if not view.is_finished:
-        remarks.append("unfinished")
-    if row is None:
+def _remarks(line: Line, measure: str | None) -> list[str]:
+    remarks = [line.aside] if line.aside else []
+    if line.view is None:
+        return remarks
+    own = line.view.row(measure) if measure else None
+    if own is None:
         remarks.append("not scored")
-    elif row.n_imputed:
-        remarks.append(f"{row.n_imputed:,} failed, counted as worst")
+    elif own.n_imputed:
+        remarks.append(f"{own.n_imputed:,} failed, counted as worst")
     return remarks

@@ -32,8 +32,8 @@ def _answer(reported: Reported) -> Content:
 
 
 def _draw_answer(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
-    measure = reported.findings.measure
-    return draw_pareto(reported.group, measure, new_figure) if measure else ()
+    measure, rows = reported.findings.measure, reported.findings.rows
+    return draw_pareto(reported.group, measure, new_figure, rows) if measure else ()
 
 
 def _notes(reported: Reported) -> Content:
@@ -65,7 +65,8 @@ def _index(reported: Reported) -> Content:
 
 
 def _break_even(reported: Reported) -> Content:
-    return _tables(*break_even_tables(reported.group))
+    findings = reported.findings
+    return _tables(*break_even_tables(reported.group, findings.measure, findings.rows))
 
 
 def _resources(reported: Reported) -> Content:

@@ -1,22 +1,21 @@
-"""What more money buys: the best run for each budget, and whether it is more than chance."""
+"""What more money buys: the best run for each budget, how much of it is luck, and what cheaper run is as good."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.analysis.cost import MOST_FAILED
+from harness.analysis.non_inferior import cheapest_as_good
 from harness.analysis.paired import MeasureComparison
-from harness.display import Entry, Table
+from harness.analysis.selection import best_of
+from harness.display import Entry, Quantity, Table
 from harness.report.aggregates import plain, share
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 
 BUDGETS: Mapping[str, str] = {"tokens": "tokens a query", "usd": "USD a query", "latency_s_p50": "seconds (p50)"}
 """Measure of cost -> what a budget of it is called."""
-_NOTE = (
-    "Chosen and measured on the same queries, so the best of many looks a little better than it is. "
-    "Not told apart: no significant difference after Holm over all pairs of runs."
-)
 
 
 @dataclass(frozen=True)
@@ -24,30 +23,31 @@ class _Verdicts:
     """Who is better, by the measure that ranks the group."""
 
     group: Group
+    findings: Findings
     compared: MeasureComparison
-    entrants: tuple[int, ...]
 
     def merit(self, position: int) -> float | None:
         """The mean, turned so that more is better; None where there is none or the run was not compared."""
-        value = self.group.views[position].value(self.compared.measure.name)
-        if value is None or position not in self.entrants:
+        if position not in self.findings.entrants:
             return None
-        return -value if self.compared.measure.higher_is_better is False else value
+        value = self.compared.means[self.place(position)]
+        return -value if value is not None and self.compared.measure.higher_is_better is False else value
 
-    def differ(self, one: int, other: int) -> bool:
-        """Whether the difference of two runs is more than chance."""
-        wanted = {self.entrants.index(one), self.entrants.index(other)}
-        return any(pair.significant for pair in self.compared.pairs if {pair.a, pair.b} == wanted)
+    def place(self, position: int) -> int:
+        """Of a run of the group in the comparison."""
+        return self.findings.entrants.index(position)
 
 
 def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) -> list[Table]:
-    """For each kind of cost: the runs that are better than all cheaper ones, each with the cheapest that is not
-    told apart from it. `positions` in `group.views`; nothing where runs were not compared or cost nothing.
+    """For each kind of cost: the runs that are better than all cheaper ones, each with the cheapest that is as
+    good. `positions` in `group.views`; nothing where runs were not compared or cost nothing. A run that failed too
+    often or is not finished is in none: what it cost bought no answers.
     """
     if findings.ranked is None:
         return []
-    verdicts = _Verdicts(group, findings.ranked, findings.entrants)
-    tables = (_table(verdicts, positions, cost) for cost in BUDGETS)
+    verdicts = _Verdicts(group, findings, findings.ranked)
+    able = [position for position in positions if not group.views[position].fails_too_often]
+    tables = (_table(verdicts, able, cost) for cost in BUDGETS)
     return [table for table in tables if table is not None]
 
 
@@ -56,13 +56,25 @@ def _table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> Table | 
     steps = list(_frontier(verdicts, sorted(costs, key=lambda position: (costs[position], position))))
     if not steps:
         return None
-    name = verdicts.compared.measure.name
+    name, within = verdicts.compared.measure.name, verdicts.findings.margin
     return Table(
         name=f"best_under_{cost}",
         title=f"Best under a budget of {BUDGETS[cost]}",
-        header=("budget", "best", f"{name} [95 % CI]", "cheapest that is not told apart from it", "its cost"),
+        header=(
+            *("budget", "best", f"{name} [95 % CI]", "best of", "corrected"),
+            *(f"cheapest within {within} (non-inferior)", f"its {name}", "its cost"),
+        ),
         rows=tuple(_row(verdicts, costs, step) for step in steps),
-        note=_NOTE,
+        note=_note(within),
+    )
+
+
+def _note(within: str) -> str:
+    return (
+        "Best of so many, chosen and measured on the same queries, and so better than it is; corrected: what a "
+        "choice by half of the queries brings on the other half. Non-inferior: the 95 % interval rules out that "
+        f"it is worse by {within} or more than any within the budget (--margin); not to be told apart would not "
+        f"say so. Without runs that failed on more than {100 * MOST_FAILED:g} % of their queries."
     )
 
 
@@ -77,8 +89,20 @@ def _frontier(verdicts: _Verdicts, by_cost: Sequence[int]) -> Iterator[list[int]
 
 
 def _row(verdicts: _Verdicts, costs: Mapping[int, float], affordable: Sequence[int]) -> tuple[Entry, ...]:
-    best, views = affordable[-1], verdicts.group.views
-    alike = next(position for position in affordable if position == best or not verdicts.differ(position, best))
+    best, views, compared = affordable[-1], verdicts.group.views, verdicts.compared
+    places = [verdicts.place(position) for position in affordable]
+    chosen = best_of(compared, places)
+    entries: tuple[Entry, ...] = (
+        plain(costs[best]),
+        views[best].label,
+        share(verdicts.findings.rows[best]),
+        Quantity(len(affordable), unit="count"),
+        Quantity(chosen.mean, unit="share") if chosen and len(places) > 1 else None,
+    )
+    prices = [costs.get(position) for position in verdicts.findings.entrants]
+    good = cheapest_as_good(compared, prices, places, verdicts.findings.margin_value)
+    if good is None:
+        return (*entries, "none is shown to be", None, None)
+    alike = verdicts.findings.entrants[good.place]
     named = "itself" if alike == best else views[alike].label
-    score = share(views[best].row(verdicts.compared.measure.name))
-    return (plain(costs[best]), views[best].label, score, named, plain(costs[alike]))
+    return (*entries, named, share(verdicts.findings.rows[alike]), plain(costs[alike]))

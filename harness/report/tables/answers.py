@@ -18,15 +18,15 @@ def leaderboard(group: Group, findings: Findings) -> Table:
     header += ("USD a query", "index tokens", "index USD")
     costs = ("tokens", "latency_s_p50", "usd", "index_tokens", "index_usd")
     rows: list[tuple[Entry, ...]] = []
-    for place in findings.order:
-        view = group.views[place]
-        row = view.row(measure) if measure else None
-        score = amount(row) if measure in group.costs else share(row)
-        spent = [taken(view.row(cost)) for cost in costs]
-        rows.append((printable(view.label), findings.ranks[place], score, population(row), *spent))
+    for line in findings.lines(group):
+        score = amount(line.row) if measure in group.costs else share(line.row)
+        spent = [taken(line.view.row(cost)) if line.view else None for cost in costs]
+        rows.append((printable(line.named, 100), line.rank, score, population(line.row), *spent))
+    mix = "types weighed as in the whole data set" if findings.is_natural else "each query counting the same"
     note = (
-        "Runs that share ranks are no different by a paired test. Tokens and dollars of a query are means; "
-        "the index is counted once, whoever paid for it."
+        f"Means over the queries that all ranked runs have, {mix}. Runs that share ranks are not told apart by a "
+        "paired test; what stands behind a bracket has no rank. Tokens and dollars of a query are means, "
+        "lower bounds (≥) where not all were counted; the index is counted once, whoever paid for it."
     )
     return Table("leaderboard", "Leaderboard", header, tuple(rows), note=note)
 
@@ -40,6 +40,6 @@ def by_type_table(group: Group, measure: str) -> Table:
         overall = view.row(measure)
         failed = count(overall.n_imputed) if overall else None
         intervals = [share(view.row(measure, name)) for name in (OVERALL, NATURAL, *types)]
-        rows.append((printable(view.label), population(overall), failed, *intervals))
+        rows.append((printable(view.shown), population(overall), failed, *intervals))
     spoken = group.spoken(measure)
     return Table(file_name(measure), f"{spoken[:1].upper()}{spoken[1:]} by type", header, tuple(rows))

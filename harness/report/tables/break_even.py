@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from harness.analysis import Aggregate
 from harness.analysis.break_even import CostLine, cheaper, crossing, crossing_interval
 from harness.analysis.cost import is_lower_bound
 from harness.analysis.intervals import Interval
-from harness.display import NOTHING, Quantity, Table, printable
-from harness.report.aggregates import taken
+from harness.display import NOTHING, Entry, Quantity, Table, printable
+from harness.report.aggregates import share, taken
 from harness.report.tables.cost import FAILING
 from harness.report.view import Group, RunView
 
@@ -32,7 +33,11 @@ UNITS = (CostUnit("tokens", "tokens", "fewer tokens"), CostUnit("usd", "USD", "l
 
 
 def line_of(view: RunView, unit: CostUnit) -> CostLine | None:
-    """None where the index or the queries were not counted, or have no price: never as if they were free."""
+    """None where the index or the queries were not counted, or have no price: never as if they were free; and of
+    a run that is not finished.
+    """
+    if not view.is_complete:
+        return None
     index, query = view.row(f"index_{unit.measure}"), view.row(unit.measure)
     if index is None or index.mean is None or query is None or query.mean is None:
         return None
@@ -65,10 +70,13 @@ def outside(lines: Lines, unit: CostUnit) -> str:
     return f" {FAILING} Not compared: {named}." if left else ""
 
 
-def break_even_tables(group: Group) -> list[Table]:
+def break_even_tables(
+    group: Group, measure: str | None = None, rows: Sequence[Aggregate | None] = ()
+) -> list[Table]:
     """For tokens and for dollars: a query with its share of the index, and who is cheaper from when on.
 
-    No tables for a unit in which nobody had to pay, or was counted.
+    Beside the mean by the `measure` that ranks, whose `rows` are by position: cheap alone is no merit. No tables
+    for a unit in which nobody had to pay, or was counted.
     """
     tables = []
     for unit in UNITS:
@@ -76,7 +84,9 @@ def break_even_tables(group: Group) -> list[Table]:
         if lines:
             tables.append(_amortised_table(group, unit))
         if len(competing(lines, unit)) > 1:
-            tables.append(_crossings_table(lines, unit))
+            found = {view.run.run_id: row for view, row in zip(group.views, rows, strict=False)}
+            earned = [share(found.get(view.run.run_id)) for view, _ in competing(lines, unit)] if measure else []
+            tables.append(_with_column(_crossings_table(lines, unit), printable(measure or ""), earned))
     return tables
 
 
@@ -94,8 +104,16 @@ def _amortised_table(group: Group, unit: CostUnit) -> Table:
         ("system", f"index, {unit.name}", *(f"over {n:,} queries" for n in at)),
         tuple(rows),
         note="Mean and 95 % interval of the queries, plus what the index took divided by their number. "
-        f"{NOTHING}: the index or the queries were not counted, or a model has no price.",
+        f"{NOTHING}: the index or the queries were not counted, a model has no price, or the run is not finished.",
     )
+
+
+def _with_column(table: Table, name: str, entries: Sequence[Entry]) -> Table:
+    """What the runs get right, beside what they cost; the same table where nothing ranks them."""
+    if not entries:
+        return table
+    rows = tuple((*row, entry) for row, entry in zip(table.rows, entries, strict=True))
+    return replace(table, header=(*table.header, name), rows=rows)
 
 
 def _crossings_table(everyone: Lines, unit: CostUnit) -> Table:

@@ -2,24 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from harness.analysis import OVERALL
 from harness.analysis.correlation import Coefficient
-from harness.display import Entry, Quantity, Table, file_name, printable
+from harness.display import Entry, Quantity, Table, counted, file_name, number, printable
 from harness.report.aggregates import count, part, share
+from harness.report.refusals import Refusals, refusals_of
 from harness.report.view import Group, RunView
+from harness.report.words.bounds import means_over
 
 _MOST_NAMED = 4
+_REFUSED = (
+    "A measure that says nothing of a refused answer has a mean over other queries in every run: compare the rows "
+    "over the queries of all, and those in which an answerable query that was refused counts as the worst."
+)
 
 
 def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) -> Table:
-    """Overall means of measures, a column for each run."""
-    header = ("measure", *[printable(view.label) for view in group.views])
-    rows = tuple(
-        (printable(measure), *[share(view.row(measure), with_n=True) for view in group.views])
-        for measure in measures
-    )
-    return Table(f"measures-{_stem(name)}", title, header, rows, is_long=True)
+    """Overall means of measures, a column for each run.
+
+    A measure that says nothing of some answers has three rows: over what each run has, with how many of how many
+    that is; over what all finished runs have; and with the worst value for each answerable query that was refused.
+    """
+    header = ("measure", *[printable(view.shown) for view in group.views])
+    refusals = refusals_of(group, measures)
+    rows: list[tuple[Entry, ...]] = []
+    for measure in measures:
+        found = refusals.get(measure)
+        rows.append((printable(measure), *[_own(view, measure, found) for view in group.views]))
+        rows += _on_alike_queries(group, found) if found else []
+    note = _REFUSED if refusals else ""
+    return Table(f"measures-{_stem(name)}", title, header, tuple(rows), note=note, is_long=True)
+
+
+def _own(view: RunView, measure: str, found: Refusals | None) -> Quantity | None:
+    """A mean over what a run has, and how many of the queries that the measure is about that are."""
+    shown = share(view.row(measure), with_n=True)
+    if shown is None or found is None:
+        return shown
+    return replace(shown, of=max(len(found.applies) * view.frame.repeats, shown.n or 0))
+
+
+def _on_alike_queries(group: Group, found: Refusals) -> Iterable[tuple[Entry, ...]]:
+    """The rows that may be compared."""
+    name = printable(found.measure.name)
+    common = [_mean(view, found, found.on_common(view)) if view in found.views else None for view in group.views]
+    yield f"{name}, on the {counted(len(found.common), 'query', 'queries')} of all", *common
+    if any(found.refused.values()):
+        counting = [
+            _mean(view, found, found.counting_refused(view)) if view in found.views else None
+            for view in group.views
+        ]
+        yield f"{name}, refused counts {number(found.measure.failure_value)}", *counting
+
+
+def _mean(view: RunView, found: Refusals, values: Mapping[str, float]) -> Quantity | None:
+    rows = means_over(view.frame, found.measure, values, frozenset(values))
+    return share(next((row for row in rows if row.query_type == OVERALL), None), with_n=True)
 
 
 def coverage_table(group: Group, evaluator: str) -> Table | None:

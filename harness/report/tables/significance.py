@@ -3,9 +3,14 @@ each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.analysis.paired import MeasureComparison
 from harness.display import Table, printable
 from harness.report.comparison import tables
 from harness.report.comparison.compare import Comparison
+from harness.report.comparison.sections import BESIDES
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 
@@ -24,7 +29,19 @@ def pair_tables(group: Group, findings: Findings) -> list[Table]:
     if comparison is None:
         return []
     names = _names(group, comparison)
-    return [tables.pair_table(names, compared) for compared in comparison.measures if compared.pairs]
+    found = [_pairs(names, compared, findings) for compared in comparison.measures if compared.pairs]
+    if findings.priced is not None:
+        others = _names(group, findings.priced)
+        found += [_pairs(others, compared, findings) for compared in findings.priced.measures if compared.pairs]
+    return found
+
+
+def _pairs(names: Sequence[str], compared: MeasureComparison, findings: Findings) -> Table:
+    """One measure ranks; by the others nothing was decided, and each is a family of its own."""
+    table = tables.pair_table(names, compared)
+    if compared.measure.name == findings.measure:
+        return replace(table, title=f"{table.title} (the measure that ranks)")
+    return replace(table, title=f"{table.title}{BESIDES}")
 
 
 def _names(group: Group, comparison: Comparison) -> list[str]:

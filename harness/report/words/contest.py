@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from harness.analysis.paired import MeasureComparison, compare_measure
-from harness.analysis.paired_values import COSTS
-from harness.display.text import printable
-from harness.errors import ConfigError, nearest
 from harness.protocols import Measure
 from harness.report.comparison.choosing import paired
 from harness.report.comparison.compare import Choice, Comparison, compare_loaded
 from harness.report.comparison.quantities import ranking
 from harness.report.comparison.runs import ComparedRun
-from harness.report.notes import scored_by
+from harness.report.measures import DEFAULT_MARGIN
 from harness.report.view import Group, RunView
+from harness.report.words.entrants import choose, has_values, way, why_apart
 
 SHOWN_COSTS = ("latency_s", "tokens", "usd")
 
@@ -29,14 +28,27 @@ class Contest:
     reason: str
     """Why that one, in words that stand behind its name."""
     entrants: tuple[int, ...]
-    """Their positions in the group."""
+    """Their positions in the group; none where no run that has a value is complete."""
     comparison: Comparison | None
-    """Of the entrants, in their order, by the main measures; None for a single one."""
+    """Of the entrants, in their order, by the main measures, and by what they cost where nobody failed too often
+    for that; None for fewer than two."""
+    instead_of: str = ""
+    """The measure that was to rank and cannot."""
+    margin: float = DEFAULT_MARGIN
+    """In points: a run that is worse by less is as good."""
 
     @property
     def spoken(self) -> str:
         """What a sentence calls the measure."""
         return self.group.spoken(self.measure)
+
+    @property
+    def margin_value(self) -> float | None:
+        """The margin in the measure's own numbers: a point is a hundredth of the largest difference that can be.
+        None: nobody knows how large one can be, as of seconds.
+        """
+        span = self.ranked.measure.span if self.ranked else None
+        return None if span is None else self.margin / 100 * span
 
     @property
     def is_share(self) -> bool:
@@ -59,10 +71,21 @@ class Contest:
         """The entrants by the measure that ranks."""
         return self.by(self.measure)
 
+    @cached_property
+    def priced(self) -> Contest:
+        """The same of the entrants of which may be said what they cost, compared by that."""
+        reliable = [place for place in self.entrants if not self.group.views[place].fails_too_often]
+        if len(reliable) == len(self.entrants):
+            return self
+        views = [self.group.views[place] for place in reliable]
+        costs = _shown_costs(views)
+        comparison = _comparison(views, costs) if len(views) > 1 and costs else None
+        return replace(self, entrants=tuple(reliable), comparison=comparison)
+
     @property
     def order(self) -> list[int]:
         """Places in the comparison, the best mean first. A run that another is significantly better than is not
-        the best, whatever its mean over the queries that all have: unfinished runs may leave few of those.
+        the best, whatever its mean.
         """
         if self.ranked is None:
             return list(range(len(self.entrants)))
@@ -94,50 +117,38 @@ class Contest:
         return [best, *(place for place in others if place not in below)]
 
 
-def hold(group: Group, measure: str | None = None) -> Contest | None:
+def hold(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Contest | None:
     """The contest of a group by `measure`; None: by the one that its configs or its data set name, if two runs
     have it. None where no run that competes has a score; ConfigError where no run has the measure that was asked
     for.
     """
-    places = [place for place, view in enumerate(group.views) if not view.is_bracket]
-    found = _ranking_measure(group, places or range(len(group.views)), measure)
+    found = choose(group, measure)
     if found is None:
         return None
     ranks_by, entrants = found
     reason = _reason(group, ranks_by, measure)
     if len(entrants) < 2:
-        return Contest(group, ranks_by, reason, tuple(entrants), None)
+        return Contest(group, ranks_by, reason, tuple(entrants), None, margin=margin)
     views = [group.views[place] for place in entrants]
-    choice = Choice((ranks_by, *_main_measures(views, ranks_by, group.known)))
-    return Contest(group, ranks_by, reason, tuple(entrants), compare_loaded(_compared(views), choice))
+    costs = _shown_costs(views) if not any(view.fails_too_often for view in views) else []
+    measures = [ranks_by, *_main_measures(views, ranks_by, group.known), *costs]
+    comparison = _comparison(views, list(dict.fromkeys(measures)))
+    return Contest(group, ranks_by, reason, tuple(entrants), comparison, margin=margin)
 
 
 def against(contest: Contest, position: int, place: int) -> MeasureComparison | None:
     """The view at `position` of the group (0) against an entrant (1) by the measure that ranks; None where the two
-    were not scored in one way, or not on the same queries.
+    were not scored in one way, or not on the same queries, or the first is not complete.
     """
     one, other = contest.group.views[position], contest.view(place)
-    if contest.measure not in one.values or _way(one, contest.measure) != _way(other, contest.measure):
+    if not has_values(one, contest.measure) or why_apart(one, contest.measure):
+        return None
+    if way(one, contest.measure) != way(other, contest.measure):
         return None
     values = (one.values[contest.measure], other.values[contest.measure])
     shared = {(0, 1): frozenset(other.frame.query_types)}
     found = compare_measure(paired(contest.measure, values, contest.group.known), shared, other.frame.drawn)
     return found if found.pairs else None
-
-
-def has_values(view: RunView, measure: str) -> bool:
-    """Whether any query has a value of that measure."""
-    return measure in view.values and bool(view.values[measure].values)
-
-
-def is_scored(view: RunView) -> bool:
-    """Whether any measure of an evaluator has a value."""
-    return any(has_values(view, measure) for measure in view.values if measure not in COSTS)
-
-
-def was_evaluated(view: RunView) -> bool:
-    """Whether an evaluator has looked at it, with whatever outcome."""
-    return any(measure not in COSTS for measure in view.values)
 
 
 def _reason(group: Group, measure: str, wanted: str | None) -> str:
@@ -151,71 +162,36 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
     return f": no two runs can be compared by {group.spoken(choice.name)}, {choice.named}"
 
 
-def _ranking_measure(group: Group, places: Iterable[int], wanted: str | None) -> tuple[str, list[int]] | None:
-    """The wanted one; else the group's own where two runs have it, else the first measure that all scored runs
-    have, else what there is.
-    """
-    if wanted is not None:
-        entrants = _alike(group, list(places), wanted)
-        if not entrants:
-            what = f"no run over {group.title} has a value of '{printable(wanted)}'"
-            raise ConfigError(what, nearest(wanted, _with_values(group)))
-        if wanted not in group.known and wanted not in COSTS:
-            what = f"'{printable(wanted)}' cannot rank: nobody here knows whether a high value is good"
-            raise ConfigError(what, "install its evaluator, or choose another measure")
-        return wanted, entrants
-    first, known = group.ranking.name, group.known
-    scored = [place for place in places if is_scored(group.views[place])]
-    held = {
-        name: found
-        for name in dict.fromkeys((first, *known))
-        if name in known and (found := _alike(group, scored, name))
-    }
-    fitting = [
-        name for name, found in held.items() if len(found) == len(scored) or (name == first and len(found) > 1)
-    ]
-    measure = next(iter(fitting or held), None)
-    return (measure, held[measure]) if measure else None
-
-
-def _alike(group: Group, places: Sequence[int], measure: str) -> list[int]:
-    """The largest part of these runs that was scored by a measure in one way."""
-    ways: dict[str, list[int]] = {}
-    for place in places:
-        if has_values(group.views[place], measure):
-            ways.setdefault(_way(group.views[place], measure), []).append(place)
-    return max(ways.values(), key=len, default=[])
-
-
-def _way(view: RunView, measure: str) -> str:
-    return " ".join(scored_by(one) for one in view.evaluations if measure in one.measures)
-
-
-def _with_values(group: Group) -> list[str]:
-    names = (*group.measures, *COSTS)
-    return [printable(name) for name in names if any(has_values(view, name) for view in group.views)]
-
-
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
-    """Beside the one that ranks: those that ask to be compared, the first measure of each other evaluator, costs;
-    of those, what every run has, and has in the same way as another run.
+    """Beside the one that ranks: those that ask to be compared, and the first measure of each other evaluator; of
+    those, what every run has, and has in the same way as another run.
     """
-
-    def fits(measure: str) -> bool:
-        ways = [_way(view, measure) for view in views]
-        return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
-
-    chosen = [name for name, measure in known.items() if measure.compared and fits(name)]
+    chosen = [name for name, measure in known.items() if measure.compared and _fits(views, name)]
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
     done = {owners.get(name) for name in (ranks_by, *chosen)}
     for name in known:
-        if owners.get(name) not in done and name in owners and fits(name):
+        if owners.get(name) not in done and name in owners and _fits(views, name):
             chosen.append(name)
             done.add(owners[name])
-    spent = [
-        name for name in SHOWN_COSTS if fits(name) and any(any(v.values[name].values.values()) for v in views)
+    return chosen
+
+
+def _shown_costs(views: Sequence[RunView]) -> list[str]:
+    """What every run has taken, and not all of them nothing."""
+    return [
+        name
+        for name in SHOWN_COSTS
+        if _fits(views, name) and any(any(view.values[name].values.values()) for view in views)
     ]
-    return [name for name in (*chosen, *spent) if name != ranks_by]
+
+
+def _fits(views: Sequence[RunView], measure: str) -> bool:
+    ways = [way(view, measure) for view in views]
+    return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
+
+
+def _comparison(views: Sequence[RunView], measures: Sequence[str]) -> Comparison:
+    return compare_loaded(_compared(views), Choice(tuple(measures)))
 
 
 def _compared(views: Sequence[RunView]) -> list[ComparedRun]:

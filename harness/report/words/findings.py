@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
 
+from harness.analysis import Aggregate
 from harness.analysis.paired import MeasureComparison
 from harness.display import Rank
+from harness.protocols import Measure
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.quantities import rank
-from harness.report.view import Group
-from harness.report.words.contest import Contest, has_values, hold, is_scored
+from harness.report.view import Group, RunView
+from harness.report.words.bounds import NO_BOUNDS, Bounds, bounds_of
+from harness.report.words.contest import Contest, hold
+from harness.report.words.entrants import has_values, is_scored, why_apart
 from harness.report.words.headlines import headline, headline_of_nothing
-from harness.report.words.sentences import sentences, weaknesses
+from harness.report.words.sentences import sentences
+from harness.report.words.settling import margin_of
+from harness.report.words.standings import COMPUTED, Line, aside_of, bound_row, natural_mix, shown_rows
+from harness.report.words.weaknesses import weaknesses
 
 
 @dataclass(frozen=True)
@@ -25,7 +34,8 @@ class Findings:
     measure: str | None
     """The measure that ranks; None where no run has a score."""
     order: tuple[int, ...]
-    """Positions in `group.views`, the best first; brackets, which do not compete, at the end."""
+    """Positions in `group.views`, the best first; what does not compete behind them: brackets, and at the end what
+    is not finished."""
     ranks: tuple[Rank | None, ...]
     """Of each view, by position; None where nothing ranks it."""
     comparison: Comparison | None
@@ -36,6 +46,20 @@ class Findings:
     """Positions in `group.views` of the runs that compete: the comparison counts them in this order."""
     why_not: str = ""
     """Why nothing was compared."""
+    priced: Comparison | None = None
+    """What the runs cost against each other, where some failed too often to be in that; None: see `comparison`."""
+    bounds: Bounds = NO_BOUNDS
+    """Between what the values of `bounded` lie."""
+    bounded: str | None = None
+    """The measure that was to rank: another than `measure` where that one cannot."""
+    rows: tuple[Aggregate | None, ...] = ()
+    """By position, the mean by which a run stands: see `shown_rows`."""
+    margin: str = ""
+    """By how much a run may be worse and count as good, in words."""
+    margin_value: float | None = None
+    """In the measure's own numbers."""
+    is_natural: bool = False
+    """Those weigh query types as the whole data set does; else each query counts the same."""
 
     @property
     def ranked(self) -> MeasureComparison | None:
@@ -43,51 +67,103 @@ class Findings:
         measures = self.comparison.measures if self.comparison else ()
         return next((one for one in measures if one.measure.name == self.measure and one.pairs), None)
 
+    def lines(self, group: Group) -> list[Line]:
+        """The leaderboard: what is ranked, what could not be, brackets and bounds, and what is not finished."""
+        found = [self._line(group, position) for position in self.order]
+        constant = self.bounds.constant
+        if constant is not None and self.bounded == self.measure:
+            row = bound_row(constant, natural=self.is_natural)
+            place = next((at for at, line in enumerate(found) if line.aside), len(found))
+            found.insert(place, Line(constant.label, None, row, aside=COMPUTED))
+        return found
+
+    def _line(self, group: Group, position: int) -> Line:
+        view, row = group.views[position], self.rows[position] if self.rows else None
+        return Line(view.label, view, row, self.ranks[position], aside_of(view))
+
     @property
     def compared_order(self) -> list[int]:
         """Places in the comparison, the best run first."""
         return [self.entrants.index(position) for position in self.order if position in self.entrants]
 
 
-def find(group: Group, measure: str | None = None) -> Findings:
-    """The answer of one group, ranked by `measure` (None: see `hold`). Reads the samples of its runs only:
-    everything else is in the views.
+def find(group: Group, measure: str | None = None, margin: float | None = None) -> Findings:
+    """The answer of one group, ranked by `measure` (None: see `hold`), with a margin in points (None: what the
+    configs say). Reads the samples of its runs only: everything else is in the views.
     """
-    contest = hold(group, measure)
-    if contest is None:
-        order = tuple(sorted(range(len(group.views)), key=lambda place: group.views[place].is_bracket))
+    first = hold(group, measure, group.margin if margin is None else margin)
+    if first is None:
         ranks = (None,) * len(group.views)
         why_not = "no run has a score that ranks"
-        return Findings(headline_of_nothing(group), weaknesses(group), None, order, ranks, None, (), why_not)
+        return Findings(
+            headline_of_nothing(group), weaknesses(group), None, _order(group, []), ranks, None, (), why_not
+        )
+    bounds = bounds_of(group, first.measure, first.entrants)
+    contest = _able_to_rank(first, bounds) if measure is None else first
+    ranked = [contest.entrants[place] for place in contest.order] if contest.entrants else []
     return Findings(
-        headline=headline(contest),
-        sentences=sentences(contest),
+        headline=headline(contest, bounds),
+        sentences=sentences(contest, bounds),
         measure=contest.measure,
-        order=_order(contest),
+        order=_order(group, ranked),
         ranks=_ranks(contest),
         comparison=contest.comparison,
         entrants=contest.entrants,
         why_not="" if contest.comparison else _why_not(contest),
+        priced=None if contest.priced is contest else contest.priced.comparison,
+        bounds=bounds,
+        bounded=first.measure,
+        rows=shown_rows(contest),
+        is_natural=natural_mix(contest),
+        margin=margin_of(contest),
+        margin_value=contest.margin_value,
     )
 
 
+def _able_to_rank(first: Contest, bounds: Bounds) -> Contest:
+    """The contest by a measure that ranks where answers cannot, if they cannot and the same runs have one."""
+    if not bounds.cannot_rank:
+        return first
+    views = [first.group.views[place] for place in first.entrants]
+    able = [one for one in first.group.known.values() if one.ranks_where_answers_cannot and _reached(one, views)]
+    for measure in sorted(able, key=lambda one: -one.panel.at if one.panel else 0.0):
+        other = hold(first.group, measure.name, first.margin)
+        if other is not None and other.entrants == first.entrants:
+            reason = f", because {first.spoken} cannot rank here"
+            return replace(other, reason=reason, instead_of=first.measure)
+    return first
+
+
+def _reached(measure: Measure, views: Sequence[RunView]) -> bool:
+    """Whether every run has a value of it, and reaches as far as it asks for."""
+    if not all(has_values(view, measure.name) for view in views):
+        return False
+    panel = measure.panel
+    if panel is None or not panel.reach:
+        return True
+    reaches = [view.values[panel.reach].values.values() for view in views if has_values(view, panel.reach)]
+    return len(reaches) == len(views) and all(median(values) >= panel.at for values in reaches)
+
+
 def _why_not(contest: Contest) -> str:
-    """Why a contest of one run has no comparison."""
+    """Why a contest of fewer than two runs has no comparison."""
     others = [view for place, view in enumerate(contest.group.views) if place not in contest.entrants]
-    competing = [view for view in others if not view.is_bracket]
-    if any(has_values(view, contest.measure) for view in competing):
+    competing = [view for view in others if not view.is_bracket and view.is_complete]
+    held = [view for view in competing if has_values(view, contest.measure)]
+    if any(not why_apart(view, contest.measure) for view in held):
         return f"no two runs were scored in one way by {contest.spoken}"
     if any(is_scored(view) for view in competing):
         return f"one run alone has a value of {contest.spoken}, and a comparison takes two"
+    if any(not view.is_complete for view in others):
+        return "fewer than two runs are finished, and a comparison takes two"
     return "there is one run with a score, and a comparison takes two"
 
 
-def _order(contest: Contest) -> tuple[int, ...]:
-    """The entrants, then what could not be ranked, then brackets."""
-    ranked = [contest.entrants[place] for place in contest.order]
-    views = contest.group.views
+def _order(group: Group, ranked: Sequence[int]) -> tuple[int, ...]:
+    """What is ranked, then what could not be, then brackets, then what is not finished."""
+    views = group.views
     others = [place for place in range(len(views)) if place not in ranked]
-    return (*ranked, *sorted(others, key=lambda place: views[place].is_bracket))
+    return (*ranked, *sorted(others, key=lambda place: (not views[place].is_complete, views[place].is_bracket)))
 
 
 def _ranks(contest: Contest) -> tuple[Rank | None, ...]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.analysis.paired import ComparedPair, MeasureComparison
+from harness.analysis.paired import MeasureComparison
 from harness.display.text import counted, printable
+from harness.report.comparison.quantities import ON
 from harness.report.view import Group
-from harness.report.words.contest import Contest, is_scored, was_evaluated
-from harness.report.words.wording import Gap, amount, level, listed, name, times, title_of
+from harness.report.words.bounds import NO_BOUNDS, Bounds
+from harness.report.words.contest import Contest
+from harness.report.words.entrants import is_scored, was_evaluated
+from harness.report.words.settling import are_as_good, margin_of, needed_for
+from harness.report.words.wording import Gap, level, listed, name, times, title_of
 
 LONGEST = 200
 _FEWEST_TIMES = 2.0
@@ -16,14 +20,33 @@ _FEWEST_TIMES = 2.0
 _OF_COST = {"tokens": "the tokens", "latency_s": "the time", "usd": "the dollars"}
 
 
-def headline(contest: Contest) -> str:
-    """Who is best or who is not told apart, by how much; then who costs many times more, where there is room."""
+def headline(contest: Contest, bounds: Bounds = NO_BOUNDS) -> str:
+    """What to do: choose one, choose among those that are as good, or so many queries are needed; then who costs
+    many times more, where there is room.
+    """
+    if not contest.entrants:
+        return _nobody(contest)
     compared = contest.ranked
     if compared is None:
         return _alone(contest)
-    said = printable(_verdict(contest, compared), LONGEST - 1)
+    barred = _barred(contest, bounds)
+    said = printable(f"{barred}{_verdict(contest, compared, bounds)}", LONGEST - 1)
     costs = _dearest(contest)
     return f"{said}; {costs}." if costs and len(said) + len(costs) + 3 <= LONGEST else f"{said}."
+
+
+def _nobody(contest: Contest) -> str:
+    """Runs that may be described and not ranked."""
+    views = [view for view in contest.group.views if not view.is_bracket] or [*contest.group.views]
+    pending = [view for view in views if not view.is_complete]
+    if len(pending) < len(views):
+        return f"Nothing ranks yet: no finished run has enough values of {contest.spoken}."
+    if len(pending) > 1:
+        done, whole = (sum(getattr(view, n) for view in pending) for n in ("n_answered", "n_expected"))
+        return f"Nothing ranks yet: no run is finished ({done:,} of {counted(whole, 'answer')} are there)."
+    (view,) = pending
+    so_far = f"{view.n_answered:,} of {counted(view.n_expected, 'answer')}"
+    return f"{name(view.label)} is not finished ({so_far}): no figure of it is a result yet."
 
 
 def headline_of_nothing(group: Group) -> str:
@@ -42,42 +65,56 @@ def headline_of_nothing(group: Group) -> str:
     return "Nothing was scored yet, so no system ranks: run rag-harness evaluate."
 
 
-def _verdict(contest: Contest, compared: MeasureComparison) -> str:
-    leaders, n = contest.leaders, len(contest.entrants)
-    word = title_of(compared)
+def _barred(contest: Contest, bounds: Bounds) -> str:
+    """That the measure which was to rank cannot: before anything that another one says."""
+    room = bounds.headroom
+    if room is None or not bounds.cannot_rank:
+        return ""
+    what = f"{title_of(room.measure)} cannot rank here (headroom {room.words()})"
+    joint = f"; by {title_of(contest.ranked)} " if contest.instead_of and contest.ranked else "; "
+    return f"{what[:1].upper()}{what[1:]}{joint}"
+
+
+def _verdict(contest: Contest, compared: MeasureComparison, bounds: Bounds) -> str:
     if not compared.n_common:
-        return f"No query has a value of {word} in every run, so they are not ranked"
-    if all(view.n_answered and view.n_errors == view.n_answered for view in map(contest.view, range(n))):
-        return (
-            f"No system answered a query: all {counted(compared.n_common, 'query', 'queries')} failed in every run"
-        )
+        return f"No query has a value of {title_of(compared)} in every run, so they are not ranked"
+    if all(view.n_errors == view.n_answered for view in map(contest.view, range(len(contest.entrants)))):
+        n = counted(compared.n_common, "query", "queries")
+        return f"No system answered a query: all {n} failed in every run"
+    if _is_barred(contest, bounds):
+        return "so nothing is said of who is best"
+    leaders = contest.leaders
     if len(leaders) == 1:
         return _best(contest, compared)
-    labels = [contest.view(place).label for place in leaders]
-    figures = _figures(compared, leaders)
-    within = {*leaders}
-    if any(pair.a in within and pair.b in within for pair in _apart(compared)):
-        return (
-            f"{name(labels[0])} has the best mean in {word}, not told apart from {listed(labels[1:])} ({figures})"
-        )
-    if len(leaders) < n:
-        return f"{listed(labels)} share the lead in {word} and are not told apart ({figures})"
-    who = f"{listed(labels)} are not told apart" if n == 2 else f"None of {n:,} systems is told apart"
-    return f"{who} in {word} ({figures}){_resolution(compared)}"
+    labels = listed([contest.view(place).label for place in leaders])
+    figures = f"in {title_of(compared)} ({_figures(compared, leaders)})"
+    if are_as_good(contest, leaders):
+        return f"{' or '.join(labels.rsplit(' and ', 1))}, within {margin_of(contest)} {figures}"
+    between = (
+        labels
+        if len(leaders) < 3
+        else f"{len(leaders):,} systems, best mean {name(contest.view(leaders[0]).label)}"
+    )
+    return f"Undecided between {between} {figures}{_needed(contest)}"
 
 
-def _apart(compared: MeasureComparison) -> list[ComparedPair]:
-    return [pair for pair in compared.pairs if compared.verdict(pair) != "tie"]
+def _is_barred(contest: Contest, bounds: Bounds) -> bool:
+    """Whether the measure that cannot rank is the one by which they stand here."""
+    return bounds.cannot_rank and not contest.instead_of
 
 
 def _best(contest: Contest, compared: MeasureComparison) -> str:
     best, second, *_ = contest.order
-    first = f"{name(contest.view(best).label)} is best in {title_of(compared)}"
+    first = f"Choose {name(contest.view(best).label)}: best in {title_of(compared)}"
     gap = Gap.between(compared, best, second)
     ahead = f", ahead of {name(contest.view(second).label)} by {gap.words()}" if gap else ""
-    # Of a run that is not finished, two others have more queries in common than all three.
-    over = f" over {counted(gap.pair.n, 'query', 'queries')}" if gap and gap.pair.n != compared.n_common else ""
-    return f"{first} ({level(compared, compared.means[best])}{_population(compared)}){ahead}{over}"
+    where = f", {ON[gap.pair.population]}" if gap and ON[gap.pair.population] else ""
+    return f"{first} ({level(compared, compared.means[best])}{_population(compared)}){ahead}{where}"
+
+
+def _needed(contest: Contest) -> str:
+    needed = needed_for(contest)
+    return f": about {needed.queries:,} queries needed" if needed else ""
 
 
 def _figures(compared: MeasureComparison, places: Iterable[int]) -> str:
@@ -95,15 +132,11 @@ def _population(compared: MeasureComparison) -> str:
     return f" {of} {counted(compared.n_common, 'query', 'queries')}"
 
 
-def _resolution(compared: MeasureComparison) -> str:
-    found = [pair.detectable for pair in compared.pairs if pair.detectable is not None]
-    return f": it would take a difference of about {amount(compared, max(found))}" if found else ""
-
-
 def _dearest(contest: Contest) -> str:
     """The dearest against the cheapest, in the first kind of cost in which they are told apart."""
+    priced = contest.priced
     for cost, spoken in _OF_COST.items():
-        compared = contest.by(cost)
+        compared = priced.by(cost)
         means = compared.means if compared else ()
         known = [(mean, place) for place, mean in enumerate(means) if mean]
         if compared is None or len(known) < 2:
@@ -111,9 +144,17 @@ def _dearest(contest: Contest) -> str:
         (low, cheap), (high, dear) = min(known), max(known)
         gap = Gap.between(compared, cheap, dear)
         if high / low >= _FEWEST_TIMES and gap and gap.is_told_apart:
-            names = [name(contest.view(place).label) for place in (dear, cheap)]
-            return f"{names[0]} takes {times(high / low)} {spoken} of {names[1]} a query"
+            names = [name(priced.view(place).label) for place in (dear, cheap)]
+            return f"{names[0]} takes {times(high / low)} {spoken} of {names[1]}{_earned(contest, priced, cheap)}"
     return ""
+
+
+def _earned(contest: Contest, priced: Contest, place: int) -> str:
+    """What the cheap one gets right: cheap alone is no recommendation."""
+    compared = contest.ranked
+    if compared is None:
+        return ""
+    return f" ({level(compared, compared.means[contest.entrants.index(priced.entrants[place])])})"
 
 
 def _alone(contest: Contest) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.analysis.intervals import UNKNOWN, Interval
 from harness.analysis.paired import ComparedPair, MeasureComparison
-from harness.display.text import number, printable
+from harness.display.text import counted, number, printable
 from harness.display.written import LEAST_CHANCE
 
 _LONGEST_NAME = 28
@@ -48,10 +48,13 @@ class Gap:
     def words(self) -> str:
         """`6.0 points (95 % interval 0.5 to 11.5)`."""
         low, high = self.interval
+        shown = amount(self.measure, self.difference)
+        if self.pair.n > 1 and self.pair.spread is None:
+            return f"{shown} (the same on every query)"
         if low is None or high is None:
-            return f"{amount(self.measure, self.difference)} (the same on every query)"
+            return f"{shown} ({counted(self.pair.n, 'query is', 'queries are')} too few for an interval)"
         span = f"{bare(self.measure, low)} to {bare(self.measure, high)}"
-        return f"{amount(self.measure, self.difference)} (95 % interval {span})"
+        return f"{shown} ({per_cent(self.pair.level)} % interval {span})"
 
     def size(self) -> str:
         """`words`, of a gap that is a disadvantage: how large it is."""
@@ -106,6 +109,11 @@ def bare(measure: MeasureComparison, value: float) -> str:
     if measure.measure.is_cost or abs(value) > 1:
         return number(value + 0.0)
     return f"{round(value, 3) + 0.0:.3f}"
+
+
+def per_cent(share: float) -> str:
+    """`95`, `99.2`."""
+    return f"{100 * share:.1f}".removesuffix(".0")
 
 
 def odds(p: float) -> str:

@@ -1,0 +1,83 @@
+"""Answers of which a measure says nothing because of what they are: refusals, above all. A mean without them is
+over other queries in every run, and whoever refuses what is hard gains by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness.evaluators.normalise import abstains
+from harness.evaluators.sides import is_null, why_not
+from harness.protocols import Measure, RunFacts
+from harness.records import Reference
+from harness.report.view import Group, RunView
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """One measure of the complete runs of a group."""
+
+    measure: Measure
+    views: Sequence[RunView]
+    """Those that have a value."""
+    applies: frozenset[str]
+    """The queries that it is about, whatever the answer."""
+    refused: Mapping[str, frozenset[str]]
+    """By run id: the answerable ones among them that were refused, and so have no value."""
+
+    @property
+    def is_any(self) -> bool:
+        """Whether any run has no value of a query because of its answer."""
+        return any(self.applies - view.values[self.measure.name].expected for view in self.views)
+
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """The queries of which every run has a value."""
+        return frozenset.intersection(*(frozenset(view.values[self.measure.name].values) for view in self.views))
+
+    def n_values(self, view: RunView) -> int:
+        """Queries of which a run has a value."""
+        return len(view.values[self.measure.name].values)
+
+    def on_common(self, view: RunView) -> dict[str, float]:
+        """The values of a run on the queries that all have."""
+        values = view.values[self.measure.name].values
+        return {query_id: values[query_id] for query_id in self.common}
+
+    def counting_refused(self, view: RunView) -> dict[str, float]:
+        """The values of a run, with the worst for each answerable query that it refused."""
+        worst = self.measure.failure_value or 0.0
+        refused = dict.fromkeys(sorted(self.refused[view.run.run_id]), worst)
+        return {**view.values[self.measure.name].values, **refused}
+
+
+def refusals_of(group: Group, names: Sequence[str]) -> dict[str, Refusals]:
+    """By measure: those that read answers and of which some run has no value for what it answered."""
+    found = {}
+    references: list[Reference] = []
+    for name in names:
+        measure = group.known.get(name)
+        views = [view for view in group.views if view.is_complete and name in view.values]
+        views = [view for view in views if view.values[name].values]
+        if measure is None or "answer" not in measure.reads or not views:
+            continue
+        if all(len(view.values[name].expected) == len(view.frame.query_types) for view in views):
+            continue
+        references = references or [row.reference for row in group.views[0].run.sample()]
+        one = _refusals(measure, views, references)
+        if one.is_any:
+            found[name] = one
+    return found
+
+
+def _refusals(measure: Measure, views: Sequence[RunView], references: Sequence[Reference]) -> Refusals:
+    about = [one for one in references if not why_not(measure, one, RunFacts())]
+    refused, answerable = {}, {one.query_id for one in about if not is_null(one)}
+    applies = frozenset().union(*(view.values[measure.name].expected for view in views))
+    for view in views:
+        unmeasured = [one.query_id for one in about if one.query_id not in view.values[measure.name].expected]
+        abstained = {query_id for query_id in unmeasured if any(map(abstains, view.answers.get(query_id, ())))}
+        applies |= abstained
+        refused[view.run.run_id] = frozenset(abstained & answerable)
+    return Refusals(measure, views, applies, refused)

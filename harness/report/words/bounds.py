@@ -1,0 +1,166 @@
+"""Between what the values of a measure lie: what a constant answer gets, what no retrieval gets, what the
+reference evidence gives. Where that room is not more than chance, the measure cannot rank what lies in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.analysis import Aggregate, Frame, aggregate_scores
+from harness.analysis.paired import compare_measure
+from harness.analysis.paired_values import QueryValues
+from harness.display.text import printable
+from harness.errors import HarnessError
+from harness.protocols import Measure
+from harness.records import Reference, Score
+from harness.registry import SYSTEMS
+from harness.report.comparison.choosing import paired
+from harness.report.view import Group, RunView
+from harness.report.words.entrants import has_values, way, why_apart
+from harness.report.words.wording import Gap
+
+_LONGEST_ANSWER = 24
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One end of what values can be."""
+
+    label: str
+    values: QueryValues
+    rows: tuple[Aggregate, ...]
+    """Its means, as those of a run."""
+    is_computed: bool = False
+    """No run: a constant answer."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is known of the ends of a measure, over the queries of a group."""
+
+    constant: Bound | None = None
+    """The best answer that is the same for every query."""
+    floor: Bound | None = None
+    """The best of what needs no document: the constant, and brackets that see none."""
+    ceiling: Bound | None = None
+    """The best of the brackets that are given the reference evidence."""
+    headroom: Gap | None = None
+    """The ceiling less the floor, over the queries of both; None where one of them is not known."""
+
+    @property
+    def cannot_rank(self) -> bool:
+        """Whether the ceiling is not shown to be above the floor: what lies between them is then no merit."""
+        return self.headroom is not None and not (self.headroom.is_told_apart and self.headroom.difference > 0)
+
+
+NO_BOUNDS = Bounds()
+
+
+def bounds_of(group: Group, measure: str, entrants: Sequence[int]) -> Bounds:
+    """The bounds of a measure by which a group is ranked; `entrants` say how they were scored. Without any there
+    is the constant alone.
+    """
+    like = group.views[entrants[0]] if entrants else None
+    constant = _constant(group, measure, like or group.views[0])
+    if like is None:
+        return Bounds(constant=constant, floor=constant)
+    marks = [view for view in group.views if view.is_bracket and _is_comparable(view, like, measure)]
+    given = {view.run.run_id: _sees_gold(view) for view in marks}
+    blind = [_of_run(view, measure) for view in marks if given[view.run.run_id] is False]
+    seeing = [_of_run(view, measure) for view in marks if given[view.run.run_id] is True]
+    floor = _best(group, measure, [*([constant] if constant else []), *blind])
+    ceiling = _best(group, measure, seeing)
+    return Bounds(constant, floor, ceiling, _headroom(group, measure, floor, ceiling))
+
+
+def means_over(
+    frame: Frame, measure: Measure, values: Mapping[str, float], applies: frozenset[str]
+) -> tuple[Aggregate, ...]:
+    """The rows of a measure with one value a query; a query to which it applies and that has none is missing."""
+    scores = [_score(query_id, measure.name, values.get(query_id), applies) for query_id in frame.query_types]
+    ends = (0.0, 1.0) if measure.is_share else measure.range
+    ranges = {measure.name: ends} if ends else {}
+    return tuple(aggregate_scores(replace(frame, repeats=1), scores, ranges=ranges))
+
+
+def query_weights(frame: Frame, queries: Sequence[str], applies: frozenset[str]) -> list[float]:
+    """What each query weighs where types are mixed as in the whole data set; all alike where that is not known."""
+    found = frame.drawn.weights(queries, frame.query_types.keys(), applies)
+    return [1.0] * len(queries) if found is None else found.tolist()
+
+
+def _score(query_id: str, measure: str, value: float | None, applies: frozenset[str]) -> Score:
+    status = "scored" if value is not None else "failed" if query_id in applies else "not_applicable"
+    return Score.model_validate(
+        {"query_id": query_id, "repeat": 0, "measure": measure, "status": status, "value": value}
+    )
+
+
+def _constant(group: Group, measure: str, view: RunView) -> Bound | None:
+    known = group.known.get(measure)
+    if known is None or known.constant is None or measure not in view.values:
+        return None
+    applies = view.values[measure].expected
+    references = _references(view, applies)
+    ids = [reference.query_id for reference in references]
+    found = known.constant(references, query_weights(view.frame, ids, applies))
+    if found is None or not any(found.values):
+        return None
+    values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
+    label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
+    return Bound(label, values, means_over(view.frame, known, values.values, applies), is_computed=True)
+
+
+def _references(view: RunView, applies: frozenset[str]) -> list[Reference]:
+    return [row.reference for row in view.run.sample() if row.query.query_id in applies]
+
+
+def _is_comparable(view: RunView, like: RunView, measure: str) -> bool:
+    if not has_values(view, measure) or why_apart(view, measure):
+        return False
+    return way(view, measure) == way(like, measure)
+
+
+def _sees_gold(view: RunView) -> bool | None:
+    """Whether its system is given the reference evidence; None where that is not installed here."""
+    try:
+        return SYSTEMS.load(view.frame.system).sees_gold
+    except HarnessError:
+        return None
+
+
+def _of_run(view: RunView, measure: str) -> Bound:
+    rows = tuple(row for row in view.rows if row.measure == measure)
+    return Bound(view.label, view.values[measure], rows)
+
+
+def _best(group: Group, measure: str, bounds: Sequence[Bound]) -> Bound | None:
+    """The best weighted mean over the queries that all of them have; of equals the first."""
+    frame = group.views[0].frame
+    common = sorted(frozenset.intersection(*(frozenset(one.values.values) for one in bounds))) if bounds else []
+    if not common:
+        return None
+    weights = query_weights(frame, common, frozenset().union(*(one.values.expected for one in bounds)))
+    known = group.known.get(measure)
+    sign = -1 if known is not None and not known.higher_is_better else 1
+
+    def merit(one: Bound) -> float:
+        values = one.values.values
+        return sign * sum(w * values[q] for w, q in zip(weights, common, strict=True))
+
+    return max(bounds, key=merit)
+
+
+def above(group: Group, measure: str, view: RunView, bound: Bound) -> Gap | None:
+    """How far a run is above a bound by that measure, over the queries of both."""
+    return _gap(group, measure, view.values[measure], bound.values) if measure in view.values else None
+
+
+def _headroom(group: Group, measure: str, floor: Bound | None, ceiling: Bound | None) -> Gap | None:
+    return _gap(group, measure, ceiling.values, floor.values) if floor and ceiling else None
+
+
+def _gap(group: Group, measure: str, upper: QueryValues, lower: QueryValues) -> Gap | None:
+    frame = group.views[0].frame
+    shared = {(0, 1): frozenset(frame.query_types)}
+    return Gap.between(compare_measure(paired(measure, [upper, lower], group.known), shared, frame.drawn), 0, 1)

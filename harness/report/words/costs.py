@@ -1,0 +1,101 @@
+"""What the runs cost, in words: only of runs that answer, and beside what the cheap one gets right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.display.text import number
+from harness.report.words.contest import Contest
+from harness.report.words.wording import Gap, level, listed, name, odds, times, title_of
+
+COST_WORDS = {"tokens": "tokens a query", "usd": "USD a query", "latency_s": "seconds a query"}
+
+
+def cost_sentences(contest: Contest) -> Iterator[str]:
+    """What a query takes, then what the index took."""
+    if not contest.entrants:
+        return
+    if len(contest.entrants) == 1:
+        yield from _alone(contest)
+    else:
+        yield from _between(contest)
+    yield from _index(contest.priced)
+
+
+def earned(contest: Contest, positions: list[int]) -> str:
+    """`accuracy 62.0 %`, or from the lowest to the highest of several: cheap alone is no recommendation."""
+    compared = contest.ranked
+    if compared is None or compared.measure.is_cost:
+        return ""
+    known = [compared.means[contest.entrants.index(position)] for position in positions]
+    means = sorted(mean for mean in known if mean is not None)
+    if not means:
+        return ""
+    levels = list(dict.fromkeys(level(compared, mean) for mean in (means[0], means[-1])))
+    return f"{title_of(compared)} {' to '.join(levels)}"
+
+
+def _between(contest: Contest) -> Iterator[str]:
+    """Between the cheapest and the dearest of the best, or of all where one is best alone."""
+    priced = contest.priced
+    leaders = {contest.entrants[place] for place in contest.leaders}
+    among = [place for place, position in enumerate(priced.entrants) if position in leaders]
+    share = 1 < len(among) < len(priced.entrants)
+    places = among if len(among) > 1 else list(range(len(priced.entrants)))
+    whose = "Of the runs that share the lead" if share else "Of these runs"
+    for cost, unit in COST_WORDS.items():
+        compared = priced.by(cost)
+        means = compared.means if compared else ()
+        known = [(mean, place) for place in places if compared and (mean := means[place]) is not None]
+        if compared is None or len(known) < 2:
+            continue
+        (low, cheap), (high, dear) = min(known), max(known)
+        gap = Gap.between(compared, cheap, dear)
+        if gap is None or not gap.difference:
+            continue
+        least, most = ([place for mean, place in known if mean == end] for end in (low, high))
+        takes = "takes" if len(least) == 1 else "take"
+        lowest, highest = _figures(contest, priced, low, least), _figures(contest, priced, high, most)
+        ends = f"{whose}, {_names(priced, least)} {takes} the fewest {unit} ({lowest})"
+        ends += f" and {_names(priced, most)} the most ({highest})"
+        more = f"{times(high / low)} as many, " if low and high > low else ""
+        p = f"{odds(gap.pair.p_holm)} after Holm's correction"
+        doubt = "" if gap.is_told_apart else f"; the test does not tell them apart ({p})"
+        yield f"{ends}: {more}a difference of {gap.size()}{doubt}."
+
+
+def _names(priced: Contest, places: list[int]) -> str:
+    return listed([priced.view(place).label for place in places])
+
+
+def _figures(contest: Contest, priced: Contest, cost: float, places: list[int]) -> str:
+    quality = earned(contest, [priced.entrants[place] for place in places])
+    return f"{number(cost)}, with {quality}" if quality else number(cost)
+
+
+def _alone(contest: Contest) -> Iterator[str]:
+    view = contest.view(0)
+    if view.fails_too_often:
+        return
+    for cost, unit in COST_WORDS.items():
+        row = view.row(cost)
+        if row is not None and row.mean:
+            span = "" if row.ci_low is None else f" (95 % interval {number(row.ci_low)} to {number(row.ci_high)})"
+            yield f"It takes {number(row.mean)} {unit}{span}."
+
+
+def _index(priced: Contest) -> Iterator[str]:
+    """What the indexes took before the first query."""
+    views = [priced.view(place) for place in range(len(priced.entrants))]
+    for measure, unit in (("index_usd", "USD"), ("index_tokens", "tokens")):
+        found = [(value, place) for place, view in enumerate(views) if (value := view.value(measure)) is not None]
+        if not found or not max(found)[0]:
+            continue
+        (low, cheap), (high, dear) = min(found), max(found)
+        if low == high:
+            whose = f"the index of {name(views[dear].label)}" if len(found) < len(views) else "an index"
+            yield f"Building {whose} took {number(high)} {unit}."
+        else:
+            names = [name(views[place].label) for place in (cheap, dear)]
+            ends = f"from {number(low)} {unit} ({names[0]}) to {number(high)} {unit} ({names[1]})"
+            yield f"Building an index took {ends}."

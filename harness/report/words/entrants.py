@@ -1,0 +1,114 @@
+"""Which runs of a group compete, and by which measure. What does not compete moves no verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.analysis.paired_values import COSTS
+from harness.display.text import printable
+from harness.errors import ConfigError, nearest
+from harness.report.notes import scored_by
+from harness.report.view import Group, RunView
+
+_LEAST_COVERED = 0.5
+"""The share of its queries of which a run must have a value: those that one lacks are taken from all others."""
+
+
+def choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:
+    """The measure that ranks, and the positions of the runs that compete by it: complete ones that were scored in
+    one way; brackets only among themselves. No position where no complete run has a value; None where no run has.
+
+    `wanted`, else the group's own where two runs have it, else the first that all scored runs have, else what
+    there is. ConfigError for a wanted one that no run has, or of which nobody knows what is good.
+    """
+    views = group.views
+    rivals = [place for place, view in enumerate(views) if not view.is_bracket] or [*range(len(views))]
+    complete = [place for place in rivals if views[place].is_complete]
+    pending = [place for place in rivals if not views[place].is_complete]
+    if wanted is None:
+        measure = _own_measure(group, complete) or _own_measure(group, pending)
+    else:
+        _refuse_unknown(group, rivals, wanted)
+        measure = wanted
+    return (measure, _alike(group, complete, measure)) if measure else None
+
+
+def why_apart(view: RunView, measure: str) -> str:
+    """Why a run that has values of a measure moves no verdict by it, as words that stand behind its name; empty:
+    it may compete.
+    """
+    if not view.is_complete:
+        return "is not finished"
+    if measure in view.unscored:
+        return "was scored before every answer was there: run rag-harness evaluate"
+    if measure in COSTS and view.fails_too_often:
+        return "failed too often for a claim about what it costs"
+    found = view.values[measure]
+    if len(found.values) < _LEAST_COVERED * len(found.expected):
+        return f"has a value on {len(found.values):,} of {len(found.expected):,} queries only"
+    return ""
+
+
+def has_values(view: RunView, measure: str) -> bool:
+    """Whether any query has a value of that measure."""
+    return measure in view.values and bool(view.values[measure].values)
+
+
+def is_scored(view: RunView) -> bool:
+    """Whether any measure of an evaluator has a value."""
+    return any(has_values(view, measure) for measure in view.values if measure not in COSTS)
+
+
+def was_evaluated(view: RunView) -> bool:
+    """Whether an evaluator has looked at it, with whatever outcome."""
+    return any(measure not in COSTS for measure in view.values)
+
+
+def way(view: RunView, measure: str) -> str:
+    """The same for two runs whose scores by a measure may be compared."""
+    return " ".join(scored_by(one) for one in view.evaluations if measure in one.measures)
+
+
+def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
+    if not any(has_values(group.views[place], wanted) for place in places):
+        what = f"no run over {group.title} has a value of '{printable(wanted)}'"
+        raise ConfigError(what, nearest(wanted, _with_values(group)))
+    if wanted not in group.known and wanted not in COSTS:
+        what = f"'{printable(wanted)}' cannot rank: nobody here knows whether a high value is good"
+        raise ConfigError(what, "install its evaluator, or choose another measure")
+
+
+def _own_measure(group: Group, places: Sequence[int]) -> str | None:
+    first, known = group.ranking.name, group.known
+    scored = [place for place in places if is_scored(group.views[place])]
+    held = {
+        name: found
+        for name in dict.fromkeys((first, *known))
+        if name in known and (found := _with_one_way(group, scored, name))
+    }
+    fitting = [
+        name for name, found in held.items() if len(found) == len(scored) or (name == first and len(found) > 1)
+    ]
+    return next(iter(fitting or held), None)
+
+
+def _alike(group: Group, places: Sequence[int], measure: str) -> list[int]:
+    """The largest part of these runs that was scored in one way, without those that stand apart."""
+    views = group.views
+    able = [
+        place for place in places if has_values(views[place], measure) and not why_apart(views[place], measure)
+    ]
+    return _with_one_way(group, able, measure)
+
+
+def _with_one_way(group: Group, places: Sequence[int], measure: str) -> list[int]:
+    ways: dict[str, list[int]] = {}
+    for place in places:
+        if has_values(group.views[place], measure):
+            ways.setdefault(way(group.views[place], measure), []).append(place)
+    return max(ways.values(), key=len, default=[])
+
+
+def _with_values(group: Group) -> list[str]:
+    names = (*group.measures, *COSTS)
+    return [printable(name) for name in names if any(has_values(view, name) for view in group.views)]

@@ -1,0 +1,82 @@
+"""Whether these systems were looked at before over a part of these queries: a sample that is grown until a test is
+significant makes one look of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness.analysis.sequential import anytime_p
+from harness.display.text import counted
+from harness.errors import HarnessError
+from harness.report.view import RunView
+from harness.report.words.contest import Contest
+from harness.report.words.wording import Gap, listed, odds
+from harness.store import Manifest, RunDir, find_runs
+
+_SAME = ("system", "models", "answers")
+"""Of an identity: what makes it the same system."""
+
+
+def look_sentences(contest: Contest) -> Iterator[str]:
+    """The earlier looks, and beside the verdict a chance that holds however often one looks."""
+    compared = contest.ranked
+    sizes = sorted(earlier_looks(contest))
+    if compared is None or not sizes or len(contest.entrants) < 2:
+        return
+    best, second, *_ = contest.order
+    gap = Gap.between(compared, best, second)
+    if gap is None:
+        return
+    won, _, lost = compared.outcomes(gap.pair if gap.pair.a == best else gap.pair.turned)
+    names = listed([contest.view(place).label for place in (best, second)])
+    p = min(1.0, anytime_p(won, lost) * len(compared.pairs))
+    looks = ", ".join(f"{size:,}" for size in sizes)
+    queries = counted(compared.n_common, "query", "queries")
+    yield (
+        f"Looked at before over {looks} of these {queries}: the tests here are for one look. By a rule that allows"
+        f" any number, {names} differ with {odds(p)} ({won:,} queries for the one, {lost:,} for the other; over "
+        "all pairs)."
+    )
+
+
+def earlier_looks(contest: Contest) -> set[int]:
+    """Sizes of the smaller samples within this one over which two of the systems or more have finished runs."""
+    views = [contest.group.views[place] for place in contest.entrants]
+    if len(views) < 2:
+        return set()
+    own = {view.run.path.resolve() for view in contest.group.views}
+    seen: dict[str, dict[str, int]] = {}
+    for folder in {view.run.path.parent for view in views}:
+        for run in find_runs(folder, []):
+            if run.path.resolve() not in own:
+                for system, digest, size in _earlier(run, views):
+                    seen.setdefault(digest, {})[system] = size
+    return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()}
+
+
+def _earlier(run: RunDir, views: list[RunView]) -> Iterator[tuple[str, str, int]]:
+    """System, digest and size of a finished run, where it is one of these systems over a part of the queries."""
+    try:
+        manifest = run.manifest()
+        fitting = [view for view in views if _is_same(manifest, view.manifest)]
+        if not fitting or run.done() is None:
+            return
+        queries = {row.query.query_id for row in run.sample()}
+    except HarnessError:  # A run that cannot be read is none that was looked at here.
+        return
+    for view in fitting:
+        if queries < view.frame.query_types.keys():
+            yield view.run.run_id, str(manifest.identity["dataset"].get("digest")), len(queries)
+
+
+def _is_same(one: Manifest, other: Manifest) -> bool:
+    """The same system with the same parameters and models, over the same data set."""
+    if _dataset(one) != _dataset(other):
+        return False
+    return all(one.identity.get(key) == other.identity.get(key) for key in _SAME)
+
+
+def _dataset(manifest: Manifest) -> tuple[Any, Any]:
+    dataset = manifest.identity.get("dataset", {})
+    return dataset.get("name"), dataset.get("subset")

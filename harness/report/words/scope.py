@@ -1,0 +1,63 @@
+"""For what a difference holds: in which mix of query types, and on which documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis.paired import ComparedPair, MeasureComparison
+from harness.display.text import counted
+from harness.report.comparison.quantities import ON
+from harness.report.words.contest import Contest
+from harness.report.words.wording import Gap, level, name, odds
+
+
+def scope_sentences(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
+    """The mix, with the other one beside it, and what the test by document says of the best against the next."""
+    yield from _mix(contest, compared)
+    best, *others = contest.order
+    gaps = (Gap.between(compared, best, place) for place in others)
+    nearest = next((gap for gap in gaps if gap is not None and gap.is_told_apart), None)
+    if nearest is not None:
+        yield from _documents(nearest.pair)
+
+
+def _mix(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
+    if compared.mix != "natural":
+        return
+    beside = compared.balanced_means
+    if beside is None:
+        yield "All of this is in the data set's natural mix of query types."
+        return
+    best, *others = contest.order
+    shown = [
+        f"{name(contest.view(place).label)} {level(compared, beside[place])}" for place in (best, *others[:1])
+    ]
+    pair = next((one for one in compared.pairs if {one.a, one.b} == {best, *others[:1]}), None)
+    verdict = _other_verdict(compared, pair)
+    yield (
+        "All of this is in the data set's natural mix of query types; balanced, each sampled query counting the "
+        f"same: {', '.join(shown)}{verdict}."
+    )
+
+
+def _other_verdict(compared: MeasureComparison, pair: ComparedPair | None) -> str:
+    """What the balanced test says where it says something else."""
+    if pair is None or pair.balanced is None:
+        return ""
+    verdict, other = compared.verdict(pair), compared.verdict(pair.balanced)
+    if verdict == other:
+        return ", and the verdict is the same"
+    if other == "tie":
+        return f", not told apart ({odds(pair.balanced.p_holm)})"
+    return f", and there they are told apart ({odds(pair.balanced.p_holm)}): the verdict depends on the mix"
+
+
+def _documents(pair: ComparedPair) -> Iterator[str]:
+    if pair.p_clusters is None or pair.n_clusters is None:
+        return
+    groups = f"{counted(pair.n_clusters, 'group')} of queries that cite the same document most"
+    said = f"with the {groups} flipped together {odds(pair.p_clusters)}"
+    if pair.population == "new documents":
+        yield f"It holds {ON[pair.population]}: {said} after Holm's correction."
+    else:
+        yield f"It holds {ON['documents']} and need not on others: {said} after Holm's correction."

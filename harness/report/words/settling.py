@@ -1,0 +1,51 @@
+"""What would settle a contest that is undecided: how many queries; and which runs are as good as the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harness.analysis.non_inferior import as_good
+from harness.analysis.power import MOST_QUERIES, rounded_up
+from harness.report.words.contest import Contest
+from harness.report.words.wording import bare
+
+
+class Needed(NamedTuple):
+    """So many queries would show a difference of that size four times out of five."""
+
+    queries: int
+    difference: float
+
+
+def needed_for(contest: Contest) -> Needed | None:
+    """What it takes to tell any two apart that differ by the margin; where these queries are as many already, by
+    what was seen between the first two. None: nothing is known of it, or more than anybody has.
+    """
+    compared, leaders = contest.ranked, contest.leaders
+    if compared is None or len(leaders) < 2 or contest.margin_value is None:
+        return None
+    means = [compared.means[place] or 0.0 for place in leaders[:2]]
+    for difference in (contest.margin_value, abs(means[0] - means[1])):
+        found = compared.queries_needed(difference) if difference > 0 else None
+        if found is not None and compared.n_common < found < MOST_QUERIES:
+            return Needed(rounded_up(found), difference)
+    return None
+
+
+def margin_of(contest: Contest) -> str:
+    """`5 points`, or `0.05` of a measure that is no share."""
+    compared, margin = contest.ranked, contest.margin_value
+    if compared is None or margin is None:
+        return ""
+    if compared.measure.is_share:
+        return f"{100 * margin:g} points"
+    return bare(compared, margin).rstrip("0")
+
+
+def are_as_good(contest: Contest, places: Sequence[int]) -> bool:
+    """Whether each of these runs is shown to be worse than none of the others by more than the margin."""
+    compared, margin = contest.ranked, contest.margin_value
+    if compared is None or margin is None:
+        return False
+    return all(as_good(compared, place, places, margin, len(places) - 1) is not None for place in places)

@@ -1,0 +1,77 @@
+"""What stands in a leaderboard: each run's mean, over the queries and in the mix that decided the verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.analysis import NATURAL, OVERALL, Aggregate
+from harness.display import Rank
+from harness.report.view import RunView
+from harness.report.words.bounds import Bound, means_over
+from harness.report.words.contest import Contest
+
+NOT_FINISHED = "not finished"
+BRACKET = "bracket"
+COMPUTED = "no run"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a leaderboard."""
+
+    label: str
+    view: RunView | None
+    """None: a bound that was computed."""
+    row: Aggregate | None
+    rank: Rank | None = None
+    aside: str = ""
+    """What it is, if it does not compete; empty: a run that does, or could."""
+
+    @property
+    def named(self) -> str:
+        """The label, with what keeps it out of the ranking."""
+        return f"{self.label} ({self.aside})" if self.aside else self.label
+
+
+def natural_mix(contest: Contest) -> bool:
+    """Whether means weigh query types as the whole data set does."""
+    if contest.ranked is not None:
+        return contest.ranked.mix == "natural"
+    places = contest.entrants or range(len(contest.group.views))
+    rows = [contest.group.views[place].row(contest.measure, NATURAL) for place in places]
+    return any(rows) and all(row is None or row.mean is not None for row in rows)
+
+
+def shown_rows(contest: Contest) -> tuple[Aggregate | None, ...]:
+    """The row of each view, by position: of a run that was compared, over the queries that all of those have."""
+    mix = NATURAL if natural_mix(contest) else OVERALL
+    return tuple(
+        _shown(contest, view, mix, is_compared=position in contest.entrants)
+        for position, view in enumerate(contest.group.views)
+    )
+
+
+def _shown(contest: Contest, view: RunView, mix: str, *, is_compared: bool) -> Aggregate | None:
+    own, compared = view.row(contest.measure, mix) or view.row(contest.measure), contest.ranked
+    known = contest.group.known.get(contest.measure)
+    if not is_compared or compared is None or not compared.n_common or known is None:
+        return own
+    values = view.values[contest.measure]
+    if len(values.values) == compared.n_common:
+        return own
+    kept = {query_id: values.values[query_id] for query_id in compared.query_ids}
+    rows = means_over(view.frame, known, kept, values.expected)
+    return next(row for row in rows if row.query_type == mix)
+
+
+def bound_row(bound: Bound, *, natural: bool) -> Aggregate | None:
+    """The row of a bound in the same mix."""
+    rows = {row.query_type: row for row in bound.rows}
+    return rows.get(NATURAL if natural else OVERALL) or rows.get(OVERALL)
+
+
+def aside_of(view: RunView) -> str:
+    """What a run is that does not compete."""
+    if not view.is_complete:
+        return NOT_FINISHED
+    return BRACKET if view.is_bracket else ""

@@ -1,0 +1,276 @@
+"""Can a run that should not lead be made to lead, or to change what is said of others?
+
+Two honest systems answer a sample of a data set: made-up ones, right on a set share of the queries. Then come runs
+that a benchmark has to withstand, each by itself and all together: one that refuses everything, one that always
+says yes, one that answers from the wording of the question alone, one that times out on the slowest queries, one
+that crashes on most of them and is quick on the rest, and one that is not finished. Everything goes through the
+command line: `import`, `evaluate`, `report`. For each report the script prints the headline and checks that
+
+- no hostile run has the first rank, unless it shares it;
+- the verdict between the honest two is the same as without any hostile run;
+- the run that is not finished has no rank and is in no pair;
+- no sentence calls a run that failed on more than 1 % of its queries the cheapest or the fastest.
+
+The honest systems are made up: the numbers say nothing of any real one.
+
+Examples:
+  python scripts/research/hostile_runs.py --folder /tmp/hostile
+  python scripts/research/hostile_runs.py --per-type 10 --dataset demo
+"""
+
+import csv
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+from common import command_line, print_table, started
+
+from harness.datasets import load_dataset
+from harness.datasets.sampling import Dataset, QuerySample
+from harness.records import Query, Reference
+from harness.registry import DATASETS
+from harness.store import RunDir, find_runs
+
+Row = Mapping[str, object]
+HONEST = {"honest-good": 0.85, "honest-fair": 0.55}
+"""The share of queries that it gets right."""
+FAILING = ("hostile-timeouts", "hostile-crashes")
+UNFINISHED = "hostile-unfinished"
+_SLOWEST = 0.7
+"""Beyond this share of the seconds an answer would take, it times out."""
+_CRASHED = 0.6
+_DONE = 0.2
+"""Of the run that is not finished."""
+_ASKS_YES_NO = (
+    "do ",
+    "does ",
+    "did ",
+    "is ",
+    "are ",
+    "was ",
+    "were ",
+    "has ",
+    "have ",
+    "between ",
+    "considering ",
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One query, and what an honest system would take to answer it."""
+
+    query: Query
+    reference: Reference
+    rng: random.Random
+    ease: float
+    """From 0 to 1: a system gets right what is easier than its share."""
+
+    @property
+    def seconds(self) -> float:
+        """Of an honest system."""
+        return 1.0 + 3.0 * self.ease
+
+    @property
+    def right(self) -> str:
+        """A reference answer."""
+        return self.reference.answers[0] if self.reference.answers else "nothing"
+
+
+def honest(share: float) -> Callable[[Asked], Row]:
+    """Right where the query is easy enough for it."""
+
+    def answer(asked: Asked) -> Row:
+        right = asked.ease < share if asked.rng.random() < 0.9 else asked.rng.random() < share
+        return row(asked.right if right else "something else")
+
+    return answer
+
+
+def row(answer: str, seconds: float = 2.0, tokens: int = 2000) -> Row:
+    """An answer as a file of another program has it."""
+    return {"answer": answer, "latency_s": seconds, "input_tokens": tokens, "output_tokens": 10, "model_calls": 1}
+
+
+def failed(kind: str) -> Row:
+    """A query without an answer, which took next to nothing."""
+    return {"error": kind, "latency_s": 0.01, "input_tokens": 1, "output_tokens": 0, "model_calls": 1}
+
+
+def by_wording(asked: Asked) -> Row:
+    """From the question alone."""
+    text = asked.query.text.lower()
+    return row("Yes" if text.startswith(_ASKS_YES_NO) or " or " in text else "Google", 0.1, 50)
+
+
+def times_out(asked: Asked) -> Row:
+    """Right wherever it answers in time; it does not on the slowest."""
+    return failed("timeout") if asked.ease > _SLOWEST else row(asked.right, 0.2, 100)
+
+
+def crashes(asked: Asked) -> Row:
+    """Cheap, quick and right on what it survives."""
+    return failed("crash") if asked.rng.random() < _CRASHED else row(asked.right, 0.1, 20)
+
+
+HOSTILE: Mapping[str, Callable[[Asked], Row]] = {
+    "hostile-abstains": lambda _: row("Insufficient information.", 0.05, 10),
+    "hostile-yes": lambda _: row("Yes", 0.05, 10),
+    "hostile-wording": by_wording,
+    "hostile-timeouts": times_out,
+    "hostile-crashes": crashes,
+    UNFINISHED: lambda asked: row(asked.right, 0.05, 10),
+}
+
+
+class Bench:
+    """A folder of results that is filled by commands alone."""
+
+    def __init__(self, folder: Path, dataset: str, subset: Dataset) -> None:
+        self._folder, self._dataset, self._sample = folder, dataset, subset
+        self.results = folder / "results"
+
+    def call(self, *words: str) -> str:
+        """What `rag-harness` prints; its complaint ends the script."""
+        command = [sys.executable, "-m", "harness.cli.main", *words, "--results", str(self.results)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode not in {0, 3}:
+            raise SystemExit(f"{' '.join(words)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def add(self, name: str, answer: Callable[[Asked], Row], like: str | None) -> str:
+        """Import what a system answers; the run id."""
+        path = self._folder / f"{name}.jsonl"
+        with path.open("w", encoding="utf-8") as file:
+            for query, reference in zip(self._sample.queries, self._sample.references, strict=True):
+                rng = random.Random(f"{name} {query.query_id}")  # noqa: S311 - no secret
+                ease = random.Random(query.query_id).random()  # noqa: S311
+                own = answer(Asked(query, reference, rng, ease))
+                file.write(json.dumps({"query_id": query.query_id, **own}) + "\n")
+        words = ["import", str(path), "--dataset", self._dataset, "--name", name]
+        before = self._runs()
+        self.call(*words, *(["--like", like] if like else []), "--evaluators", "answer")
+        (run,) = self._runs() - before
+        return run
+
+    def cut(self, name: str) -> None:
+        """Leave a run as one that was interrupted, with a part of its records."""
+        run = RunDir(self.results / name)
+        records = run.path / "records.jsonl"
+        lines = records.read_text(encoding="utf-8").splitlines(keepends=True)
+        records.write_text("".join(lines[: int(_DONE * len(lines))]), encoding="utf-8")
+        (run.path / "done.json").unlink()
+
+    def report(self, runs: Sequence[str], name: str) -> Path:
+        """The folder of a report."""
+        out = self._folder / "reports" / name
+        self.call("report", *runs, "--out", str(out))
+        return out
+
+    def _runs(self) -> set[str]:
+        return {run.run_id for run in find_runs(self.results, [])} if self.results.exists() else set()
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a report says."""
+
+    headline: str
+    sentences: tuple[str, ...]
+    ranks: Mapping[str, str]
+    """By the system's name."""
+    verdict: str
+    """Between the honest two."""
+    paired: frozenset[str]
+    """The systems in any pair."""
+
+
+def read(report: Path) -> Told:
+    """A report as its files have it."""
+    lines = (report / "summary.md").read_text(encoding="utf-8").splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("### "))
+    said = [line for line in lines[start + 1 :] if line and not line.startswith(("|", "#"))]
+    board = table(report, "leaderboard")
+    pairs = table(report, "pairs-accuracy")
+    first, second = HONEST
+    own = [pair for pair in pairs if set(names_of(pair)) == {first, second}]
+    verdict = (
+        own[0]["result"].replace("A is", f"{names_of(own[0])[0]} is").replace("B is", f"{names_of(own[0])[1]} is")
+    )
+    ranks = {one["system"].split(" (")[0]: one["rank"] for one in board}
+    return Told(said[0], tuple(said), ranks, verdict, frozenset(name for pair in pairs for name in names_of(pair)))
+
+
+def names_of(pair: Mapping[str, str]) -> list[str]:
+    """The two systems of a row of pairs."""
+    return pair["A, B"].split(", ")
+
+
+def table(report: Path, name: str) -> list[dict[str, str]]:
+    """The rows of one of its tables."""
+    with (report / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def faults(told: Told, alone: Told) -> list[str]:
+    """What a hostile run achieved."""
+    found = [
+        f"{name} has rank 1 alone"
+        for name, rank in told.ranks.items()
+        if name.startswith("hostile") and rank == "1"
+    ]
+    if told.verdict != alone.verdict:
+        found.append(f"the verdict of the honest two was '{alone.verdict}' and is '{told.verdict}'")
+    if UNFINISHED in told.paired or told.ranks.get(UNFINISHED, "") not in {"", "–"}:  # noqa: RUF001 - not known
+        found.append("what is not finished is ranked or compared")
+    for sentence in told.sentences:
+        for name in FAILING:
+            cheap = f"{name} takes the fewest" in sentence or f"times the tokens of {name}" in sentence
+            if cheap:
+                found.append(f"{name} is called cheap: {sentence}")
+    return found
+
+
+def main() -> None:
+    """Make the runs, report them, and exit with 1 if any got through."""
+    parser = command_line(__doc__)
+    parser.add_argument(
+        "--folder", type=Path, help="where the runs and reports are kept (default: a new one in /tmp)"
+    )
+    parser.add_argument("--dataset", default="multihop_rag")
+    parser.add_argument("--per-type", type=int, default=50)
+    options = parser.parse_args()
+    folder = options.folder or Path(mkdtemp(prefix="hostile-"))
+    shutil.rmtree(folder / "results", ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    sample = load_dataset(DATASETS.load(options.dataset), sample=QuerySample(options.per_type, 42))
+    bench = Bench(folder, options.dataset, sample)
+    runs: dict[str, str] = {}
+    for name, share in HONEST.items():
+        runs[name] = bench.add(name, honest(share), next(iter(runs.values()), None))
+    good = list(runs.values())
+    for name, answer in HOSTILE.items():
+        runs[name] = bench.add(name, answer, good[0])
+    bench.cut(runs[UNFINISHED])
+    bench.call("evaluate", *runs.values(), "--evaluators", "answer")
+    alone = read(bench.report(good, "honest"))
+    sets = {name: [*good, runs[name]] for name in HOSTILE} | {"all of them": list(runs.values())}
+    rows, wrong = [("none", alone.headline, "-")], 0
+    for name, chosen in sets.items():
+        told = read(bench.report(chosen, name.replace(" ", "-")))
+        found = faults(told, alone)
+        wrong += len(found)
+        rows.append((name, told.headline, "; ".join(found) or "nothing"))
+    print_table(("beside the honest two", "headline", "what got through"), rows)
+    print(f"\nruns and reports: {folder}")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    started(main)
