@@ -1,7 +1,8 @@
 """Evidence within the first N characters of what the generator saw: recall at equal prompt size.
 
 What the generator saw is the contexts in rank order, numbered and separated as the answer contract shows them
-(`harness.asking.answers.shown`). Characters and not tokens, because they are the same for every model.
+(`harness.asking.answers.shown`): the prompt of the answer. What a system's other calls read, such as the reports
+of a map step, is no part of it. Characters and not tokens, because they are the same for every model.
 
 - A *fact* is within N if all of it is: the first context that contains it, white space apart, has it before
   character N ends. A fact that N cuts is not found.
