@@ -86,9 +86,8 @@ def _at_most_worse(
     higher = compared.measure.higher_is_better
     if not compared.n_common or higher is None or not others:
         return [None] * len(others)
-    ahead = [
-        compared.differences(place, other) if higher else compared.differences(other, place) for other in others
-    ]
-    differences = Differences(np.stack(ahead, axis=1), compared.weights, binary=compared.measure.is_binary)
+    sign = 1.0 if higher else -1.0
+    ahead = sign * np.stack([compared.differences(place, other) for other in others], axis=1)
+    differences = Differences(ahead, compared.weights, binary=compared.measure.is_binary)
     lows = [interval.low for interval in intervals_at(differences, ALPHA / n_tried)]
     return [None if low is None else 0.0 - low for low in lows]
