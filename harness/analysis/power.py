@@ -27,7 +27,7 @@ DISCORDANCE = 0.25
 """The share of queries that two systems answer differently, where nothing is known of them yet."""
 STEPS = (0.05, 0.10, 0.20)
 """Differences of shares that a plan says the queries for."""
-MOST_QUERIES = 100_000
+MOST_QUERIES = 50_000
 _FARTHEST = 37.0
 """Standard errors at which power is 1, and scipy's noncentral t still a number."""
 

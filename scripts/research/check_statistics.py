@@ -58,9 +58,12 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--replicates", type=int, default=1_000, help="cases of each row (default 1,000)")
     parser.add_argument("--only", nargs="+", choices=CHECKS, default=list(CHECKS), help="parts of the table")
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, default=SIZES, help="queries (default 8, 30, 200 and 2,000)"
+    )
     parser.add_argument("--quick", action="store_true", help="a few cases of the small sizes: that it runs")
     chosen = parser.parse_args()
-    check = Check(4, SIZES[:2]) if chosen.quick else Check(chosen.replicates, SIZES)
+    check = Check(4, SIZES[:2]) if chosen.quick else Check(chosen.replicates, chosen.sizes)
     print_table(HEADER, (row for name in chosen.only for row in CHECKS[name](check)))
 
 
@@ -125,9 +128,9 @@ def others(check: Check) -> Iterator[Row]:
     for n in (one for one in check.sizes if 30 <= one <= 200):
         for name in ("pearson", "spearman", "kendall"):
             yield check.share(
-                f"interval of a correlation, {name}", n, ".95", lambda rng, m=name, n=n: correlation(rng, n, m), 2
+                f"interval of a correlation, {name}", n, ".95", lambda rng, m=name, n=n: correlation(rng, n, m)
             )
-        yield check.share("interval of an AUC", n, ".95", lambda rng, n=n: area(rng, n), 4)
+        yield check.share("interval of an AUC", n, ".95", lambda rng, n=n: area(rng, n))
 
 
 def correlation(rng: Rng, n: int, name: str) -> bool | None:
@@ -246,7 +249,7 @@ def power(check: Check) -> Iterator[Row]:
     for pairs in (1, 6):
         for step in STEPS:
             n = queries_needed(step, pairs)
-            if n is None or n > 10 * check.sizes[-1]:
+            if n is None or n > 10 * max(check.sizes):
                 continue
             psi = max(DISCORDANCE, step)
 

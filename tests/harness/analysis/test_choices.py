@@ -69,6 +69,7 @@ def test_no_margin_no_direction_and_no_query_show_nothing() -> None:
     assert cheapest_as_good(compared([0.5], [0.5], ends=(0.0, 1.0)), [1.0, 2.0]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [40, 200])
 def test_a_run_that_is_worse_by_the_margin_is_rarely_called_as_good(n: int) -> None:
     rng, cases, false = np.random.default_rng(31), 200, 0
@@ -79,6 +80,7 @@ def test_a_run_that_is_worse_by_the_margin_is_rarely_called_as_good(n: int) -> N
     assert false <= stats.binom.ppf(0.99, cases, 0.03)
 
 
+@pytest.mark.slow
 def test_the_best_of_nine_equal_systems_is_no_better_than_they_are() -> None:
     rng, n = np.random.default_rng(32), 60
     found = [best_of(compared(*(rng.random((9, n)) < 0.5).astype(float).tolist())) for _ in range(60)]

@@ -176,6 +176,7 @@ def test_the_mean_decides_who_is_better_and_not_on_how_many_queries() -> None:
     assert one.verdict(one.pairs[0]) in {"b", "tie"}
 
 
+@pytest.mark.slow
 def test_at_equal_means_nobody_is_called_better_more_often_than_said() -> None:
     # Of Wilcoxon's test the same differences are significant in 4 of 10 cases: their median is not 0.
     rng, cases, false, ranked = np.random.default_rng(21), 200, 0, 0
