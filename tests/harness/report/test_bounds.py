@@ -109,7 +109,7 @@ def test_evidence_beyond_what_a_run_has_in_its_prompt_does_not_rank(tmp_path: Pa
 
 def test_with_room_between_floor_and_ceiling_accuracy_ranks(tmp_path: Path) -> None:
     plans = [
-        ScoredRun(system=name, scores={"accuracy": right(count, 200)}, bracket=bracket)
+        ScoredRun(system=name, scores={"accuracy": right(count, 200)}, gold=NAMES, bracket=bracket)
         for name, count, bracket in (("naive", 90, ""), ("kg", 150, ""), ("gold", 190, GOLD))
     ]
     findings = find(group_of(tmp_path, *plans))
