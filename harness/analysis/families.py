@@ -23,8 +23,7 @@ from harness.analysis.binary import share_difference_interval
 from harness.analysis.difference_tests import ALPHA, holm, holm_levels, mcnemar_p
 from harness.analysis.flips import flips_of
 from harness.analysis.intervals import UNKNOWN, Interval
-
-Array = NDArray[np.float64]
+from harness.analysis.studentized import Array
 
 
 class Tested(NamedTuple):
@@ -73,12 +72,10 @@ def tested(differences: Differences) -> list[Tested]:
     ]
 
 
-def one_interval(differences: Differences, column: int, alpha: float) -> Interval:
-    """Of one column, at any level."""
-    own = Differences(
-        differences.values[:, [column]], differences.weights, differences.clusters, differences.binary
-    )
-    return (_by_wins(own.values) if own.by_wins else _by_flips(own))[1](0, alpha)
+def intervals_at(differences: Differences, alpha: float) -> list[Interval]:
+    """Of each column, whatever the others say."""
+    interval = (_by_wins(differences.values) if differences.by_wins else _by_flips(differences))[1]
+    return [interval(place, alpha) for place in range(differences.values.shape[1])]
 
 
 _Found = tuple[list[float], Callable[[int, float], Interval]]

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from harness.analysis.difference_tests import ALPHA
 from harness.analysis.intervals import Interval
-from harness.analysis.studentized import Studentized, ratio_of_sums
+from harness.analysis.studentized import Array, Studentized, ratio_of_sums
 
 MOST_EXACT = 13
 """Units up to which every flip is looked at."""
@@ -40,8 +40,6 @@ _BLOCK = 1 << 18
 _SEED = 0
 _SLACK = 1e-9
 """Of a count of flips: what the product of a level and a whole number is off by."""
-
-Array = NDArray[np.float64]
 
 
 class FlipTest(NamedTuple):

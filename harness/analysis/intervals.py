@@ -21,9 +21,8 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from harness.analysis.studentized import Studentized, stratified
+from harness.analysis.studentized import Array, Studentized, stratified
 from harness.errors import MissingDependency, install
 
 LEVEL = 0.95
@@ -39,7 +38,6 @@ _Z = 1.959963984540054
 """The normal quantile of the upper tail."""
 
 Floats = Sequence[float]
-Array = NDArray[np.float64]
 Bounds = tuple[float, float]
 """The lowest and highest value that can be."""
 UNBOUNDED: Bounds = (-inf, inf)

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from harness.analysis.difference_tests import ALPHA
-from harness.analysis.families import Differences, one_interval
+from harness.analysis.families import Differences, intervals_at
 from harness.analysis.paired import MeasureComparison
 
 MARGIN = 0.05
@@ -47,7 +49,8 @@ def as_good(
 
     `n_tried`: of so many runs that is asked.
     """
-    found = [(_at_most_worse(compared, place, other, n_tried), other) for other in others if other != place]
+    held = sorted(other for other in others if other != place)
+    found = list(zip(_at_most_worse(compared, place, held, n_tried), held, strict=True))
     if any(limit is None or limit >= margin for limit, _ in found):
         return None
     known = [(limit, other) for limit, other in found if limit is not None]
@@ -76,12 +79,15 @@ def cheapest_as_good(
     return next((one for one in found if one is not None), None)
 
 
-def _at_most_worse(compared: MeasureComparison, place: int, other: int, n_tried: int) -> float | None:
-    """The largest disadvantage to the other that is not ruled out; None: any may be."""
-    if not compared.n_common or compared.measure.higher_is_better is None:
-        return None
-    turned = compared.measure.higher_is_better is False
-    ahead = compared.differences(other, place) if turned else compared.differences(place, other)
-    differences = Differences(ahead[:, None], compared.weights, binary=compared.measure.is_binary)
-    low = one_interval(differences, 0, ALPHA / n_tried).low
-    return None if low is None else 0.0 - low
+def _at_most_worse(
+    compared: MeasureComparison, place: int, others: Sequence[int], n_tried: int
+) -> list[float | None]:
+    """The largest disadvantage to each other that is not ruled out; None: any may be."""
+    higher = compared.measure.higher_is_better
+    if not compared.n_common or higher is None or not others:
+        return [None] * len(others)
+    sign = 1.0 if higher else -1.0
+    ahead = sign * np.stack([compared.differences(place, other) for other in others], axis=1)
+    differences = Differences(ahead, compared.weights, binary=compared.measure.is_binary)
+    lows = [interval.low for interval in intervals_at(differences, ALPHA / n_tried)]
+    return [None if low is None else 0.0 - low for low in lows]

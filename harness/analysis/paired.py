@@ -33,7 +33,8 @@ from harness.analysis.drawn import Drawn, Mix, are_equal
 from harness.analysis.families import Differences, Tested, tested
 from harness.analysis.intervals import Interval
 from harness.analysis.paired_values import QueryValues
-from harness.analysis.power import Spread, spread_of
+from harness.analysis.power import DifferenceSpread, spread_of
+from harness.analysis.studentized import Array
 
 TestName = Literal["mcnemar", "flips"]
 Verdict = Literal["a", "b", "tie", "differ"]
@@ -45,8 +46,6 @@ PairPlaces = tuple[int, int]
 """Positions of two runs in the comparison."""
 SharedQueries = Mapping[PairPlaces, frozenset[str]]
 """The pairs to compare, each with the queries that both runs were asked."""
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class ComparedPair:
     lower: int
     p: float
     p_holm: float
-    spread: Spread | None
+    spread: DifferenceSpread | None
     """How the differences scatter, which decides what so many queries can show; None: not at all."""
     detectable: float | None
     """The true difference that so many queries find with 80 % power after Holm; None: none that can be."""

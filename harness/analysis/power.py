@@ -27,13 +27,13 @@ DISCORDANCE = 0.25
 """The share of queries that two systems answer differently, where nothing is known of them yet."""
 STEPS = (0.05, 0.10, 0.20)
 """Differences of shares that a plan says the queries for."""
-MOST_QUERIES = 100_000
+MOST_QUERIES = 50_000
 _FARTHEST = 37.0
 """Standard errors at which power is 1, and scipy's noncentral t still a number."""
 
 
 @dataclass(frozen=True)
-class Spread:
+class DifferenceSpread:
     """How the differences of two systems scatter over queries."""
 
     sd: float
@@ -59,7 +59,7 @@ class Spread:
 
 def spread_of(
     differences: NDArray[np.float64], weights: NDArray[np.float64] | None = None, *, binary: bool = False
-) -> Spread | None:
+) -> DifferenceSpread | None:
     """Of differences query by query; `binary`: of two values that are 0 or 1 each. None where they are all equal,
     or fewer than two: then nothing is known of it.
     """
@@ -69,7 +69,7 @@ def spread_of(
     share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     residuals = share * (differences - share @ differences)
     sd = float(np.sqrt(n * n / (n - 1) * residuals @ residuals))
-    return Spread(sd, float(np.mean(differences != 0)) if binary else None)
+    return DifferenceSpread(sd, float(np.mean(differences != 0)) if binary else None)
 
 
 def smallest_p(n: int) -> float:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.paired import Array, MeasureComparison
+from harness.analysis.paired import MeasureComparison
+from harness.analysis.studentized import Array
 
 SPLITS = 200
 """Each used both ways."""

@@ -9,8 +9,9 @@ from harness.report.render.markdown import MarkdownLines, prose, section_lines
 _HOW_TO_READ = """\
 ## How to read this
 
-- **[low, high]** is a 95 % confidence interval: Wilson's for shares, a seeded bootstrap over queries for other
-  means. Overlapping intervals are no test of a difference: that takes a comparison paired by query.
+- **[low, high]** is a 95 % confidence interval: Wilson's for shares, Student's t corrected for skew for
+  other means: of fewer than 30 values at 98 %, of fewer than 6 or of equal ones none. Overlapping intervals are no
+  test of a difference: that takes a comparison paired by query.
 - **n** counts answers (queries x repeats) in the mean. One that failed is in it, with the worst value of the
   measure. "170 of 200" says that 30 are not: no answer yet, or a score that could not be computed; the reasons
   stand above.

@@ -76,3 +76,13 @@ def test_a_check_that_is_repeated_asks_its_judge_nothing_again(call: Call, run_d
 def test_a_run_without_an_answer_to_judge_is_refused(call: Call, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no row of .* has an answer and contexts: name the directory"):
         call("check_confidence", str(tmp_path / "nothing"), "--provider", "fake")
+
+
+@pytest.mark.slow
+def test_every_promise_of_the_statistics_is_a_row_with_what_is_nominal_and_what_was_measured(call: Call) -> None:
+    header, _, *rows = [line.strip("| ").split(" | ") for line in call("check_statistics", "--quick").splitlines()]
+    assert header == ["what", "n", "nominal", "measured", "cases"]
+    contradicted = [row for row in rows if row[0].startswith("an interval contradicts its verdict")]
+    assert [row[3] for row in contradicted] == ["0.000"] * len(contradicted)
+    for kind in ("interval of a share", "interval of a difference", "any of 9 equal", "is found", "best of 9"):
+        assert any(kind in row[0] for row in rows), kind

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.identity import short_digest
-from harness.records import Cost, EvaluationRecord, Prediction, Query, Reference, RunRecord, Score, Usage
+from harness.records import Cost, EvaluationRecord, Evidence, Prediction, Query, Reference, RunRecord, Score, Usage
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
 NOT_APPLICABLE = "not_applicable"
@@ -28,6 +28,11 @@ class ScoredRun:
     """Their ids; empty: q000, q001 and so on, as many as there are values."""
     types: Sequence[str] = ("inference_query",)
     """Of the queries, again and again."""
+    cites: Sequence[str] = ()
+    """The document that each query's evidence names, again and again; empty: none."""
+    type_mix: Mapping[str, int] = field(default_factory=dict)
+    """Queries of each type in the whole data set."""
+    finished: bool = True
     dataset: str = "demo"
     digest: str = "d" * 64
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +79,7 @@ def write_run(results: Path, plan: ScoredRun) -> RunDir:
             for repeat in range(plan.repeats)
         ],
     )
-    if not plan.unfinished:
+    if plan.finished and not plan.unfinished:
         run.mark_done(Done(n_expected=len(ids), n_ok=len(ids), n_error=0, finished_at="2026-11-20"))
     return run
 
@@ -84,7 +89,10 @@ def _row(plan: ScoredRun, query_id: str, number: int) -> SampleRow:
     query_type = plan.types[number % len(plan.types)]
     # One of its own for each query, so that no constant answer is right more than once.
     answers = (plan.gold[number % len(plan.gold)] if plan.gold else query_id,)
-    return SampleRow(query=query, reference=Reference(query_id=query_id, query_type=query_type, answers=answers))
+    cited = plan.cites[number % len(plan.cites)] if plan.cites else ""
+    evidence = (Evidence(doc_id=cited, fact="It is so."),) if cited else ()
+    reference = Reference(query_id=query_id, query_type=query_type, answers=answers, evidence=evidence)
+    return SampleRow(query=query, reference=reference)
 
 
 def _manifest(plan: ScoredRun) -> Manifest:
@@ -99,7 +107,7 @@ def _manifest(plan: ScoredRun) -> Manifest:
         run_id=plan.name or f"{plan.dataset}--{short_digest([identity])}",
         identity=identity,
         config={"evaluators": ["answer"], "measure": plan.measure},
-        dataset={"name": plan.dataset},
+        dataset={"name": plan.dataset, "type_mix": dict(plan.type_mix)},
         index_id="",
         bracket=plan.bracket,
         machine={},

@@ -392,3 +392,63 @@ def test_a_label_that_is_markup_is_drawn_as_text(tmp_path: Path) -> None:
     runs = [write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(9)})) for name in (EVIL, "$x^2$")]
     write_comparison(compare_runs(runs, Choice(("accuracy",))), tmp_path / "out")
     assert (tmp_path / "out" / "differences.png").stat().st_size > 1000
+
+
+def row_of_documents(results: Path, cites: Sequence[str]) -> dict[str, str]:
+    """Of a run that is right on the queries 0, 4, 8, ... against one that never is."""
+    every_fourth = [float(number % 4 == 0) for number in range(40)]
+    runs = [
+        write_run(results, ScoredRun(system=system, scores={"accuracy": values}, cites=cites))
+        for system, values in (("naive", every_fourth), ("kg", right(0)))
+    ]
+    (row,) = rows_of(comparison_csv(compare_runs(runs, Choice(("accuracy",)))))
+    return row
+
+
+def test_a_result_says_for_which_documents_it_holds(tmp_path: Path) -> None:
+    row = row_of_documents(tmp_path / "many", [f"d{number // 4}" for number in range(40)])
+    assert (row["result"], row["population"], row["n_clusters"]) == ("a", "new documents", "10")
+    # All that it got right cites one document.
+    row = row_of_documents(tmp_path / "one", ["popular", "b", "c", "d"])
+    assert (row["result"], row["population"], row["p_clusters"]) == ("a", "documents", "1")
+    row = row_of_documents(tmp_path / "none", [])
+    assert (row["result"], row["population"], row["p_clusters"]) == ("a", "queries", "")
+
+
+def test_types_count_as_they_are_mixed_in_the_data_set_with_the_balanced_difference_beside_it(
+    tmp_path: Path,
+) -> None:
+    alternating = [float(number % 2) for number in range(80)]
+    runs = [
+        write_run(
+            tmp_path,
+            ScoredRun(
+                system=system,
+                scores={"accuracy": values},
+                types=("even", "odd"),
+                type_mix={"even": 100, "odd": 900},
+            ),
+        )
+        for system, values in (("naive", alternating), ("kg", [1.0 - value for value in alternating]))
+    ]
+    comparison = compare_runs(runs, Choice(("accuracy",)))
+    (row,) = rows_of(comparison_csv(comparison))
+    assert (row["mean_a"], row["mean_b"], row["difference"]) == ("0.9", "0.1", "0.8")
+    assert (row["mix"], row["test"], row["balanced_difference"], row["result"]) == ("natural", "flips", "0", "a")
+    assert "balanced" in table_of(comparison, "pairs-accuracy").header
+    (one_type,) = rows_of(comparison_csv(compare_runs(runs, Choice(("accuracy",), query_type="odd"))))
+    assert (one_type["difference"], one_type["test"]) == ("1", "mcnemar")
+
+
+def test_an_unfinished_run_is_left_out_and_said_so(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(count)}, finished=name != "kg"))
+        for name, count in (("naive", 30), ("kg", 40), ("community", 20))
+    ]
+    comparison = compare_runs(runs)
+    assert [one.label for one in comparison.runs] == ["naive", "community"]
+    assert comparison.notes[0] == "kg is unfinished and not compared."
+    with pytest.raises(ConfigError, match="kg is unfinished, and a comparison takes two finished runs"):
+        compare_runs(runs[:2])
+    with pytest.raises(ConfigError, match="the baseline kg is unfinished"):
+        compare_runs(runs, Choice(baseline=runs[1]))

@@ -1,0 +1,339 @@
+"""Does the harness's statistics hold what it promises? Truth is simulated, the real code judges it.
+
+Runs with known means are made up and handed to what a report is made with: intervals of means and of
+differences, the comparison of all pairs, queries needed, "as good as", the best of many, evidence that is
+looked at again. Each row is one promise: what is nominal, and how often it was so. A share of REPLICATES cases
+has a standard error of at most half of one over their root: 1.6 points at 1,000.
+
+What it does not say: how your data spread. Shapes here are a coin for each query, four grades, a lognormal
+tail, and articles that many queries cite, each with a luck of its own for every system.
+
+Examples:
+  .venv/bin/python scripts/research/check_statistics.py --replicates 1000 > table.md
+  .venv/bin/python scripts/research/check_statistics.py --only power selection --replicates 200
+  .venv/bin/python scripts/research/check_statistics.py --quick
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from common import command_line, print_table, started
+from simulated import MIX, RIGHT, Rng, World, compared, natural, systems
+
+from harness.analysis.auc import QueryScores, auc
+from harness.analysis.correlation import correlate
+from harness.analysis.difference_tests import ALPHA, mcnemar_p
+from harness.analysis.intervals import Interval, Stratum, mean_interval, quantile_interval, weighted_mean_interval
+from harness.analysis.non_inferior import MARGIN, cheapest_as_good
+from harness.analysis.paired import ComparedPair, MeasureComparison
+from harness.analysis.power import DISCORDANCE, STEPS, queries_needed
+from harness.analysis.selection import best_of
+from harness.analysis.sequential import anytime_p
+
+Row = tuple[str, str, str, str, str]
+HEADER = ("what", "n", "nominal", "measured", "cases")
+SIZES = (8, 30, 200, 2_000)
+
+
+class Check:
+    """How many cases, and a generator for each row that no other row shares."""
+
+    def __init__(self, replicates: int, sizes: Sequence[int]) -> None:
+        self.replicates, self.sizes = replicates, sizes
+
+    def share(self, what: str, n: int, nominal: str, case: Callable[[Rng], bool | None], every: int = 1) -> Row:
+        """How often `case` is true; None: it does not count (no interval). One of `every` replicates is made."""
+        cases = max(4, self.replicates // (every * (4 if n >= 1_000 else 1)))
+        seed = [n, *what.encode()]
+        found = [case(np.random.default_rng([*seed, place])) for place in range(cases)]
+        known = [one for one in found if one is not None]
+        measured = f"{np.mean(known):.3f}" if known else "none given"
+        left = f", {len(found) - len(known)} without" if known and len(known) < len(found) else ""
+        return what, f"{n:,}", nominal, measured, f"{cases:,}{left}"
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--replicates", type=int, default=1_000, help="cases of each row (default 1,000)")
+    parser.add_argument("--only", nargs="+", choices=CHECKS, default=list(CHECKS), help="parts of the table")
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, default=SIZES, help="queries (default 8, 30, 200 and 2,000)"
+    )
+    parser.add_argument("--quick", action="store_true", help="a few cases of the small sizes: that it runs")
+    chosen = parser.parse_args()
+    check = Check(4, SIZES[:2]) if chosen.quick else Check(chosen.replicates, chosen.sizes)
+    print_table(HEADER, (row for name in chosen.only for row in CHECKS[name](check)))
+
+
+# Intervals
+
+
+def holds(interval: Interval | None, true: float) -> bool | None:
+    if interval is None or interval.low is None or interval.high is None:
+        return None
+    return interval.low - 1e-12 <= true <= interval.high + 1e-12
+
+
+def means(check: Check) -> Iterator[Row]:
+    shapes: dict[str, tuple[Callable[[Rng, int], list[float]], float]] = {
+        "graded, even": (lambda rng, n: rng.choice([0, 0.25, 0.5, 0.75, 1], n).tolist(), 0.5),
+        "graded, 80 % are 0": (lambda rng, n: (rng.random(n) * (rng.random(n) < 0.2)).tolist(), 0.1),
+        "graded, 90 % are 1": (lambda rng, n: rng.choice([1, 0.5, 0], n, p=[0.9, 0.07, 0.03]).tolist(), 0.935),
+        "times, lognormal": (lambda rng, n: rng.lognormal(size=n).tolist(), float(np.exp(0.5))),
+    }
+    for n in check.sizes:
+        for right in (0.5, 0.9, 0.97):
+            what = f"interval of a share, {right:.0%} right"
+            yield check.share(
+                what,
+                n,
+                ".95",
+                lambda rng, p=right, n=n: holds(mean_interval(coins(rng, n, p), proportion=True), p),
+            )
+        for name, (drawn, true) in shapes.items():
+            yield check.share(
+                f"interval of a mean, {name}",
+                n,
+                ".95",
+                lambda rng, drawn=drawn, true=true, n=n: holds(mean_interval(drawn(rng, n)), true),
+            )
+        for name, graded in (("shares", False), ("graded", True)):
+            yield check.share(
+                f"interval in the natural mix, {name}", n, ".95", lambda rng, g=graded, n=n: stratified(rng, n, g)
+            )
+        yield check.share(
+            "interval of a median, times",
+            n,
+            ".95",
+            lambda rng, n=n: holds(quantile_interval(rng.lognormal(size=n).tolist(), 0.5), 1.0),
+        )
+
+
+def coins(rng: Rng, n: int, p: float) -> list[float]:
+    return (rng.random(n) < p).astype(float).tolist()
+
+
+def stratified(rng: Rng, n: int, graded: bool) -> bool | None:
+    strata = []
+    for name, count in MIX.items():
+        values = np.array(coins(rng, n // 4, RIGHT[name]))
+        strata.append(Stratum(count, (values * rng.choice([0.6, 1.0], n // 4) if graded else values).tolist()))
+    true = natural(RIGHT) * (0.8 if graded else 1.0)
+    return holds(weighted_mean_interval(strata, proportion=not graded), true)
+
+
+def others(check: Check) -> Iterator[Row]:
+    for n in (one for one in check.sizes if 30 <= one <= 200):
+        for name in ("pearson", "spearman", "kendall"):
+            yield check.share(
+                f"interval of a correlation, {name}", n, ".95", lambda rng, m=name, n=n: correlation(rng, n, m)
+            )
+        yield check.share("interval of an AUC", n, ".95", lambda rng, n=n: area(rng, n))
+
+
+def correlation(rng: Rng, n: int, name: str) -> bool | None:
+    one = rng.normal(size=n)
+    other = 0.6 * one + 0.8 * rng.normal(size=n)
+    true = {
+        "pearson": 0.6,
+        "spearman": 6 / np.pi * np.arcsin(0.3),
+        "kendall": 2 / np.pi * np.arcsin(0.6),
+    }[name]
+    return holds(getattr(correlate(one.tolist(), other.tolist()), name).interval, float(true))
+
+
+def area(rng: Rng, n: int) -> bool | None:
+    hard = rng.normal(0, 0.7, n)
+    scores = [
+        QueryScores((at + 1 + rng.normal(size=1)).tolist(), (at + rng.normal(size=3)).tolist()) for at in hard
+    ]
+    # Positives are 1 above negatives; both spread by the query and by themselves.
+    spread = np.sqrt(2 * (1 + 0.49))
+    from scipy.stats import norm
+
+    return holds(auc(scores).interval, float(norm.cdf(1 / spread)))
+
+
+# Differences
+
+WORLDS = {
+    "shares": World(),
+    "graded": World(binary=False),
+    "costs, long tail": World(skewed=True, binary=False),
+    "shares in the natural mix": World(stratified=True),
+    "shares, luck by article": World(by_article=0.15),
+    "graded, luck by article": World(binary=False, by_article=0.15),
+}
+
+
+def true_difference(world: World, ahead: float) -> float:
+    return ahead * float(np.exp(0.5 + 0.18)) if world.skewed else ahead
+
+
+def differences(check: Check) -> Iterator[Row]:
+    for n in check.sizes:
+        for name, world in WORLDS.items():
+            for ahead in (0.0, 0.05):
+
+                def case(rng: Rng, world: World = world, ahead: float = ahead, n: int = n) -> bool | None:
+                    (pair,) = compared(*systems(rng, n, (ahead, 0.0), world), costs=world.skewed).pairs
+                    by_cluster = world.by_article > 0
+                    interval = pair.interval_clusters if by_cluster else pair.interval
+                    return holds(interval, true_difference(world, ahead))
+
+                yield check.share(f"interval of a difference of {ahead:g}, {name}", n, ".95", case)
+
+
+def errors(check: Check) -> Iterator[Row]:
+    """How often any of many equal systems is called better, and how often an interval contradicts its verdict."""
+    for n in check.sizes:
+        for k in (4, 9):
+            for name, world in WORLDS.items():
+
+                def case(rng: Rng, world: World = world, k: int = k, n: int = n) -> bool:
+                    found = compared(*systems(rng, n, (0.0,) * k, world), costs=world.skewed)
+                    return any(said(pair, world) for pair in found.pairs)
+
+                yield check.share(
+                    f"any of {k} equal systems called better, {name}", n, "at most .05", case, k // 4
+                )
+        world = World(by_article=0.15)
+        yield check.share(
+            "the same of 4, without a look at articles",
+            n,
+            "not promised",
+            lambda rng, n=n, world=world: any(
+                pair.significant for pair in compared(*systems(rng, n, (0.0,) * 4, world)).pairs
+            ),
+        )
+        yield check.share(
+            "an interval contradicts its verdict, 4 systems",
+            n,
+            "0",
+            lambda rng, n=n: contradicted(
+                compared(*systems(rng, n, (0.0, 0.05, 0.1, 0.15), World(binary=bool(rng.integers(2)))))
+            ),
+        )
+        yield check.share(
+            "all 6 intervals of 4 systems hold at once, shares",
+            n,
+            "not promised",
+            lambda rng, n=n: all_hold(compared(*systems(rng, n, (0.0, 0.05, 0.1, 0.15), World()))),
+        )
+
+
+def said(pair: ComparedPair, world: World) -> bool:
+    return pair.population == "new documents" if world.by_article else pair.significant
+
+
+def contradicted(found: MeasureComparison) -> bool:
+    return any(
+        pair.significant != (pair.interval.low > 0 or pair.interval.high < 0)
+        for pair in found.pairs
+        if pair.interval.low is not None and pair.interval.high is not None
+    )
+
+
+def all_hold(found: MeasureComparison) -> bool | None:
+    ahead = (0.0, 0.05, 0.1, 0.15)
+    held = [holds(pair.interval, ahead[pair.a] - ahead[pair.b]) for pair in found.pairs]
+    return None if None in held else all(held)
+
+
+# What a plan says, and choices
+
+
+def power(check: Check) -> Iterator[Row]:
+    for pairs in (1, 6):
+        for step in STEPS:
+            n = queries_needed(step, pairs)
+            if n is None or n > 10 * max(check.sizes):
+                continue
+            psi = max(DISCORDANCE, step)
+
+            def case(rng: Rng, n: int = n, pairs: int = pairs, step: float = step, psi: float = psi) -> bool:
+                won, lost, _ = rng.multinomial(n, [(psi + step) / 2, (psi - step) / 2, 1 - psi])
+                return bool(won > lost and mcnemar_p(int(won), int(lost)) <= ALPHA / pairs)
+
+            what = f"a true difference of {100 * step:.0f} points is found, {pairs} pair{'s' * (pairs > 1)}"
+            yield check.share(what, n, ".80", case)
+
+
+def selection(check: Check) -> Iterator[Row]:
+    for n in check.sizes:
+
+        def inferior(rng: Rng, n: int = n) -> bool:
+            # The cheapest is exactly as much worse as the margin allows, the next two are no worse than the best.
+            found = compared(*systems(rng, n, (-MARGIN * 3, 0.0, 0.0, 0.0), World(binary=False)))
+            chosen = cheapest_as_good(found, (1.0, 2.0, 3.0, 4.0))
+            return chosen is not None and chosen.place == 0
+
+        def inferior_share(rng: Rng, n: int = n) -> bool:
+            found = compared(*systems(rng, n, (-MARGIN, 0.0, 0.0, 0.0), World()))
+            chosen = cheapest_as_good(found, (1.0, 2.0, 3.0, 4.0), margin=MARGIN)
+            return chosen is not None and chosen.place == 0
+
+        yield check.share("the cheapest, worse by the margin, called as good: graded", n, "at most .025", inferior)
+        yield check.share(
+            "the cheapest, worse by the margin, called as good: shares", n, "at most .025", inferior_share
+        )
+        yield check.share(
+            "the cheapest, as good as the others, called so: shares",
+            n,
+            "not promised",
+            lambda rng, n=n: (
+                cheapest_as_good(
+                    compared(*systems(rng, n, (0.0,) * 4, World())), (1.0, 2.0, 3.0, 4.0), margin=MARGIN
+                )
+                is not None
+            ),
+        )
+        yield from best_of_nine(check, n)
+
+
+def best_of_nine(check: Check, n: int) -> Iterator[Row]:
+    cases = max(4, check.replicates // (4 if n < 1_000 else 16))
+    found = [
+        best_of(compared(*systems(np.random.default_rng([n, place]), n, (0.0,) * 9, World())))
+        for place in range(cases)
+    ]
+    known = [one for one in found if one is not None]
+    for what, nominal, values in (
+        ("best of 9 equal systems: points it looks better", "not promised", [one.looked - 0.5 for one in known]),
+        ("best of 9 equal systems: points left after correction", "0", [one.mean - 0.5 for one in known]),
+    ):
+        error = 100 * np.std(values) / np.sqrt(len(values))
+        yield what, f"{n:,}", nominal, f"{100 * np.mean(values):+.1f} ± {error:.1f}", f"{cases:,}"
+
+
+def looking_again(check: Check) -> Iterator[Row]:
+    n = 1_000 if check.replicates > 10 else 60
+
+    def ever(p_of: Callable[[int, int], float], every: int) -> Callable[[Rng], bool]:
+        def case(rng: Rng) -> bool:
+            wins = np.cumsum(rng.random(n) < 0.5)
+            looks = range(every, n + 1, every)
+            return any(p_of(int(wins[at - 1]), at - int(wins[at - 1])) <= ALPHA for at in looks)
+
+        return case
+
+    yield check.share(
+        "equal systems called different at any of all queries, anytime p", n, "at most .05", ever(anytime_p, 1)
+    )
+    yield check.share("the same at any of 10 growths, McNemar's p", n, "not promised", ever(mcnemar_p, n // 10))
+
+
+CHECKS: dict[str, Callable[[Check], Iterator[Row]]] = {
+    "means": means,
+    "others": others,
+    "differences": differences,
+    "errors": errors,
+    "power": power,
+    "selection": selection,
+    "looking-again": looking_again,
+}
+
+if __name__ == "__main__":
+    started(main)

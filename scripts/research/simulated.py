@@ -1,0 +1,84 @@
+"""Made-up runs whose truth is known: what check_statistics.py simulates."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.analysis.drawn import Drawn
+from harness.analysis.paired import MeasureComparison, PairedMeasure, compare_measure
+from harness.analysis.paired_values import QueryValues
+
+Array = NDArray[np.float64]
+Rng = np.random.Generator
+
+# Types of queries: their share of the data set, their share of a balanced sample, how often systems are right.
+MIX = {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
+RIGHT = {"comparison": 0.6, "inference": 0.9, "null": 0.7, "temporal": 0.4}
+
+
+@dataclass(frozen=True)
+class World:
+    """Where values come from."""
+
+    binary: bool = True
+    skewed: bool = False
+    """Costs with a long tail instead of scores."""
+    by_article: float = 0.0
+    """Standard deviation of a system's own luck with an article."""
+    stratified: bool = False
+    """As many queries of each type, whatever the data set's mix."""
+
+
+def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[Array, Drawn]:
+    """Values of `n` queries, a column for each system; system i is better than it would be by `ahead[i]`.
+
+    Its mean over all queries there could be is then 0.5 (of scores; the mean of RIGHT in the natural mix, where
+    queries are stratified) plus `ahead[i]`.
+    """
+    types = np.array([list(MIX)[place % 4] for place in range(n)]) if world.stratified else np.repeat("one", n)
+    base = np.array([RIGHT.get(name, 0.5) for name in types])
+    hard = rng.uniform(-0.25, 0.25, n) * np.minimum(base, 1 - base)
+    clusters, articles = _articles(rng, n)
+    luck = rng.uniform(-1, 1, (articles, len(ahead))) * np.sqrt(3) * world.by_article
+    chance = base[:, None] + hard[:, None] + luck[clusters] + np.array(ahead)
+    if world.skewed:
+        values = (1 + np.array(ahead)) * rng.lognormal(size=(n, 1)) * rng.lognormal(0, 0.6, (n, len(ahead)))
+    elif world.binary:
+        values = (rng.random((n, len(ahead))) < chance).astype(np.float64)
+    else:
+        values = np.round(np.clip(chance + rng.choice([-0.3, -0.1, 0.1, 0.3], (n, len(ahead))), -1, 2), 2)
+    ids = [f"q{place:04d}" for place in range(n)]
+    drawn = Drawn(
+        dict(zip(ids, types.tolist(), strict=True)),
+        MIX if world.stratified else {},
+        {one: f"d{article}" for one, article in zip(ids, clusters.tolist(), strict=True)}
+        if world.by_article
+        else {},
+    )
+    return values, drawn
+
+
+def compared(values: Array, drawn: Drawn, costs: bool = False) -> MeasureComparison:
+    """All pairs, by the harness."""
+    ids = [f"q{place:04d}" for place in range(len(values))]
+    runs = [QueryValues(dict(zip(ids, column.tolist(), strict=True)), frozenset(ids)) for column in values.T]
+    places = itertools.combinations(range(len(runs)), 2)
+    measure = PairedMeasure("m", True, tuple(runs), is_cost=costs, range=None if costs else (-1.0, 2.0))
+    return compare_measure(measure, dict.fromkeys(places, frozenset(ids)), drawn)
+
+
+def natural(of_type: Mapping[str, float]) -> float:
+    """A mean over types as they are mixed in the data set."""
+    return sum(MIX[name] * value for name, value in of_type.items()) / sum(MIX.values())
+
+
+def _articles(rng: Rng, n: int) -> tuple[NDArray[np.int64], int]:
+    """An article for each query: a few are cited by many, as in MultiHop-RAG."""
+    articles = max(2, n // 2)
+    popular = 1 / np.arange(2, articles + 2)
+    return rng.choice(articles, n, p=popular / popular.sum()), articles

@@ -1,0 +1,111 @@
+"""What so many queries can show: against every outcome, simulation, and what a plan is told."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from harness.analysis.difference_tests import ALPHA, mcnemar_p
+from harness.analysis.power import (
+    can_show_anything,
+    detectable,
+    graded_detectable,
+    graded_power,
+    graded_queries_needed,
+    queries_needed,
+    share_power,
+    smallest_p,
+    spread_of,
+)
+
+
+def by_every_outcome(n: int, difference: float, discordance: float, alpha: float) -> float:
+    chances = [(discordance + difference) / 2, (discordance - difference) / 2, 1 - discordance]
+    return sum(
+        float(stats.multinomial.pmf([wins, losses, n - wins - losses], n, chances))
+        for wins in range(n + 1)
+        for losses in range(min(wins, n - wins + 1))
+        if mcnemar_p(wins, losses) <= alpha
+    )
+
+
+@given(
+    st.integers(1, 25),
+    st.sampled_from([0.0, 0.1, 0.2]),
+    st.sampled_from([0.25, 0.5]),
+    st.sampled_from([0.05, 0.05 / 6]),
+)
+@settings(max_examples=25, deadline=None)
+def test_power_counts_every_outcome(n: int, difference: float, discordance: float, alpha: float) -> None:
+    expected = by_every_outcome(n, difference, discordance, alpha)
+    assert share_power(n, difference, discordance, alpha) == pytest.approx(expected, abs=1e-6)
+
+
+def test_power_after_holm_over_six_pairs_is_what_a_report_must_say() -> None:
+    # 200 queries, a quarter of them answered differently, a true difference of 10 points.
+    assert share_power(200, 0.10, 0.25, ALPHA) == pytest.approx(0.79, abs=0.01)
+    assert share_power(200, 0.10, 0.25, ALPHA / 6) == pytest.approx(0.54, abs=0.01)
+
+
+def test_of_8_queries_and_six_pairs_only_8_of_8_is_more_than_chance() -> None:
+    assert smallest_p(8) == mcnemar_p(8, 0) == pytest.approx(0.0078, abs=0.0001)
+    assert can_show_anything(8, 6)
+    assert not can_show_anything(7, 6)
+    assert mcnemar_p(7, 1) > ALPHA / 6
+    assert detectable(7, 6) is None
+    found = detectable(8, 6)
+    assert found is not None
+    assert found > 0.95
+
+
+def test_no_difference_beyond_what_can_be_is_detectable() -> None:
+    assert detectable(5, 1) is None
+    assert graded_detectable(8, 6, sd=2.0, highest=1.0) is None
+    assert graded_detectable(8, 6, sd=2.0) is not None
+
+
+@pytest.mark.parametrize("pairs", [1, 6, 36])
+@pytest.mark.parametrize("difference", [0.05, 0.1, 0.2])
+def test_so_many_queries_find_it_four_times_out_of_five_and_a_tenth_less_do_not(
+    difference: float, pairs: int
+) -> None:
+    n = queries_needed(difference, pairs)
+    assert n is not None
+    assert share_power(n, difference, 0.25, ALPHA / pairs) >= 0.8
+    assert share_power(int(0.9 * n), difference, 0.25, ALPHA / pairs) < 0.8
+
+
+def test_what_needs_more_queries_than_anybody_asks_has_no_number() -> None:
+    assert queries_needed(0.001, 6) is None
+    assert graded_queries_needed(0.0, 1, sd=0.5) is None
+
+
+def test_graded_power_is_that_of_the_noncentral_t() -> None:
+    expected = stats.nct.sf(stats.t.isf(0.025, 29), 29, np.sqrt(30) * 0.5)
+    assert graded_power(30, 0.2, 0.4, 0.05) == pytest.approx(float(expected), abs=1e-6)
+    assert graded_power(10_000, 0.9, 0.4, 0.05) == 1.0
+    n = graded_queries_needed(0.05, 6, sd=0.4)
+    assert n is not None
+    assert graded_power(n, 0.05, 0.4, ALPHA / 6) >= 0.8 > graded_power(n - 1, 0.05, 0.4, ALPHA / 6)
+
+
+def test_a_pair_knows_how_its_differences_scatter() -> None:
+    differences = np.array([1.0] * 15 + [-1.0] * 5 + [0.0] * 20)
+    found = spread_of(differences, binary=True)
+    assert found is not None
+    assert found.discordance == 0.5
+    assert found.sd == pytest.approx(float(np.std(differences, ddof=1)))
+    assert found.needed(0.1, 6) == queries_needed(0.1, 6, 0.5)
+    assert spread_of(np.zeros(9)) is None
+    assert spread_of(np.array([1.0])) is None
+
+
+def test_unequal_weights_make_a_mean_less_sure() -> None:
+    differences = np.array([1.0, -1.0, 0.0, 0.5] * 10)
+    even, uneven = np.ones(40), np.repeat([0.1, 1.9], 20)
+    plain, same, less = (spread_of(differences, weights) for weights in (None, even, uneven))
+    assert plain is not None
+    assert same == plain
+    assert less is not None
+    assert less.sd > 1.2 * plain.sd
