@@ -48,7 +48,7 @@ ACCURACY = replace(
     name="accuracy",
     summary="share of answers equal to a reference answer after normalisation",
     title="accuracy",
-    constant=lambda references, weights: best_constant(is_right, references, weights),
+    constant=partial(best_constant, canonical, lambda form, forms: form in forms),
 )
 HALLUCINATION = replace(
     _SHARE,
@@ -78,7 +78,7 @@ EM = replace(
     name="em",
     summary="share of answers equal to a reference answer by SQuAD's exact match",
     title="exact match",
-    constant=partial(best_constant, exact_match),
+    constant=partial(best_constant, squad_form, lambda form, forms: form in forms),
 )
 TOKEN_F1 = replace(
     _SHARE,
@@ -88,7 +88,7 @@ TOKEN_F1 = replace(
     unit="",
     binary=False,
     range=(0.0, 1.0),
-    constant=partial(best_constant, token_f1),
+    constant=partial(best_constant, squad_form, token_f1),
 )
 CONTAINS = replace(
     _SHARE,

@@ -2,43 +2,48 @@
 
 from collections.abc import Callable, Sequence
 
-from harness.evaluators.normalise import canonical
-from harness.evaluators.sides import said
 from harness.protocols import ConstantAnswer
 from harness.records import Reference
 
-TRIED = 5
-"""So many of the reference answers, those that are right most often, are given to every query."""
+TRIED = 3
+"""So many of the reference answers, those that are given most often, are tried on every query."""
+
+Read = Callable[[str], str]
+"""An answer in the form in which it is compared."""
+Worth = Callable[[str, Sequence[str]], float]
+"""worth(answer, reference answers), all of them as read."""
 
 
 def best_constant(
-    value: Callable[[str, Sequence[str]], float], references: Sequence[Reference], weights: Sequence[float]
+    read: Read, worth: Worth, references: Sequence[Reference], weights: Sequence[float]
 ) -> ConstantAnswer | None:
-    """The answer with the highest weighted mean of `value(answer, reference answers)` among the `TRIED` most
-    frequent reference answers, by weight; None without any reference answer. Ties: the first by spelling.
+    """The answer with the highest weighted mean among the `TRIED` most frequent reference answers, by weight; None
+    without any reference answer. Ties: the first by spelling.
 
-    For a measure that gives credit to the whole answer only, no other constant is better.
+    Where an answer is right or wrong as a whole, no other constant is better.
     """
+    forms: dict[str, str] = {}
     weight_of: dict[str, float] = {}
     wording: dict[str, str] = {}
+    read_of: list[tuple[str, ...]] = []
     for reference, weight in zip(references, weights, strict=True):
-        for form, answer in {canonical(answer): answer for answer in said(reference)}.items():
+        for answer in reference.answers:
+            if answer not in forms:
+                forms[answer] = read(answer)
+        own = {forms[answer]: answer for answer in reference.answers if forms[answer]}
+        read_of.append(tuple(own))
+        for form, answer in own.items():
             weight_of[form] = weight_of.get(form, 0.0) + weight
             wording.setdefault(form, answer)
     tried = sorted(weight_of, key=lambda form: (-weight_of[form], form))[:TRIED]
-    found = [ConstantAnswer(wording[form], _values(value, wording[form], references)) for form in tried]
+    found = [ConstantAnswer(wording[form], _values(worth, form, read_of)) for form in tried]
     return max(found, key=lambda one: _mean(one, weights), default=None)
 
 
-def _values(
-    value: Callable[[str, Sequence[str]], float], answer: str, references: Sequence[Reference]
-) -> tuple[float, ...]:
+def _values(worth: Worth, answer: str, references: Sequence[tuple[str, ...]]) -> tuple[float, ...]:
     """Many queries have the same reference answers: each of those is compared once."""
-    known: dict[tuple[str, ...], float] = {}
-    for reference in references:
-        if reference.answers not in known:
-            known[reference.answers] = float(value(answer, said(reference)))
-    return tuple(known[reference.answers] for reference in references)
+    known = {answers: float(worth(answer, answers)) for answers in dict.fromkeys(references)}
+    return tuple(known[answers] for answers in references)
 
 
 def _mean(one: ConstantAnswer, weights: Sequence[float]) -> float:

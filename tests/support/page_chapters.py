@@ -40,7 +40,8 @@ def chapter(results: Path, right: dict[str, Sequence[float]] | None = None, dige
     (group,) = load_groups(runs, load_prices())
     ranks = tuple(RANKS.get(name) for name in right)
     measure = "accuracy" if any(right.values()) else None
-    findings = Findings(HEADLINE, (SENTENCE,), measure, tuple(range(len(runs))), ranks, None)
+    rows = tuple(view.row(measure) for view in group.views) if measure else ()
+    findings = Findings(HEADLINE, (SENTENCE,), measure, tuple(range(len(runs))), ranks, None, rows=rows)
     return Chapter(group, findings, (), sections())
 
 

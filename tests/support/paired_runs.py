@@ -48,6 +48,14 @@ class ScoredRun:
     """What its config says is to rank."""
     replayed: int = 0
     """So many of the first queries were answered from the journal."""
+    gold: Sequence[str] = ()
+    """The right answers of the queries, again and again; empty: one of its own for each."""
+    said: Sequence[str] = ("Yes",)
+    """What is answered to the queries, again and again."""
+    unfinished: int = 0
+    """So many of the last queries have no answer, and the run did not close."""
+    name: str = ""
+    """Of the run directory; empty: by its identity."""
     evaluator: EvaluationRecord = field(
         default_factory=lambda: EvaluationRecord(evaluator="answer", version="1", cost=Cost(wall_s=0.0))
     )
@@ -59,7 +67,7 @@ def write_run(results: Path, plan: ScoredRun) -> RunDir:
     ids = list(plan.queries) or [f"q{number:03d}" for number in range(n)]
     sample = [_row(plan, query_id, number) for number, query_id in enumerate(ids)]
     run = RunDir.create(results, _manifest(plan), sample)
-    for number, query_id in enumerate(ids):
+    for number, query_id in enumerate(ids[: len(ids) - plan.unfinished]):
         for repeat in range(plan.repeats):
             run.append_record(_record(plan, (query_id, repeat), number))
     run.write_scores(
@@ -71,7 +79,7 @@ def write_run(results: Path, plan: ScoredRun) -> RunDir:
             for repeat in range(plan.repeats)
         ],
     )
-    if plan.finished:
+    if plan.finished and not plan.unfinished:
         run.mark_done(Done(n_expected=len(ids), n_ok=len(ids), n_error=0, finished_at="2026-11-20"))
     return run
 
@@ -79,9 +87,11 @@ def write_run(results: Path, plan: ScoredRun) -> RunDir:
 def _row(plan: ScoredRun, query_id: str, number: int) -> SampleRow:
     query = Query(query_id=query_id, text=plan.texts.get(query_id, "Is it so?"))
     query_type = plan.types[number % len(plan.types)]
+    # One of its own for each query, so that no constant answer is right more than once.
+    answers = (plan.gold[number % len(plan.gold)] if plan.gold else query_id,)
     cited = plan.cites[number % len(plan.cites)] if plan.cites else ""
     evidence = (Evidence(doc_id=cited, fact="It is so."),) if cited else ()
-    reference = Reference(query_id=query_id, query_type=query_type, answers=("Yes",), evidence=evidence)
+    reference = Reference(query_id=query_id, query_type=query_type, answers=answers, evidence=evidence)
     return SampleRow(query=query, reference=reference)
 
 
@@ -94,7 +104,7 @@ def _manifest(plan: ScoredRun) -> Manifest:
     }
     return Manifest(
         schema_version=SCHEMA_VERSION,
-        run_id=f"{plan.dataset}--{short_digest([identity])}",
+        run_id=plan.name or f"{plan.dataset}--{short_digest([identity])}",
         identity=identity,
         config={"evaluators": ["answer"], "measure": plan.measure},
         dataset={"name": plan.dataset, "type_mix": dict(plan.type_mix)},
@@ -115,7 +125,7 @@ def _record(plan: ScoredRun, key: tuple[str, int], number: int) -> RunRecord:
         query_id=key[0],
         repeat=key[1],
         status="ok",
-        prediction=Prediction(answer="Yes"),
+        prediction=Prediction(answer=plan.said[number % len(plan.said)]),
         cost=Cost(
             wall_s=plan.latency_s[number % len(plan.latency_s)],
             usage={"generator": usage},

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from harness.analysis.paired import MeasureComparison, SharedQueries
 from harness.display.text import counted, printable
-from harness.report.comparison.runs import ComparedRun, comparable_pairs
+from harness.report.comparison.runs import ComparedRun, comparable_pairs, is_covered
 from harness.report.notes import group_notes, judge_notes
 
 
@@ -47,6 +47,12 @@ def _unpaired_notes(
     runs: Sequence[ComparedRun], shared: SharedQueries, measures: Sequence[MeasureComparison]
 ) -> Iterator[str]:
     for compared in measures:
+        named = printable(compared.measure.name)
+        for run in runs:
+            values = run.values.get(compared.measure.name)
+            if values is not None and not is_covered(values):
+                held = f"{len(values.values):,} of {counted(len(values.expected), 'query', 'queries')}"
+                yield f"{named}: {run.label} has a value on {held} only, and is not compared."
         comparable = comparable_pairs(runs, compared.measure.name, shared)
         for a, b in sorted(comparable.keys() - {(pair.a, pair.b) for pair in compared.pairs}):
             name = printable(compared.measure.name)

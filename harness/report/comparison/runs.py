@@ -17,6 +17,9 @@ from harness.report.labels import labels
 from harness.report.notes import run_notes, scored_by
 from harness.store import Manifest, RunDir, SampleRow
 
+LEAST_COVERED = 0.5
+"""The share of its queries of which a run must have a value to be compared."""
+
 
 @dataclass(frozen=True)
 class ComparedRun:
@@ -110,9 +113,17 @@ def drawn_queries(runs: Sequence[ComparedRun]) -> Drawn:
 
 
 def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQueries) -> SharedQueries:
-    """Those whose two runs were scored in one way: see `scored_by`."""
+    """Those whose two runs were scored in one way (see `scored_by`), and both on most of their queries."""
     ways = [[scored_by(one) for one in run.evaluations if measure in one.measures] for run in runs]
-    return {(a, b): queries for (a, b), queries in shared.items() if ways[a] == ways[b]}
+    able = [is_covered(run.values[measure]) if measure in run.values else False for run in runs]
+    return {(a, b): queries for (a, b), queries in shared.items() if ways[a] == ways[b] and able[a] and able[b]}
+
+
+def is_covered(values: QueryValues) -> bool:
+    """Whether a run has a value of a measure on enough of its queries to be compared: those that one run lacks are
+    taken from all others.
+    """
+    return len(values.values) >= LEAST_COVERED * len(values.expected)
 
 
 def _places(n: int, baseline: int | None) -> list[PairPlaces]:

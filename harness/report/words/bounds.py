@@ -17,9 +17,11 @@ from harness.registry import SYSTEMS
 from harness.report.comparison.choosing import paired
 from harness.report.view import Group, RunView
 from harness.report.words.entrants import has_values, way, why_apart
-from harness.report.words.wording import Gap
+from harness.report.words.wording import Gap, name
 
-_LONGEST_ANSWER = 24
+_LONGEST_ANSWER = 26
+_FEWEST_RIGHT = 2
+"""Queries on which a constant answer is worth something: of answers that all differ, each is right once."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Bound:
     """Its means, as those of a run."""
     is_computed: bool = False
     """No run: a constant answer."""
+
+    @property
+    def called(self) -> str:
+        """What a sentence calls it."""
+        return self.label if self.is_computed else name(self.label)
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ def _constant(group: Group, measure: str, view: RunView) -> Bound | None:
     references = _references(view, applies)
     ids = [reference.query_id for reference in references]
     found = known.constant(references, query_weights(view.frame, ids, applies))
-    if found is None or not any(found.values):
+    if found is None or sum(value > 0 for value in found.values) < _FEWEST_RIGHT:
         return None
     values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from harness.analysis.paired_values import COSTS
 from harness.display.text import printable
 from harness.errors import ConfigError, nearest
+from harness.report.comparison.runs import is_covered
 from harness.report.notes import scored_by
 from harness.report.view import Group, RunView
-
-_LEAST_COVERED = 0.5
-"""The share of its queries of which a run must have a value: those that one lacks are taken from all others."""
 
 
 def choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:
@@ -44,7 +42,7 @@ def why_apart(view: RunView, measure: str) -> str:
     if measure in COSTS and view.fails_too_often:
         return "failed too often for a claim about what it costs"
     found = view.values[measure]
-    if len(found.values) < _LEAST_COVERED * len(found.expected):
+    if not is_covered(found):
         return f"has a value on {len(found.values):,} of {len(found.expected):,} queries only"
     return ""
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from harness.analysis import Aggregate
 from harness.analysis.paired import MeasureComparison
 from harness.display.text import counted, printable
 from harness.report.comparison.quantities import ON
 from harness.report.view import Group
-from harness.report.words.bounds import NO_BOUNDS, Bounds
+from harness.report.words.bounds import NO_BOUNDS, Bounds, above
 from harness.report.words.contest import Contest
 from harness.report.words.entrants import is_scored, was_evaluated
 from harness.report.words.settling import are_as_good, margin_of, needed_for
+from harness.report.words.standings import natural_mix, shown_rows
 from harness.report.words.wording import Gap, level, listed, name, times, title_of
 
 LONGEST = 200
@@ -28,7 +30,7 @@ def headline(contest: Contest, bounds: Bounds = NO_BOUNDS) -> str:
         return _nobody(contest)
     compared = contest.ranked
     if compared is None:
-        return _alone(contest)
+        return _alone(contest, bounds)
     barred = _barred(contest, bounds)
     said = printable(f"{barred}{_verdict(contest, compared, bounds)}", LONGEST - 1)
     costs = _dearest(contest)
@@ -84,18 +86,19 @@ def _verdict(contest: Contest, compared: MeasureComparison, bounds: Bounds) -> s
     if _is_barred(contest, bounds):
         return "so nothing is said of who is best"
     leaders = contest.leaders
+    floor = _not_above(contest, bounds)
     if len(leaders) == 1:
-        return _best(contest, compared)
+        return _best(contest, compared, floor)
     labels = listed([contest.view(place).label for place in leaders])
     figures = f"in {title_of(compared)} ({_figures(compared, leaders)})"
     if are_as_good(contest, leaders):
-        return f"{' or '.join(labels.rsplit(' and ', 1))}, within {margin_of(contest)} {figures}"
+        return f"{' or '.join(labels.rsplit(' and ', 1))}, within {margin_of(contest)} {figures}{floor}"
     between = (
         labels
         if len(leaders) < 3
         else f"{len(leaders):,} systems, best mean {name(contest.view(leaders[0]).label)}"
     )
-    return f"Undecided between {between} {figures}{_needed(contest)}"
+    return f"Undecided between {between} {figures}{floor}{_needed(contest)}"
 
 
 def _is_barred(contest: Contest, bounds: Bounds) -> bool:
@@ -103,13 +106,29 @@ def _is_barred(contest: Contest, bounds: Bounds) -> bool:
     return bounds.cannot_rank and not contest.instead_of
 
 
-def _best(contest: Contest, compared: MeasureComparison) -> str:
+def _best(contest: Contest, compared: MeasureComparison, floor: str) -> str:
+    """The one to choose; what is no better than no document at all is none."""
     best, second, *_ = contest.order
-    first = f"Choose {name(contest.view(best).label)}: best in {title_of(compared)}"
+    label = name(contest.view(best).label)
+    first = f"{label} is best" if floor else f"Choose {label}: best"
+    first = f"{first} in {title_of(compared)}"
     gap = Gap.between(compared, best, second)
     ahead = f", ahead of {name(contest.view(second).label)} by {gap.words()}" if gap else ""
     where = f", {ON[gap.pair.population]}" if gap and ON[gap.pair.population] else ""
-    return f"{first} ({level(compared, compared.means[best])}{_population(compared)}){ahead}{where}"
+    return f"{first} ({level(compared, compared.means[best])}{_population(compared)}){floor}{ahead}{where}"
+
+
+def _not_above(contest: Contest, bounds: Bounds) -> str:
+    """That the best of them has no better mean than what needs no document."""
+    floor = bounds.floor
+    if floor is None or contest.instead_of:
+        return ""
+    gap = above(contest.group, contest.measure, contest.view(contest.order[0]), floor)
+    if gap is None or gap.difference > 0:
+        return ""
+    mean = gap.pair.mean_b if gap.pair.b == 1 else gap.pair.mean_a
+    whose = "none" if len(contest.entrants) > 1 else "not"
+    return f", {whose} above {floor.called} ({level(gap.measure, mean)})"
 
 
 def _needed(contest: Contest) -> str:
@@ -157,23 +176,21 @@ def _earned(contest: Contest, priced: Contest, place: int) -> str:
     return f" ({level(compared, compared.means[contest.entrants.index(priced.entrants[place])])})"
 
 
-def _alone(contest: Contest) -> str:
-    view = contest.view(0)
-    row = view.row(contest.measure)
+def _alone(contest: Contest, bounds: Bounds) -> str:
+    view, row = contest.view(0), shown_rows(contest)[contest.entrants[0]]
     if view.n_answered and view.n_errors == view.n_answered:
         return f"{name(view.label)} answered no query: all {counted(view.n_errors, 'answer')} failed."
     if row is None or row.mean is None:
         return f"{name(view.label)} has no value of {contest.spoken}."
-    return f"{name(view.label)}: {contest.spoken} {_with_interval(contest, row.mean)}."
+    floor = _not_above(contest, bounds)
+    return f"{name(view.label)}: {contest.spoken} {_with_interval(contest, row, row.mean)}{floor}."
 
 
-def _with_interval(contest: Contest, mean: float) -> str:
-    view = contest.view(0)
-    row = view.row(contest.measure)
+def _with_interval(contest: Contest, row: Aggregate, mean: float) -> str:
     share = contest.is_share
     factor, unit, digits = (100, " %", 1) if share else (1, "", 3)
-    n = row.n_scored + row.n_imputed if row else 0
-    shown = f"{factor * mean:.{digits}f}{unit} {'of' if share else 'over'} {counted(n, 'answer')}"
-    if row is None or row.ci_low is None or row.ci_high is None:
+    n, mix = row.n_scored + row.n_imputed, " in the natural mix" if natural_mix(contest) else ""
+    shown = f"{factor * mean:.{digits}f}{unit} {'of' if share else 'over'} {counted(n, 'answer')}{mix}"
+    if row.ci_low is None or row.ci_high is None:
         return shown
     return f"{shown} (95 % interval {factor * row.ci_low:.{digits}f} to {factor * row.ci_high:.{digits}f})"

@@ -46,7 +46,7 @@ def _bounds(contest: Contest, bounds: Bounds) -> Iterator[str]:
         return
     if room is not None and bounds.ceiling is not None:
         measure = title_of(room.measure)
-        said = f"Headroom in {measure}, {name(bounds.ceiling.label)} less {name(floor.label)}: {room.words()}"
+        said = f"Headroom in {measure}, {bounds.ceiling.called} less {floor.called}: {room.words()}"
         yield (
             f"{said}."
             if not bounds.cannot_rank
@@ -59,7 +59,7 @@ def _bounds(contest: Contest, bounds: Bounds) -> Iterator[str]:
     if gap is None:
         return
     level_of = level(gap.measure, gap.pair.mean_b if gap.pair.b == 1 else gap.pair.mean_a)
-    floor_is = f"{name(floor.label)} ({level_of}), which needs no document"
+    floor_is = f"{floor.called} ({level_of}), which needs no document"
     if gap.is_told_apart:
         side = "above" if gap.difference > 0 else "below"
         yield f"{name(best.label)} is {side} {floor_is}, by {gap.size()}."

@@ -50,7 +50,7 @@ def test_where_lower_is_better_the_lowest_is_first(written: Written) -> None:
     )
     chapter = ranked_by(runs, "hallucination_rate")
     assert [row[:2] for row in leaderboard(chapter).rows] == [("kg", Rank(1, 1)), ("naive", Rank(2, 2))]
-    assert chapter.findings.headline.startswith("kg ")
+    assert chapter.findings.headline.startswith("Choose kg: ")
     assert chapter.findings.comparison is not None
     first = chapter.findings.comparison.measures[0]
     assert (first.measure.name, first.measure.higher_is_better) == ("hallucination_rate", False)

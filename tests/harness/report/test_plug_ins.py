@@ -90,13 +90,13 @@ def titles(chapter: Chapter) -> list[str]:
 def test_measures_of_a_stranger_have_a_section_a_table_and_a_figure(plug_in: PlugIn, tmp_path: Path) -> None:
     plug_in("rag_harness.evaluators", "tone", TONE)
     chapter = chapter_of(tmp_path, toned("naive", [1.0] * 30), toned("kg", [1.0] * 10 + [0.0] * 20))
-    assert chapter.findings.headline.startswith("naive is best in calmness (100.0 % of 30 queries)")
+    assert chapter.findings.headline.startswith("Choose naive: best in calmness (100.0 % of 30 queries)")
     section = chapter.section("tone-of-voice")
     assert section is not None
     assert section.title == "Tone of voice"
     assert [table.name for table in section.content.tables] == ["calm", "measures-tone"]
     (row,) = section.content.tables[1].rows
-    assert row == ("loud", *[Quantity(0.25, 0.25, 0.25, n=30, of=30, unit="share")] * 2)
+    assert row == ("loud", *[Quantity(0.25, None, None, n=30, of=30, unit="share")] * 2)
     *_, drawing = drawings(chapter, "tone-of-voice")
     assert (drawing.stem, drawing.title) == ("tone", "Tone of the answers")
     assert drawing.caption.startswith("How answers sound; see each measure. Dot: mean;")

@@ -109,18 +109,68 @@ def test_a_row_for_each_point_says_what_it_costs_and_who_built_the_index(make_ru
     assert values(table, 4) == [view.value("tokens") for view in group.views]
 
 
+def budgets_of(group: Group, margin: float | None = None) -> dict[str, Table]:
+    found = sweep_tables(group, find(group, margin=margin))
+    return {table.name: table for table in found if table.name.startswith("best_under")}
+
+
 def test_more_money_is_recommended_only_where_it_buys_a_better_score(make_run: MakeRun) -> None:
     group = group_of(*swept(make_run, {1: 0.05, 3: 0.9, 10: 0.5, 20: 0.95}))
-    tables = {table.name: table for table in sweep_tables(group, find(group))}
-    rows = [said(row) for row in tables["best_under_tokens"].rows]
-    assert values(tables["best_under_tokens"], 0)[:2] == [100, 300]
-    # 10 passages cost more than 3 and are worse; 20 are a little better than 3, but not more than chance.
-    assert [(row[0], row[1]) for row in rows][:2] == [("100", "naive top_k=1"), ("300", "naive top_k=3")]
+    table = budgets_of(group)["best_under_tokens"]
+    rows = [said(row) for row in table.rows]
+    assert table.header[3:] == (
+        *("best of", "corrected", "cheapest within 5 points (non-inferior)", "its accuracy", "its cost"),
+    )
+    assert [(row[0], row[1], row[3]) for row in rows][:2] == [
+        ("100", "naive top_k=1", "1"),
+        ("300", "naive top_k=3", "2"),
+    ]
+    # 10 passages cost more than 3 and are worse.
     assert all("top_k=10" not in row[1] for row in rows)
-    assert rows[1][3:] == ["itself", "300"]
-    for row in rows[2:]:
-        assert row[1] == "naive top_k=20"
-        assert row[3:] == ["naive top_k=3", "300"]
+    assert rows[1][5] == "itself"
+    assert rows[1][7] == "300"
+
+
+def test_a_run_that_is_merely_not_told_apart_is_not_called_as_good(make_run: MakeRun) -> None:
+    group = group_of(*swept(make_run, {1: 0.5, 3: 0.62, 5: 0.7}))
+    findings = find(group)
+    assert findings.ranked is not None
+    assert not [pair for pair in findings.ranked.pairs if pair.significant]
+    last = said(budgets_of(group)["best_under_tokens"].rows[-1])
+    assert "top_k=1" not in last[5]
+
+
+def test_the_best_of_several_is_given_with_what_it_brings_on_queries_that_did_not_choose_it(
+    make_run: MakeRun,
+) -> None:
+    group = group_of(*swept(make_run, dict.fromkeys(range(1, 10), 0.5)))
+    table = budgets_of(group)["best_under_tokens"]
+    looked, corrected = values(table, 2)[-1], values(table, 4)[-1]
+    assert looked is not None
+    assert corrected is not None
+    assert corrected < looked
+
+
+def test_the_margin_that_is_asked_for_decides_and_stands_in_the_heading(make_run: MakeRun) -> None:
+    group = group_of(*swept(make_run, {1: 0.6, 3: 0.62, 5: 0.64}))
+    table = budgets_of(group, margin=50.0)["best_under_tokens"]
+    assert "cheapest within 50 points (non-inferior)" in table.header
+    assert "worse by 50 points or more" in table.note
+    assert said(table.rows[-1])[7] == "100"
+
+
+def test_a_run_that_fails_often_is_no_bargain(make_run: MakeRun) -> None:
+    cheap = make_run(
+        answer={"top_k": 2},
+        types=MANY,
+        right={"inference_query": 1.0},
+        usage=Usage(calls=1, input_tokens=1, output_tokens=0),
+        failing=2,
+        sessions=(),
+    )
+    group = group_of(cheap, *swept(make_run, {1: 0.5, 3: 0.6, 5: 0.7}))
+    for table in budgets_of(group).values():
+        assert "top_k=2" not in "".join(entry for row in table.rows for entry in said(row))
 
 
 def test_what_costs_nothing_has_no_budget(make_run: MakeRun) -> None:

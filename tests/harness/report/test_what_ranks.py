@@ -86,7 +86,7 @@ def test_what_ranks_is_named_with_its_reason_beside_the_answer(
 ) -> None:
     headline, said, *_ = answer(chapter_of(tmp_path, plans_of(BOTH, dataset=dataset, measure=config), asked))
     assert said == reason
-    assert headline.startswith(f"{best} is best in " if best else "")
+    assert headline.startswith(f"Choose {best}: best in " if best else "")
 
 
 def test_configs_that_disagree_leave_it_to_the_data_set(tmp_path: Path) -> None:
@@ -144,7 +144,9 @@ def test_runs_that_were_scored_in_other_ways_are_not_comparable(
     three = chapter_of(
         tmp_path / "three", [judged("naive", 10, **one), judged("kg", 30, **other), judged("gold", 35, **one)]
     )
-    assert answer(three)[0].startswith("gold is best in faithfulness (87.5 % of 40 queries), ahead of naive by")
+    assert answer(three)[0].startswith(
+        "Choose gold: best in faithfulness (87.5 % of 40 queries), ahead of naive by"
+    )
     told = "kg is not ranked: faithfulness was scored in another way (version, parameters, models or weights)"
     assert any(sentence.startswith(told) for sentence in answer(three))
 
@@ -161,5 +163,5 @@ def test_a_long_title_keeps_its_end_which_says_of_what_it_is(tmp_path: Path) -> 
     name = "kg_multi_hop_context_relevancy"
     plans = plans_of({"naive": {name: right(10)}, "kg": {name: right(30)}})
     assert answer(chapter_of(tmp_path, plans))[0].startswith(
-        "kg is best in multi-hop score of question in contexts ("
+        "Choose kg: best in multi-hop score of question in contexts ("
     )
