@@ -2,12 +2,16 @@
 
 import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-collect_ignore = ["stranger"]
-"""Somebody else's package, with tests of its own: see contract/test_stranger.py."""
+# Thousands of processes are started here. Where a shell keeps Python from writing compiled code, each of them would
+# compile every library anew: more than half of the time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 pytest_plugins = ("chromium", "data_files", "neo4j_server", "plugins", "teller_server")
 
 
