@@ -16,7 +16,11 @@ pytest_plugins = ("chromium", "data_files", "neo4j_server", "plugins", "teller_s
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that need more of the network than a package index run only where someone says so."""
+    """The longest files come first. Tests that need more of the network than a package index run only where someone
+    says so.
+    """
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in long)
     if os.environ.get("RAG_HARNESS_NETWORK_TESTS") == "1":
         return
     skip = pytest.mark.skip(reason="needs the Hugging Face hub: set RAG_HARNESS_NETWORK_TESTS=1")
