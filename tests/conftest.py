@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-# Thousands of processes are started here. Where a shell keeps Python from writing compiled code, each of them would
-# compile every library anew: more than half of the time.
+# Thousands of processes are started here. Where a shell keeps Python from writing compiled code, each of them
+# would compile every library anew: more than half of the time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -16,8 +16,8 @@ pytest_plugins = ("chromium", "data_files", "neo4j_server", "plugins", "teller_s
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files come first. Tests that need more of the network than a package index run only where someone
-    says so.
+    """The longest files come first. Tests that need more of the network than a package index run only where
+    someone says so.
     """
     long = {item.path for item in items if item.get_closest_marker("long")}
     items.sort(key=lambda item: item.path not in long)

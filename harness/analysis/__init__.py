@@ -3,7 +3,14 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.analysis.aggregate import NATURAL, OVERALL, Aggregate, Frame, aggregate_quantiles, aggregate_scores
+    from harness.analysis.aggregate import (
+        NATURAL,
+        OVERALL,
+        Aggregate,
+        Frame,
+        aggregate_quantiles,
+        aggregate_scores,
+    )
     from harness.analysis.cost import index_costs, query_costs, resource_use, run_costs
     from harness.analysis.prices import Prices, default_prices_path, load_prices
     from harness.analysis.resources import Resources, load_resources

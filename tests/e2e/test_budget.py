@@ -115,14 +115,14 @@ def test_a_model_without_a_price_is_refused_before_anything_starts(cli: CommandL
 
 def test_the_time_ends_a_run_and_the_same_command_goes_on(cli: CommandLine, serve: Any) -> None:
     slow = serve(FakeScript(latency_s=200))
-    words = [*over_http("generator", slow), "--records-only", "--set", "budget.minutes=0.4"]
+    words = [*over_http("generator", slow), "--records-only", "--set", "budget.minutes=0.2"]
     start = time.monotonic()
     code, made, said = run(cli, *words)
     # Far from when the first call would have ended.
     assert time.monotonic() - start < 100
     assert (code, made["status"], made["n_ok"] + made["n_error"]) == (2, "stopped", 0)
     assert "the time is over" in said
-    assert "--set budget.minutes=0.4\n" in said
+    assert "--set budget.minutes=0.2\n" in said
     slow.model.script = FakeScript()
     assert run(cli, *words, "--set", "budget.minutes=10")[1]["status"] == "done"
 

@@ -68,7 +68,7 @@ class CommandLine:
 
 
 class CommandLineHere(CommandLine):
-    """The same within this process, for commands that only look: a Python of its own takes each of them a second."""
+    """The same within this process, for commands that only look: to start a Python takes most of their time."""
 
     def call(self, *words: str, **env: str) -> "subprocess.CompletedProcess[str]":
         command, code = ["rag-harness", *words], 0

@@ -24,7 +24,7 @@ def loaded_by(*words: str) -> set[str]:
     return set(done.stdout.split())
 
 
-HEAVY = {"chromadb", "datasets", "matplotlib", "numpy", "openai", "pandas", "ragas", "scipy", "statsmodels", "torch"}
+HEAVY = {"chromadb", "datasets", "matplotlib", "numpy", "openai", "pandas", "ragas", "scipy", "statsmodels"}
 
 
 def test_help_imports_no_heavy_library() -> None:
