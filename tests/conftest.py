@@ -2,17 +2,25 @@
 
 import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-collect_ignore = ["stranger"]
-"""Somebody else's package, with tests of its own: see contract/test_stranger.py."""
+# Thousands of processes are started here. Where a shell keeps Python from writing compiled code, each of them
+# would compile every library anew: more than half of the time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 pytest_plugins = ("chromium", "data_files", "neo4j_server", "plugins", "teller_server")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that need more of the network than a package index run only where someone says so."""
+    """The longest files come first. Tests that need more of the network than a package index run only where
+    someone says so.
+    """
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in long)
     if os.environ.get("RAG_HARNESS_NETWORK_TESTS") == "1":
         return
     skip = pytest.mark.skip(reason="needs the Hugging Face hub: set RAG_HARNESS_NETWORK_TESTS=1")

@@ -1,9 +1,19 @@
 """From scores, records and measurements to numbers with intervals; reads a run, changes nothing in it."""
 
-from harness.analysis.aggregate import NATURAL, OVERALL, Aggregate, Frame, aggregate_quantiles, aggregate_scores
-from harness.analysis.cost import index_costs, query_costs, resource_use, run_costs
-from harness.analysis.prices import Prices, default_prices_path, load_prices
-from harness.analysis.resources import Resources, load_resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.analysis.aggregate import (
+        NATURAL,
+        OVERALL,
+        Aggregate,
+        Frame,
+        aggregate_quantiles,
+        aggregate_scores,
+    )
+    from harness.analysis.cost import index_costs, query_costs, resource_use, run_costs
+    from harness.analysis.prices import Prices, default_prices_path, load_prices
+    from harness.analysis.resources import Resources, load_resources
 
 __all__ = [
     "NATURAL",
@@ -22,3 +32,23 @@ __all__ = [
     "resource_use",
     "run_costs",
 ]
+
+# A command that only wants a price shall not wait for numpy.
+_HOMES = {
+    name: home
+    for home, names in {
+        "aggregate": "NATURAL OVERALL Aggregate Frame aggregate_quantiles aggregate_scores",
+        "cost": "index_costs query_costs resource_use run_costs",
+        "prices": "Prices default_prices_path load_prices",
+        "resources": "Resources load_resources",
+    }.items()
+    for name in names.split()
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

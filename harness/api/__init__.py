@@ -20,24 +20,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.api.configs import as_names, as_settings, bench_config, price_table, prices_of_runs
-from harness.api.evaluating import EvaluateOptions, evaluate_all
-from harness.api.outcomes import refused, troubles
-from harness.api.planning import PlannedCell, planned_cells
-from harness.api.running import RunOptions, run_bench
-from harness.api.runs import Runs
 from harness.errors import ConfigError
-from harness.store import RunDir, find_runs
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from harness.api.runs import Runs
+    from harness.config import BenchConfig
+    from harness.store import RunDir
+
+    ConfigSource = str | Path | Mapping[str, Any] | None
+    """A YAML file, or a mapping of its keys; None: all defaults."""
+    RunNames = Runs | str | Path | RunDir | Iterable[str | Path | RunDir]
+    """`Runs`, or run ids, unique parts of them, paths or run directories."""
+
 __all__ = ["Runs", "compare", "estimate", "evaluate", "load", "plan", "report", "run"]
 
-ConfigSource = str | Path | Mapping[str, Any] | None
-"""A YAML file, or a mapping of its keys; None: all defaults."""
-RunNames = Runs | str | Path | RunDir | Iterable[str | Path | RunDir]
-"""`Runs`, or run ids, unique parts of them, paths or run directories."""
+
+def __getattr__(name: str) -> object:
+    # Every command passes here on its way to a module of this room, and needs but a part of what the others need.
+    if name != "Runs":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from harness.api.runs import Runs
+
+    return Runs
 
 
 def plan(
@@ -52,6 +58,7 @@ def plan(
     from dataclasses import asdict, fields
 
     from harness.api.frames import data_frame
+    from harness.api.planning import PlannedCell, planned_cells
 
     cells = planned_cells(_config(config, systems, dataset, settings), Path(results))
     return data_frame(map(asdict, cells), [field.name for field in fields(PlannedCell)])
@@ -69,6 +76,7 @@ def estimate(
     (`judging: <name>`): calls, tokens, dollars, seconds, and what that is from. Costs nothing.
     """
     from harness.analysis.estimates.left import named_phases_left
+    from harness.api.configs import price_table
     from harness.api.frames import ESTIMATE_COLUMNS, Row, data_frame, estimate_rows
     from harness.runner.estimating.estimate import Estimator
     from harness.runner.plan import plan_cells
@@ -97,6 +105,10 @@ def run(
     What went wrong and ends nothing is a warning: a cell that failed, a budget that was reached, scores that an
     evaluator could not give. An evaluator that cannot work at all raises, after everything else is done.
     """
+    from harness.api.outcomes import refused, troubles
+    from harness.api.running import RunOptions, run_bench
+    from harness.api.runs import Runs
+
     resolved = _config(config, systems, dataset, settings)
     options = RunOptions(Path(results), retry_failed=retry_failed, records_only=records_only, quiet=quiet)
     bench = run_bench(resolved, options)
@@ -120,6 +132,11 @@ def evaluate(
 
     Warnings and errors as in `run`. Returns the runs, to be read anew.
     """
+    from harness.api.configs import as_names, as_settings
+    from harness.api.evaluating import EvaluateOptions, evaluate_all
+    from harness.api.outcomes import refused, troubles
+    from harness.api.runs import Runs
+
     found = _found(runs, results)
     options = EvaluateOptions(
         config=_path(config),
@@ -147,6 +164,7 @@ def compare(
     """A row for each measure and pair of runs: difference with interval, p (Holm), what it says, what could have
     been detected. The columns are those of comparison.csv.
     """
+    from harness.api.configs import as_names, prices_of_runs
     from harness.api.frames import comparison_frame
     from harness.report.comparison import Choice, compare_runs
 
@@ -169,6 +187,7 @@ def report(
     """Write the report of runs into a folder; the path of its page. `margin`: in points, by how much a run may be
     worse and count as good (default: what the configs say, or 5).
     """
+    from harness.api.configs import prices_of_runs
     from harness.report import check_report, load_chapters, write_report
 
     check_report()
@@ -182,6 +201,10 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
 
     ConfigError: there is no such folder, no run in it, or a name that fits none.
     """
+    from harness.api.configs import as_names
+    from harness.api.runs import Runs
+    from harness.store import RunDir, find_runs
+
     folder = Path(path)
     if not folder.is_dir():
         raise ConfigError(f"no folder {folder}", "name a folder of results, or a run directory")
@@ -197,13 +220,18 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
 
 def _config(
     source: ConfigSource, systems: Sequence[str], dataset: str | None, settings: Mapping[str, Any] | None
-) -> Any:
+) -> BenchConfig:
+    from harness.api.configs import as_names, as_settings, bench_config
+
     if isinstance(source, str):
         source = Path(source)
     return bench_config(source, systems=as_names(systems), dataset=dataset, settings=as_settings(settings or {}))
 
 
 def _found(runs: RunNames, results: str | Path) -> list[RunDir]:
+    from harness.api.runs import Runs
+    from harness.store import RunDir, find_runs
+
     if isinstance(runs, Runs):
         runs = runs.directories
     listed = [runs] if isinstance(runs, str | Path | RunDir) else list(runs)

@@ -9,7 +9,6 @@ from harness.api.evaluating import EvaluateOptions, evaluate_all
 from harness.api.outcomes import Outcomes, refused, troubles
 from harness.cli.consoles import open_console, same_command
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetReached, RunInterrupted
-from harness.report import load_chapters, render_terminal
 from harness.runner.evaluating.evaluate import Evaluated
 from harness.runner.spending import Spending
 from harness.store import find_runs
@@ -24,6 +23,8 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: b
         shown = [_as_json(one) for outcome, _ in evaluation.outcomes for one in outcome.evaluated]
         sys.stdout.write(json.dumps({"evaluations": shown}) + "\n")
     else:
+        from harness.report import load_chapters, render_terminal
+
         render_terminal(load_chapters(runs, evaluation.spending.prices), open_console())
     code = conclude(evaluation.outcomes)
     if evaluation.stopped:

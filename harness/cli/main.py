@@ -107,7 +107,7 @@ def plan(
     Example: rag-harness plan --config configs/sweeps/top_k.yaml
     """
     from harness.api.configs import bench_config
-    from harness.cli.running import print_plan
+    from harness.cli.planning import print_plan
 
     resolved = bench_config(config, systems=system or (), dataset=dataset, settings=settings or ())
     print_plan(resolved, results, as_json=as_json)

@@ -53,6 +53,9 @@ _STYLE: dict[str, Any] = {
     "legend.frameon": False,
     # A dollar sign in a name is a dollar sign.
     "text.parse_math": False,
+    # A figure says its layout itself: see `settle`.
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
     "svg.hashsalt": "rag-harness",
     "svg.fonttype": "path",
 }
@@ -72,6 +75,13 @@ def plotting() -> Iterator[NewFigure]:
         yield Figure
 
 
+def settle(figure: Figure) -> None:
+    """Everything in it has its place: keep it there. matplotlib draws a figure that has a layout engine, be it the
+    one called "none", once more for every file.
+    """
+    figure.set_layout_engine(None)
+
+
 def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
     """Write `stem`.svg and `stem`.png into `folder`."""
     paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
@@ -79,8 +89,7 @@ def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         # No date and no version in the file: the same runs give the same bytes.
         figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
-        # Everything has its place now; to find it again for every file takes a third of the time.
-        figure.set_layout_engine("none")
+        settle(figure)
         figure.savefig(paths[1], dpi=_PNG_DPI, metadata={"Software": None})
     return paths
 

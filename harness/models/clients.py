@@ -45,16 +45,13 @@ def open_client(config: ModelConfig, seam: Seam, base_url: str | None = None) ->
         fix=provider.fix,
     )
     transport = MeteredTransport(seam, endpoint, provider.transport(config))
-    client = AsyncOpenAI(
+    return AsyncOpenAI(
         api_key=api_key(config),
         base_url=url,
         max_retries=0,
         timeout=config.timeout_s,
         http_client=httpx2.AsyncClient(transport=transport, timeout=config.timeout_s),
     )
-    # The client imports these on first use, which would be charged to the first query.
-    _ = client.chat.completions, client.embeddings
-    return client
 
 
 class OpenAIChat:
@@ -85,9 +82,8 @@ class OpenAIChat:
             wanted = dict(json_schema) if bounded else _without_lengths(json_schema)
             schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        reply = await _unwrapped(self._client.chat.completions.create(**request))
-        choices = getattr(reply, "choices", None) or [None]
-        content = getattr(getattr(choices[0], "message", None), "content", None)
+        reply = await _post(self._client, "/chat/completions", request)
+        content = _part(_part(_part(_part(reply, "choices"), 0), "message"), "content")
         if content is None:
             raise ValueError("the model's reply holds no text")
         return _well_formed(str(content))
@@ -102,16 +98,14 @@ class OpenAIEmbedding:
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), d), float32, unit rows."""
-        # Some servers do not know base64, the client's default.
-        reply = await _unwrapped(
-            self._client.embeddings.create(
-                model=str(self._config.model), input=list(texts), encoding_format="float"
-            )
-        )
-        rows = sorted(getattr(reply, "data", None) or [], key=lambda item: item.index)
+        # Some servers do not know base64.
+        request = {"input": list(texts), "model": str(self._config.model), "encoding_format": "float"}
+        reply = await _post(self._client, "/embeddings", request)
+        data = _part(reply, "data")
+        rows = sorted(data if isinstance(data, list) else [], key=lambda row: _part(row, "index") or 0)
         if len(rows) != len(texts):
             raise ValueError(f"{len(texts)} texts were sent and {len(rows)} embeddings came back")
-        return unit_rows(np.asarray([row.embedding for row in rows], dtype=np.float32))
+        return unit_rows(np.asarray([_part(row, "embedding") for row in rows], dtype=np.float32))
 
 
 def _without_lengths(schema: Any) -> Any:
@@ -128,12 +122,22 @@ def _well_formed(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-async def _unwrapped(call: Any) -> Any:
-    """Await a client call; what the seam raised comes out as itself, not as the client's APIConnectionError."""
+def _part(value: Any, key: str | int) -> Any:
+    """That part of a JSON value; None where it has none."""
+    if isinstance(value, dict):
+        return value.get(key)
+    return value[key] if isinstance(value, list) and isinstance(key, int) and key < len(value) else None
+
+
+async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> Any:
+    """The JSON of a reply, read as it is: the client's own classes for it are a thousand modules, and loading them
+    took every process most of a second. What the seam raised comes out as itself, not as APIConnectionError.
+    """
     from openai import APIConnectionError
 
     try:
-        return await call
+        # Never the key of an administrator, which the client would take from the environment.
+        return await client.post(path, body=body, cast_to=object, options={"security": {"bearer_auth": True}})
     except APIConnectionError as error:
         if error.__cause__ is None or isinstance(error.__cause__, httpx2.TransportError):
             raise

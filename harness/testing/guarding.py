@@ -72,11 +72,16 @@ def finish(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
     return found.model_copy(update={"left_behind": left})
 
 
-def finish_and_kill(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
-    """Read what it saw as soon as it says so, and kill it where it waits for that."""
+def wait_until_told(process: subprocess.Popen[str], work: Path) -> None:
+    """Wait until it has said what it saw, or has ended."""
     deadline = time.monotonic() + LONGEST_S
     while process.poll() is None and not (work / "findings.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
+
+
+def finish_and_kill(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
+    """Read what it saw as soon as it says so, and kill it where it waits for that."""
+    wait_until_told(process, work)
     ended = process.poll()
     process.kill()
     process.wait()

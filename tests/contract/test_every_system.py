@@ -5,7 +5,7 @@ import pytest
 from harness.registry import SYSTEMS
 from harness.testing import SystemContract
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 globals().update(
     {

@@ -16,7 +16,7 @@ from harness.records import Usage
 from harness.store import RunDir
 from harness.store.journal import paid_by_runs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 MINILM = ("--set", "models.embedder.provider=minilm")
 """Counts no tokens."""
@@ -76,6 +76,7 @@ def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(cli: CommandLine, s
     assert {evaluation.evaluator for evaluation in directory.evaluations()} == {"answer", "retrieval"}
     assert list(cli.results.glob("reports/*/summary.csv"))
 
+    words += ["--records-only"]
     assert run(cli, *words, "--set", "budget.tokens=20000")[0] == 2
     assert served(server) <= 20_000
     code, made, _ = run(cli, *words, "--set", "budget.tokens=1000000")
@@ -114,14 +115,14 @@ def test_a_model_without_a_price_is_refused_before_anything_starts(cli: CommandL
 
 def test_the_time_ends_a_run_and_the_same_command_goes_on(cli: CommandLine, serve: Any) -> None:
     slow = serve(FakeScript(latency_s=200))
-    words = [*over_http("generator", slow), "--set", "budget.minutes=0.4"]
+    words = [*over_http("generator", slow), "--records-only", "--set", "budget.minutes=0.2"]
     start = time.monotonic()
     code, made, said = run(cli, *words)
     # Far from when the first call would have ended.
     assert time.monotonic() - start < 100
     assert (code, made["status"], made["n_ok"] + made["n_error"]) == (2, "stopped", 0)
     assert "the time is over" in said
-    assert "--set budget.minutes=0.4\n" in said
+    assert "--set budget.minutes=0.2\n" in said
     slow.model.script = FakeScript()
     assert run(cli, *words, "--set", "budget.minutes=10")[1]["status"] == "done"
 

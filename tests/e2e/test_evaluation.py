@@ -16,7 +16,7 @@ from journals import usage_by_role
 from harness.models.fake import FakeScript
 from harness.store import RunDir
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 SAMPLE = ("--set", "dataset.sample.per_type=3")
 EMBEDDER = ("--set", "models.judge_embedder.provider=fake")

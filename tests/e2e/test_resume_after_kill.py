@@ -17,7 +17,7 @@ from harness.models.fake import FakeScript
 from harness.records import RunRecord
 from harness.store import RunDir
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 SAMPLE = ("--set", "dataset.sample.per_type=5", "--set", "limits.concurrency=2")
 

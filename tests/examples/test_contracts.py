@@ -8,7 +8,7 @@ from strangers import EXAMPLES, keeps_its_contract
 
 from harness import testing
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 CONTRACTS = {"system": "SystemContract", "dataset": "DatasetContract", "evaluator": "EvaluatorContract"}
 
 

@@ -7,7 +7,7 @@ import pytest
 from command_line import SMOKE, CommandLine
 from strangers import command_line, install_package, keeps_its_contract, says
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 Written = tuple[CommandLine, Path]
 CHOSEN = {
     "system": ("-s", "my-own"),

@@ -186,6 +186,7 @@ def through_eval(environment: Mapping[str, str]) -> Neo4jServer:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_server_from_start_to_removal(real: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     first = through_eval(real)
     here = first.environment

@@ -8,16 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import httpx2
-
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.models.catalogue import WeightFile
 from harness.protocols import Role
 from harness.registry import PluginKind
 
 if TYPE_CHECKING:
+    from httpx2 import AsyncBaseTransport
+
     from harness.models.local_server import LocalServer
     from harness.protocols import Vectors
+
+
+def _plain_http(_config: ModelConfig) -> AsyncBaseTransport:
+    from httpx2 import AsyncHTTPTransport
+
+    return AsyncHTTPTransport()
 
 
 class TextEncoder(Protocol):
@@ -55,7 +61,7 @@ class ProviderSpec:
     already, or needs none."""
     parallel: Callable[[GeneratorConfig], int] = lambda config: config.max_concurrency
     """parallel(config) -> calls that are worth having under way at once."""
-    transport: Callable[[ModelConfig], httpx2.AsyncBaseTransport] = lambda _config: httpx2.AsyncHTTPTransport()
+    transport: Callable[[ModelConfig], AsyncBaseTransport] = _plain_http
     """transport(config) answers requests of OpenAI's protocol (/chat/completions, /embeddings): plain HTTP where
     the server speaks it, else a `harness.models.translating.Translation`. It lies below the seam, which journals,
     counts, limits and retries."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.display.plotting import GREY, LIGHT
+from harness.display.plotting import GREY, LIGHT, settle
 from harness.report.figures.marks import DrawnRuns, cells, columns_of, key_of, look_of, name_of, wrapped
 from harness.report.view import RunView
 
@@ -116,7 +116,7 @@ def name_points(figure: Figure, axes: Axes, points: Sequence[ScatterPoint], line
         figure.legend(handles, names, **place)
         texts = [str(number) for number in range(1, len(points) + 1)]
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    settle(figure)
     together: dict[tuple[float, float], list[str]] = {}
     for text, point in zip(texts, points, strict=True):
         together.setdefault(_place_of(point), []).append(text)

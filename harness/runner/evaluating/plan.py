@@ -5,7 +5,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.analysis.paired_values import COSTS
 from harness.config import BenchConfig, JudgeConfig, JudgeEmbedderConfig
 from harness.config.load import explain
 from harness.errors import ConfigError, nearest
@@ -104,8 +103,12 @@ def _planned(name: str, config: BenchConfig) -> PlannedEvaluator:
 
 
 def _check_ranking(config: BenchConfig, evaluators: tuple[PlannedEvaluator, ...]) -> None:
+    if config.measure is None:
+        return
+    from harness.analysis.paired_values import COSTS
+
     scored = {measure.name for planned in evaluators for measure in planned.measures}
-    if config.measure is not None and config.measure not in scored | set(COSTS):
+    if config.measure not in scored | set(COSTS):
         what = f"measure '{config.measure}' is none that these evaluators score ({', '.join(config.evaluators)})"
         raise ConfigError(what, nearest(config.measure, scored | set(COSTS)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -46,6 +47,8 @@ class SystemTask(BaseModel):
     dies: Literal["", "building", "answering"] = ""
     """Building: a copy of it dies, then it builds. Answering: it waits for its death when all is answered and
     nothing is closed."""
+    waits_for: Path | None = None
+    """A file, until which it keeps the index open when all is answered."""
     dies_at_call: int = 0
     """Of a build, before which it dies; 0: when all is built and nothing is closed."""
 
@@ -91,11 +94,19 @@ async def _work(task: SystemTask, tell: Callable[[SystemFindings], None]) -> Non
         if task.dies == "answering":
             tell(SystemFindings(passes=passes))
             await asyncio.sleep(LONGEST_S)
+        if task.waits_for:
+            await asyncio.to_thread(_wait_for, task.waits_for)
     held = still_open(task.folder / "store")
     if "retrieved" in task.passes:
         how = Opening(generator=NONE)
         passes["retrieved"] = await answers_from(task.system, task.folder, task.queries, "retrieved", how)
     tell(SystemFindings(stats=stats, passes=passes, held=held))
+
+
+def _wait_for(file: Path) -> None:
+    deadline = time.monotonic() + LONGEST_S
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 async def _die_building(task: SystemTask) -> None:

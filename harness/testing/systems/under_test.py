@@ -15,7 +15,7 @@ import pytest
 from harness.datasets import Dataset, QuerySample, load_dataset
 from harness.records import IndexStats, Prediction
 from harness.registry import DATASETS
-from harness.testing.guarding import finish, finish_and_kill
+from harness.testing.guarding import finish, finish_and_kill, wait_until_told
 from harness.testing.systems.opening import ChosenSystem, answers_from, build_index, requests_made
 from harness.testing.systems.process import Pass, SystemFindings, SystemTask, run_system, start_system
 
@@ -120,9 +120,12 @@ class SystemUnderTest:
         work = tmp_path_factory.mktemp(f"{cls.name}-two")
         shutil.copytree(indexed.folder / "store", work / "index" / "store")
         task = _task(system, work / "index", demo)
-        one = start_system(task, work / "one")
+        both_opened = work / "both-opened"
+        one = start_system(task.model_copy(update={"waits_for": both_opened}), work / "one")
         two = start_system(task.model_copy(update={"dies": "answering"}), work / "two")
         try:
+            wait_until_told(two, work / "two")
+            both_opened.touch()
             first = finish(one, work / "one", SystemFindings)
         finally:
             second = finish_and_kill(two, work / "two", SystemFindings)

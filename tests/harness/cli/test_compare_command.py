@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
+from command_line import CommandLine, CommandLineHere
 from paired_runs import ScoredRun, write_run
 
 pytestmark = pytest.mark.slow
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def cli(tmp_path: Path) -> CommandLine:
-    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "100"})
+    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "100"})
 
 
 def names(cli: CommandLine, *counts: int) -> list[str]:

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import SMOKE, CommandLine
+from command_line import SMOKE, CommandLine, CommandLineHere
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> CommandLine:
-    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "200"})
+    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "200"})
 
 
 def test_a_row_a_cell_a_total_and_what_is_assumed_and_nothing_is_written(cli: CommandLine) -> None:

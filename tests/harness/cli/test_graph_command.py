@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
+from command_line import CommandLine, CommandLineHere
 
 from harness.records import Context, Cost, EvaluationRecord, Failure, Prediction, Query, Reference, RunRecord
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
@@ -27,7 +27,7 @@ ANSWERS = {
 
 @pytest.fixture
 def cli(tmp_path: Path) -> CommandLine:
-    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
+from command_line import CommandLine, CommandLineHere
 
 from harness.cli.importing import parse_pairs
 from harness.datasets import demo, load_dataset
@@ -14,7 +14,7 @@ from harness.store import find_runs
 
 @pytest.fixture
 def cli(tmp_path: Path) -> CommandLine:
-    return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
 
 
 @pytest.fixture
@@ -34,6 +34,7 @@ def words(path: Path, *more: str) -> tuple[str, ...]:
 
 @pytest.mark.slow
 def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, answers: Path) -> None:
+    cli = CommandLine(cli.folder, cli.env)
     mapped = words(answers, "--field", "query=question", "--field", "answer=reply", "--where", "run=r1")
     done = cli.call(*mapped)
     assert done.returncode == 0, done.stderr

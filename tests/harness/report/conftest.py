@@ -1,5 +1,6 @@
 """Runs on disk, made through the store as the runner makes them."""
 
+import os
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,12 @@ HEADER = (
 MULTIHOP = {"comparison_query": 856, "inference_query": 816, "null_query": 301, "temporal_query": 583}
 OPENAI = {"provider": "openai", "model": "gpt-4o-mini", "temperature": 0.0, "max_tokens": 256, "seed": 0}
 MINILM = {"provider": "minilm", "model": "minilm"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_synced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thousands of records that tests here write need not outlive a loss of power."""
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
 
 
 @dataclass

@@ -1,0 +1,35 @@
+"""`rag-harness plan`."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.table import Table
+
+from harness.api.planning import planned_cells
+from harness.cli.consoles import open_console
+from harness.config import BenchConfig
+from harness.runner.estimating.sizes import sample_sizes, sizes_json
+from harness.runner.plan import plan_cells
+
+
+def print_plan(config: BenchConfig, results: Path, *, as_json: bool) -> None:
+    """Print each cell: run id, status, and whether its index is there; and what so many queries can tell apart."""
+    cells, sizes = planned_cells(config, results), sample_sizes(plan_cells(config))
+    console = open_console()
+    if as_json:
+        tree = {"cells": [asdict(cell) for cell in cells], "sample_sizes": sizes_json(sizes)}
+        text = json.dumps(tree, indent=2)
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("run id", no_wrap=True)
+    for column in ("status", "queries", "documents", "index", "answer parameters"):
+        table.add_column(column, overflow="fold")
+    for cell in cells:
+        answer = ", ".join(f"{key}={value}" for key, value in cell.answer.items())
+        done = f"{cell.n_recorded}/{cell.n_expected}"
+        table.add_row(cell.run_id, cell.status, done, str(cell.n_documents), cell.index, answer)
+    console.print(table)
+    for line in (line for size in sizes for line in size.lines):
+        console.print(f"note: {line}", markup=False, highlight=False, soft_wrap=True)
