@@ -13,7 +13,7 @@ from harness.errors import BudgetReached, explained_io
 from harness.runner.estimating.estimate import Estimator, keep_estimate, say_total
 from harness.runner.evaluating.evaluate import EvaluationOutcome
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import CellResult, check_needs, open_run, run_cell
+from harness.runner.executing.execute import Again, CellResult, check_needs, open_run, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
@@ -26,6 +26,8 @@ class RunOptions:
 
     results: Path = Path("results")
     retry_failed: bool = False
+    fresh_index: bool = False
+    """Indexes are built with nothing that an earlier build left, so that their seconds are measured."""
     records_only: bool = False
     """Nothing is scored."""
     quiet: bool = False
@@ -152,7 +154,7 @@ def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, sp
         results,
         reporter,
         lambda usage: usage_usd(spending.prices, cell.identity["models"], usage),
-        retry_failed=options.retry_failed,
+        again=Again(failed=options.retry_failed, index=options.fresh_index),
         spending=spending,
     )
 

@@ -31,6 +31,8 @@ class Execution:
     lock_fd: int
     server: LocalServer | None
     """That was started for it."""
+    fresh_index: bool = False
+    """A build finds nothing that an earlier one left."""
 
     def ensure_index(self) -> None:
         """Build the index unless one with the same identity is there."""
@@ -150,6 +152,7 @@ class Execution:
             allowance=self.spending.allowance(),
             prices=self.spending.prices_of(cell.identity["models"]),
             todo=tuple(todo),
+            is_fresh=self.fresh_index and phase == "index",
         )
 
 
