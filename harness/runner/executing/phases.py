@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.models.budget import Amount
 from harness.models.local_server import LocalServer
-from harness.records import Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus
+from harness.records import Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.runner.executing.messages import Event, Job, Todo
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
@@ -104,13 +104,16 @@ class Execution:
         return left
 
     def _record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
+        # What it had asked of its model went with the process that counted it.
+        asks = "generator" in self.cell.roles.answer and self.cell.generator and not self.cell.generator.is_none
+        unknown = {"generator": Usage(unmetered_calls=1)} if asks else {}
         self.run.append_record(
             RunRecord(
                 query_id=todo.query_id,
                 repeat=todo.repeat,
                 status=status,
                 failure=Failure(kind="timeout" if status == "timeout" else "crash", message=message),
-                cost=Cost(wall_s=None),
+                cost=Cost(wall_s=None, throttled_s=None, usage=unknown),
                 attempt=todo.attempt,
                 started_at=datetime.now(UTC).isoformat(),
             )
