@@ -97,20 +97,22 @@ def run(
     settings: Mapping[str, Any] | None = None,
     results: str | Path = "results",
     retry_failed: bool = False,
+    fresh_index: bool = False,
     records_only: bool = False,
     quiet: bool = False,
 ) -> Runs:
     """Run every cell of a config and score it (unless `records_only`); what is there already is not run again.
 
-    What went wrong and ends nothing is a warning: a cell that failed, a budget that was reached, scores that an
-    evaluator could not give. An evaluator that cannot work at all raises, after everything else is done.
+    `fresh_index`: indexes are built, and paid, with nothing that an earlier build left, so that their seconds are
+    measured. What went wrong and ends nothing is a warning: a cell that failed, a budget that was reached, scores
+    that an evaluator could not give. An evaluator that cannot work at all raises, after everything else is done.
     """
     from harness.api.outcomes import refused, troubles
     from harness.api.running import RunOptions, run_bench
     from harness.api.runs import Runs
 
     resolved = _config(config, systems, dataset, settings)
-    options = RunOptions(Path(results), retry_failed=retry_failed, records_only=records_only, quiet=quiet)
+    options = RunOptions(Path(results), retry_failed, fresh_index, records_only=records_only, quiet=quiet)
     bench = run_bench(resolved, options)
     outcomes = [(bench.outcome, resolved)] if bench.outcome else []
     _warn([*troubles(outcomes), *bench.troubles])

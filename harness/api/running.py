@@ -14,7 +14,7 @@ from harness.runner.estimating.estimate import Estimator, keep_estimate, say_tot
 from harness.runner.estimating.sizes import size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import CellResult, check_needs, open_run, run_cell
+from harness.runner.executing.execute import Again, CellResult, check_needs, open_run, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
@@ -27,6 +27,8 @@ class RunOptions:
 
     results: Path = Path("results")
     retry_failed: bool = False
+    fresh_index: bool = False
+    """Indexes are built with nothing that an earlier build left, so that their seconds are measured."""
     records_only: bool = False
     """Nothing is scored."""
     quiet: bool = False
@@ -156,7 +158,7 @@ def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, sp
         results,
         reporter,
         lambda usage: usage_usd(spending.prices, cell.identity["models"], usage),
-        retry_failed=options.retry_failed,
+        again=Again(failed=options.retry_failed, index=options.fresh_index),
         spending=spending,
     )
 

@@ -144,6 +144,9 @@ def run(
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Answer failed queries again.")] = False,
+    fresh_index: Annotated[
+        bool, typer.Option("--fresh-index", help="Build indexes anew, pay for them again, measure their seconds.")
+    ] = False,
     records_only: Annotated[bool, typer.Option("--records-only", help="Neither evaluate nor report.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the report.")] = None,
     as_json: JsonOption = False,
@@ -166,7 +169,9 @@ def run(
     resolved = bench_config(
         config, systems=system or (), dataset=dataset, measure=measure, settings=settings or ()
     )
-    options = RunOptions(results, retry_failed=retry_failed, records_only=records_only, quiet=quiet)
+    options = RunOptions(
+        results, retry_failed=retry_failed, fresh_index=fresh_index, records_only=records_only, quiet=quiet
+    )
     raise typer.Exit(run_all(resolved, options, RunOutput(out, as_json)))
 
 

@@ -137,7 +137,12 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             async with limiter.slot(call):
                 await hold.take()
                 began = time.monotonic()
-                reply = await self._try(request, hold)
+                try:
+                    reply = await self._try(request, hold)
+                except asyncio.CancelledError:
+                    # Cut off by a time limit: it was made, and nobody knows what it used.
+                    meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
+                    raise
                 wait_s = self._wait_s(reply, attempt) if _is_fault(reply) else 0.0
                 if is_limit := isinstance(reply, httpx2.Response) and reply.status_code == 429:
                     # Without the limit the request that was refused would not have been made either.

@@ -271,7 +271,10 @@ def _unmetered_notes(run: RunDir, records: Records) -> Iterator[str]:
     unmetered = [r for r in records.values() if any(u.unmetered_calls for u in r.cost.usage.values())]
     if not unmetered:
         return
-    why = "the imported file does not give them" if run.manifest().is_imported else "the server did not count them"
+    is_imported = run.manifest().is_imported
+    why = (
+        "the imported file does not give them" if is_imported else "the server did not count them or was cut off"
+    )
     used = [usage for r in records.values() for usage in r.cost.usage.values()]
     known = any(usage.input_tokens or usage.output_tokens for usage in used)
     what = "not all known, so that every number of tokens and dollars is a lower bound" if known else "unknown"

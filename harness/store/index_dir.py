@@ -31,6 +31,11 @@ class IndexDir:
         path = self.path / "index.json"
         return files.read_json(path, IndexRecord) if path.exists() else None
 
+    def forget(self) -> None:
+        """Let the next run that needs it build it anew. Runs that have it keep their record of it."""
+        with self.exclusive(wait_s=3600.0), explained_io("forget", self.path):
+            (self.path / "index.json").unlink(missing_ok=True)
+
     def begin(self) -> None:
         """Empty `store/`: what an interrupted build left there is not trusted."""
         with explained_io("prepare", self.store):

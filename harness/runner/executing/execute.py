@@ -37,6 +37,20 @@ class CellResult:
     """What the budget could not hold."""
 
 
+@dataclass(frozen=True)
+class Again:
+    """What is done although it was done before."""
+
+    failed: bool = False
+    """Queries that failed."""
+    index: bool = False
+    """The index of a run that has none yet: it is built with nothing that an earlier build left, so that its
+    seconds are measured. No other run may be answering from it meanwhile."""
+
+
+NOTHING_AGAIN = Again()
+
+
 def open_run(cell: Cell, results: Path) -> RunDir:
     """The cell's run directory, begun where it is not there yet."""
     return RunDir.create(results, build_manifest(cell), sample_of(cell))
@@ -48,32 +62,34 @@ def run_cell(
     reporter: Reporter,
     priced: Priced,
     *,
-    retry_failed: bool = False,
+    again: Again = NOTHING_AGAIN,
     spending: Spending | None = None,
 ) -> CellResult:
     """Index if needed, answer what is unanswered, write done.json; interrupted anywhere, the next call goes on.
 
-    A finished run is left as it is, unless `retry_failed` asks for its failed queries again. `spending` stops it
-    before a budget is passed.
+    A finished run is left as it is, unless `again` asks for its failed queries. `spending` stops it before a
+    budget is passed.
     """
     spending = spending or Spending.unlimited()
     run = open_run(cell, results)
     with run.exclusive() as lock_fd:
         if run.repair():
             reporter.say(f"{run.run_id}: cut a torn last record; its query is answered again")
-        if run.done() and not (retry_failed and _todo(cell, run, retry_failed=True)):
+        if run.done() and not (again.failed and _todo(cell, run, retry_failed=True)):
             return _result(run)
         run.reopen()
+        if again.index and run.index() is None:
+            IndexDir(results, cell.index_id).forget()
         check_needs(cell, results)
         try:
-            if _todo(cell, run, retry_failed=retry_failed):
+            if _todo(cell, run, retry_failed=again.failed):
                 spending.check()
             models = _models_left(cell, results)
             fetch_weights(reporter, *models.values())
             with _model_server(models.get("generator"), run) as server:
-                execution = Execution(cell, run, results, reporter, priced, spending, lock_fd, server)
+                execution = Execution(cell, run, results, reporter, priced, spending, lock_fd, server, again.index)
                 execution.ensure_index()
-                execution.answer(_todo(cell, run, retry_failed=retry_failed))
+                execution.answer(_todo(cell, run, retry_failed=again.failed))
         except SystemBroken as broken:
             return replace(_result(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
         except BudgetReached as reached:

@@ -51,6 +51,8 @@ class Job(WorkerMessage):
     prices: dict[str, Price] = {}
     """Role -> price, where dollars are limited."""
     todo: tuple[Todo, ...] = ()
+    is_fresh: bool = False
+    """An index is built with nothing but what this run itself has paid for it."""
 
 
 class Event(WorkerMessage):

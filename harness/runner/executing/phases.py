@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.models.budget import Amount
 from harness.models.local_server import LocalServer
-from harness.records import Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus
+from harness.records import Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.runner.executing.messages import Event, Job, Todo
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
@@ -31,6 +31,8 @@ class Execution:
     lock_fd: int
     server: LocalServer | None
     """That was started for it."""
+    fresh_index: bool = False
+    """A build finds nothing that an earlier one left."""
 
     def ensure_index(self) -> None:
         """Build the index unless one with the same identity is there."""
@@ -102,13 +104,16 @@ class Execution:
         return left
 
     def _record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
+        # What it had asked of its model went with the process that counted it.
+        asks = "generator" in self.cell.roles.answer and self.cell.generator and not self.cell.generator.is_none
+        unknown = {"generator": Usage(unmetered_calls=1)} if asks else {}
         self.run.append_record(
             RunRecord(
                 query_id=todo.query_id,
                 repeat=todo.repeat,
                 status=status,
                 failure=Failure(kind="timeout" if status == "timeout" else "crash", message=message),
-                cost=Cost(wall_s=None),
+                cost=Cost(wall_s=None, throttled_s=None, usage=unknown),
                 attempt=todo.attempt,
                 started_at=datetime.now(UTC).isoformat(),
             )
@@ -150,6 +155,7 @@ class Execution:
             allowance=self.spending.allowance(),
             prices=self.spending.prices_of(cell.identity["models"]),
             todo=tuple(todo),
+            is_fresh=self.fresh_index and phase == "index",
         )
 
 

@@ -74,7 +74,8 @@ class Worker:
         self._index_dir.begin()
         journal = Journal(self._index_dir.journal_path, payer=self._job.run_id, shared=True)
         opened = Seam(journal, self._job.servers, budget=self._budget)
-        with self._system(opened) as (system, seam), metered(Meter("index")) as meter:
+        scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
+        with self._system(opened) as (system, seam), metered(Meter(scope)) as meter:
             start, cpu = time.monotonic(), time.process_time()
             try:
                 stats = await system.index(corpus)
@@ -184,7 +185,8 @@ class Worker:
         if config is None:
             yield Unnamed("embedder")
             return
-        key = embedder_cache_key(config)
+        # A fresh build shares the cache with itself alone, to go on after a kill.
+        key = embedder_cache_key(config) + (f"/{self._job.run_id}" if self._job.is_fresh else "")
         with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=self._job.run_id)) as cache:
             before = psutil.Process().memory_info().rss
             made = build_embedder(config, seam, cache, self._embedding)

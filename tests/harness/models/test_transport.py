@@ -540,6 +540,19 @@ async def test_a_server_that_does_not_answer_in_time_fails_that_call_alone(
     assert [reason for _, _, reason, _ in faults(tmp_path)] == ["ReadTimeout"]
 
 
+async def test_a_call_that_a_time_limit_cuts_off_was_made_and_nobody_knows_its_tokens(
+    serve: Serve, connect: Connect
+) -> None:
+    chat = connect(serve(FakeScript(fault="hang", fault_match="slow")).base_url, max_concurrency=1)
+    with metered(Meter("answer/q1/0/1")) as meter:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                # The second never gets the only place: it was not made.
+                await asyncio.gather(chat.complete(ask("slow")), chat.complete(ask("waiting")))
+        assert meter.usage == {GENERATOR: Usage(calls=1, unmetered_calls=1)}
+        assert meter.throttled_s == 0.0
+
+
 # Where no query can succeed
 
 

@@ -105,6 +105,26 @@ def test_what_the_schemas_tell_apart_would_be_seen(runs: list[RunDir], tmp_path:
     assert all(one != other for one, other in zip(told[1:], said[1:], strict=True))
 
 
+def test_waits_that_an_older_run_called_throttling_are_in_its_latency_and_the_report_says_so(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    """41 calls that waited for each other's places had taken 0.2 of 4.2 seconds."""
+
+    def throttled(record: Line) -> Line:
+        return record | {"cost": record["cost"] | {"wall_s": 4.2, "throttled_s": 4.0}}
+
+    run = make_run(sessions=(), evaluated=False)
+    rewrite(run.path / "records.jsonl", throttled)
+    (today,) = load_chapters([RunDir(run.path)], load_prices())
+    rewrite_version(run)
+    (older,) = load_chapters([RunDir(run.path)], load_prices())
+    means = [chapter.group.views[0].value("latency_s") for chapter in (today, older)]
+    assert means == [pytest.approx(0.2), pytest.approx(4.2)]
+    assert older.group.views[0].value("wall_s") == pytest.approx(4.2)
+    notes = ["\n".join(chapter.group.note_lines) for chapter in (today, older)]
+    assert ["latencies are wall time" in text for text in notes] == [False, True]
+
+
 def rewrite_version(run: RunDir) -> None:
     path = run.path / "manifest.json"
     tree = json.loads(path.read_text(encoding="utf-8")) | {"schema_version": 3}
