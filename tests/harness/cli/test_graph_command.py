@@ -22,6 +22,7 @@ ANSWERS = {
     "q2": "Insufficient information.",
     "q3": None,
     "q/4": "Apple sued Samsung.",
+    "q5": "Google",
 }
 
 
@@ -103,6 +104,13 @@ def test_the_judge_reads_where_it_has_read_before_and_is_not_paid_twice(cli: Com
     assert (cli.results / "judge" / "calls.sqlite").read_bytes() == journal
 
 
+def test_a_name_has_a_graph_of_its_own(cli: CommandLine, run: RunDir) -> None:
+    done = cli.call("graph", run.run_id, "q5", "-p", "factual_correctness", "--out", "found", *FAKE, "-q")
+    assert done.returncode == 0, done.stderr
+    assert "multi-hop 1.000, undirected 1.000, direct 1.000, community 1.000, coverage 1.000" in done.stdout
+    assert b"Google" in (cli.folder / "found" / "q5-factual_correctness.graphml").read_bytes()
+
+
 def test_what_has_no_graph_is_one_line(cli: CommandLine, run: RunDir) -> None:
     def refused(query_id: str, pair: str, *words: str) -> str:
         return cli.refused("graph", run.run_id, query_id, "--pair", pair, *FAKE, "-q", *words)
@@ -111,4 +119,5 @@ def test_what_has_no_graph_is_one_line(cli: CommandLine, run: RunDir) -> None:
     assert "q3, repeat 0, failed (ValueError)" in refused("q3", "faithfulness")
     assert "q1, repeat 1, has no record yet" in refused("q1", "faithfulness", "--repeat", "1")
     assert "compares nothing (the answer abstains)" in refused("q2", "faithfulness")
+    assert "the answer has no triplets)" in refused("q5", "answer_relevancy")
     assert "per_evaluator.kg_nlp.tau" in refused("q1", "faithfulness", "--set", "per_evaluator.kg_nlp.tau=2")
