@@ -96,7 +96,7 @@ def test_measures_of_a_stranger_have_a_section_a_table_and_a_figure(plug_in: Plu
     assert section.title == "Tone of voice"
     assert [table.name for table in section.content.tables] == ["calm", "measures-tone"]
     (row,) = section.content.tables[1].rows
-    assert row == ("loud", *[Quantity(0.25, None, None, n=30, of=30, unit="share")] * 2)
+    assert row == ("loud", *[Quantity(0.25, n=30, of=30, unit="share")] * 2)
     *_, drawing = drawings(chapter, "tone-of-voice")
     assert (drawing.stem, drawing.title) == ("tone", "Tone of the answers")
     assert drawing.caption.startswith("How answers sound; see each measure. Dot: mean;")
