@@ -102,7 +102,7 @@ def _power(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
         difference = f"a true difference of {amount(compared, max(known))} in {title_of(compared)}"
         unseen = "a smaller one may be there unseen"
         yield f"{queries} and {family} find {difference} four times out of five; {unseen}."
-    elif compared.measure.span is not None and compared.means:
+    elif compared.measure.span is not None and all(pair.spread is not None for pair in compared.pairs):
         yield f"{queries} and {family} find no difference that can be four times out of five."
     needed = needed_for(contest)
     if needed:
