@@ -25,8 +25,8 @@ def _mix(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
     if compared.mix != "natural":
         if len(compared.drawn.type_mix) > 1:
             yield (
-                "Each sampled query counts the same: nothing is said of the data set's natural mix of query types, of "
-                "which some have no query with a value."
+                "Each sampled query counts the same: nothing is said of the data set's natural mix of query types,"
+                " of which some have no query with a value."
             )
         return
     beside = compared.balanced_means

@@ -35,7 +35,7 @@ def needed_for(contest: Contest) -> Needed | None:
 
 
 def _needed(compared: MeasureComparison, difference: float) -> int | None:
-    """As the runs differ; where nothing is known of that, as two systems do that differ on a quarter of the queries."""
+    """As the runs differ; where nothing is known of that, as two that differ on a quarter of the queries."""
     found = compared.queries_needed(difference)
     if found is None and compared.measure.is_share and all(pair.spread is None for pair in compared.pairs):
         return queries_needed(difference, len(compared.pairs))
