@@ -124,8 +124,9 @@ class ComparedPair:
 
     @property
     def difference(self) -> float:
-        """Of the means."""
-        return float(rounded([self.mean_a - self.mean_b])[0])
+        """Of the means; 0 where they differ by how floats are added."""
+        gap = self.mean_a - self.mean_b
+        return gap if rounded([gap])[0] else 0.0
 
     @property
     def direction(self) -> int:
