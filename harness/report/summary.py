@@ -12,6 +12,11 @@ _HOW_TO_READ = """\
 - **[low, high]** is a 95 % confidence interval: Wilson's for shares, Student's t corrected for skew for
   other means: of fewer than 30 values at 98 %, of fewer than 6 or of equal ones none. Overlapping intervals are no
   test of a difference: that takes a comparison paired by query.
+- **Choose**: one run is better than every other by more than chance. **A or B, within 5 points**: each is shown
+  to be worse than none of the others by the margin or more (non-inferior). **Undecided**: neither; so many queries
+  would find a difference of the margin four times out of five.
+- **not finished**, **bracket**, **no run**: what does not compete. It has no rank, and nothing said of others
+  depends on it.
 - **n** counts answers (queries x repeats) in the mean. One that failed is in it, with the worst value of the
   measure. "170 of 200" says that 30 are not: no answer yet, or a score that could not be computed; the reasons
   stand above.

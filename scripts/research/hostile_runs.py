@@ -14,8 +14,9 @@ command line: `import`, `evaluate`, `report`. For each report the script prints 
 The honest systems are made up: the numbers say nothing of any real one.
 
 Examples:
-  python scripts/research/hostile_runs.py --folder /tmp/hostile
-  python scripts/research/hostile_runs.py --per-type 10 --dataset demo
+
+  .venv/bin/python scripts/research/hostile_runs.py --folder hostile
+  .venv/bin/python scripts/research/hostile_runs.py --per-type 10
 """
 
 import csv

@@ -14,7 +14,7 @@ from harness.report.words.contest import Contest
 from harness.report.words.entrants import is_scored, was_evaluated
 from harness.report.words.settling import are_as_good, margin_of, needed_for
 from harness.report.words.standings import natural_mix, shown_rows
-from harness.report.words.wording import Gap, level, listed, name, times, title_of
+from harness.report.words.wording import Gap, amount, level, listed, name, times, title_of
 
 LONGEST = 200
 _FEWEST_TIMES = 2.0
@@ -72,8 +72,9 @@ def _barred(contest: Contest, bounds: Bounds) -> str:
     room = bounds.headroom
     if room is None or not bounds.cannot_rank:
         return ""
-    what = f"{title_of(room.measure)} cannot rank here (headroom {room.words()})"
-    joint = f"; by {title_of(contest.ranked)} " if contest.instead_of and contest.ranked else "; "
+    span = room.words() if _is_barred(contest, bounds) else amount(room.measure, room.difference)
+    what = f"{title_of(room.measure)} cannot rank here (headroom {span})"
+    joint = f"; by {title_of(contest.ranked)}: " if contest.instead_of and contest.ranked else "; "
     return f"{what[:1].upper()}{what[1:]}{joint}"
 
 
@@ -90,7 +91,7 @@ def _verdict(contest: Contest, compared: MeasureComparison, bounds: Bounds) -> s
     if len(leaders) == 1:
         return _best(contest, compared, floor)
     labels = listed([contest.view(place).label for place in leaders])
-    figures = f"in {title_of(compared)} ({_figures(compared, leaders)})"
+    figures = f"{_within(contest, compared)}({_figures(compared, leaders)})"
     if are_as_good(contest, leaders):
         return f"{' or '.join(labels.rsplit(' and ', 1))}, within {margin_of(contest)} {figures}{floor}"
     between = (
@@ -111,11 +112,16 @@ def _best(contest: Contest, compared: MeasureComparison, floor: str) -> str:
     best, second, *_ = contest.order
     label = name(contest.view(best).label)
     first = f"{label} is best" if floor else f"Choose {label}: best"
-    first = f"{first} in {title_of(compared)}"
+    first = f"{first} {_within(contest, compared)}".rstrip()
     gap = Gap.between(compared, best, second)
     ahead = f", ahead of {name(contest.view(second).label)} by {gap.words()}" if gap else ""
     where = f", {ON[gap.pair.population]}" if gap and ON[gap.pair.population] else ""
     return f"{first} ({level(compared, compared.means[best])}{_population(compared)}){floor}{ahead}{where}"
+
+
+def _within(contest: Contest, compared: MeasureComparison) -> str:
+    """The measure, where it was not named before."""
+    return "" if contest.instead_of else f"in {title_of(compared)} "
 
 
 def _not_above(contest: Contest, bounds: Bounds) -> str:

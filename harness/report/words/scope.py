@@ -23,6 +23,11 @@ def scope_sentences(contest: Contest, compared: MeasureComparison) -> Iterator[s
 
 def _mix(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
     if compared.mix != "natural":
+        if len(compared.drawn.type_mix) > 1:
+            yield (
+                "Each sampled query counts the same: nothing is said of the data set's natural mix of query types,"
+                " of which some have no query with a value."
+            )
         return
     beside = compared.balanced_means
     if beside is None:
@@ -48,8 +53,8 @@ def _other_verdict(compared: MeasureComparison, pair: ComparedPair | None) -> st
     if verdict == other:
         return ", and the verdict is the same"
     if other == "tie":
-        return f", not told apart ({odds(pair.balanced.p_holm)})"
-    return f", and there they are told apart ({odds(pair.balanced.p_holm)}): the verdict depends on the mix"
+        return f", not told apart ({odds(pair.balanced.p_holm)}): the verdict depends on the mix"
+    return f", and told apart that way ({odds(pair.balanced.p_holm)}): the verdict depends on the mix"
 
 
 def _documents(pair: ComparedPair) -> Iterator[str]:

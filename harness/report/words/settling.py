@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.analysis.non_inferior import as_good
-from harness.analysis.power import MOST_QUERIES, rounded_up
+from harness.analysis.paired import MeasureComparison
+from harness.analysis.power import MOST_QUERIES, queries_needed, rounded_up
 from harness.report.words.contest import Contest
 from harness.report.words.wording import bare
 
@@ -27,10 +28,18 @@ def needed_for(contest: Contest) -> Needed | None:
         return None
     means = [compared.means[place] or 0.0 for place in leaders[:2]]
     for difference in (contest.margin_value, abs(means[0] - means[1])):
-        found = compared.queries_needed(difference) if difference > 0 else None
+        found = _needed(compared, difference) if difference > 0 else None
         if found is not None and compared.n_common < found < MOST_QUERIES:
             return Needed(rounded_up(found), difference)
     return None
+
+
+def _needed(compared: MeasureComparison, difference: float) -> int | None:
+    """As the runs differ; where nothing is known of that, as two that differ on a quarter of the queries."""
+    found = compared.queries_needed(difference)
+    if found is None and compared.measure.is_share and all(pair.spread is None for pair in compared.pairs):
+        return queries_needed(difference, len(compared.pairs))
+    return found
 
 
 def margin_of(contest: Contest) -> str:

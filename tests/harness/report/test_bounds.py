@@ -93,7 +93,7 @@ def test_where_accuracy_cannot_rank_evidence_at_equal_prompt_size_does(tmp_path:
     findings = find(group)
     assert findings.measure == EVIDENCE
     assert "because accuracy cannot rank here" in said(findings)
-    assert "; by recall of facts within 1,000 characters " in findings.headline
+    assert "; by recall of facts within 1,000 characters: " in findings.headline
     assert find(group, "accuracy").measure == "accuracy"
 
 
