@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from harness.analysis.paired import MeasureComparison
 from harness.display import Entry, Table
 from harness.report.aggregates import plain, share
+from harness.report.tables.cost import FAILING
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 
@@ -15,7 +16,7 @@ BUDGETS: Mapping[str, str] = {"tokens": "tokens a query", "usd": "USD a query", 
 """Measure of cost -> what a budget of it is called."""
 _NOTE = (
     "Chosen and measured on the same queries, so the best of many looks a little better than it is. "
-    "Not told apart: no significant difference after Holm over all pairs of runs."
+    f"Not told apart: no significant difference after Holm over all pairs of runs. {FAILING}"
 )
 
 
@@ -52,7 +53,9 @@ def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) ->
 
 
 def _table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> Table | None:
-    costs = {position: value for position in positions if (value := verdicts.group.views[position].value(cost))}
+    views = verdicts.group.views
+    honest = [position for position in positions if not views[position].fails_too_often]
+    costs = {position: value for position in honest if (value := views[position].value(cost))}
     steps = list(_frontier(verdicts, sorted(costs, key=lambda position: (costs[position], position))))
     if not steps:
         return None
