@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-Span = tuple[float, float]
+Elapsed = tuple[float, float]
 """Start and end, in seconds of one clock."""
 _MERGED_FROM = 1_000
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
+def merged(spans: Iterable[Elapsed]) -> list[Elapsed]:
     """The same moments as stretches that do not meet, in order; a span that ends before it starts is none."""
-    found: list[Span] = []
+    found: list[Elapsed] = []
     for start, end in sorted(spans):
         if end <= start:
             continue
@@ -20,7 +20,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-def covered_s(spans: Iterable[Span]) -> float:
+def covered_s(spans: Iterable[Elapsed]) -> float:
     """Seconds in which any of the spans was under way: those side by side count once."""
     return sum(end - start for start, end in merged(spans))
 
@@ -29,7 +29,7 @@ class Spans:
     """Spans of any number of calls, in memory for as many stretches as they leave apart."""
 
     def __init__(self) -> None:
-        self._spans: list[Span] = []
+        self._spans: list[Elapsed] = []
         self._merge_at = _MERGED_FROM
 
     def add(self, start_s: float, end_s: float) -> None:
@@ -45,6 +45,6 @@ class Spans:
             self.add(*span)
         return self
 
-    def list(self) -> list[Span]:
+    def list(self) -> list[Elapsed]:
         """They, in no order; some may have become one."""
         return list(self._spans)

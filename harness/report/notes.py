@@ -272,9 +272,7 @@ def _unmetered_notes(run: RunDir, records: Records) -> Iterator[str]:
     if not unmetered:
         return
     is_imported = run.manifest().is_imported
-    why = (
-        "the imported file does not give them" if is_imported else "the server did not count them or was cut off"
-    )
+    why = "the imported file does not give them" if is_imported else "the server did not count them or was cut off"
     used = [usage for r in records.values() for usage in r.cost.usage.values()]
     known = any(usage.input_tokens or usage.output_tokens for usage in used)
     what = "not all known, so that every number of tokens and dollars is a lower bound" if known else "unknown"

@@ -24,13 +24,15 @@ _HOW_TO_READ = """\
 - **rank**: runs that share ranks do not differ by more than chance, over the same queries, by a paired test with
   Holm's correction; ranks are intervals, because A can tie with B and B with C though A is better than C.
 - A **null query** is one to which the corpus holds no answer.
-- **latency** is wall time without waiting for rate limits; tokens and dollars include every model role.
+- **latency** is wall time without the moments in which every open model call of a query waited for a limit of its
+  provider; a query that timed out took at least its limit; tokens and dollars include every model role.
 - **a query with the index**: a query and its share of what the index took, over the queries of this run.
 - **CPU, RAM** are mean / maximum of samples; process CPU in percent of one core, the machine's in percent of all
   cores. Peak RAM is the operating system's own count for the system's process.
 - **index**: tokens, calls and dollars are what building it needs, whoever paid. "Calls another run paid" and
   "from another run" are the part that was there already: systems that ask the same of the same model, or embed
-  the same text, share it. Seconds with ≥ are what the build took with that help.
+  the same text, share it. Seconds are those of a build alone: where others had helped, rebuilt from the times that
+  were noted then, or with ≥ what the build took with that help. Peak RAM names what the embedder alone takes.
 - **Judges**: what evaluators asked of models, every judgement counted as if it had been asked for; "paid before"
   are those whose text had been judged already. None of it is in a system's tokens, dollars or seconds.
 - **Measures and what stands in for them**: correlation, over queries, of a measure with one that needs no judge,

@@ -185,7 +185,7 @@ def test_a_query_shows_triplets_trace_times_tokens_and_scores_with_reasons(open_
         "what is Acme?",
         "Evidence the system offers (1)",
         "Time: 1.5 s",
-        "0.5 s more waiting for rate limits",
+        "0.5 s more waiting for limits of a provider, 2 s in all",
         "1 call answered from the journal",
         "generate",
         "1,200",

@@ -11,6 +11,7 @@ from harness.analysis.paired import MeasureComparison
 from harness.analysis.selection import best_of
 from harness.display import Entry, Quantity, Table
 from harness.report.aggregates import plain, share
+from harness.report.tables.cost import FAILING
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 
@@ -52,7 +53,8 @@ def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) ->
 
 
 def _table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> Table | None:
-    costs = {position: value for position in positions if (value := verdicts.group.views[position].value(cost))}
+    views = verdicts.group.views
+    costs = {position: value for position in positions if (value := views[position].value(cost))}
     steps = list(_frontier(verdicts, sorted(costs, key=lambda position: (costs[position], position))))
     if not steps:
         return None
