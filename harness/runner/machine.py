@@ -3,7 +3,9 @@
 import os
 import platform
 import subprocess
-from importlib.metadata import distributions
+from email import message_from_string
+from email.message import Message
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,14 @@ def describe_machine() -> dict[str, Any]:
 
 def package_versions() -> dict[str, str]:
     """Every installed distribution: what it takes to install the same again."""
-    return dict(sorted((found.metadata["Name"], found.version) for found in distributions()))
+    heads = map(_head, distributions())
+    return dict(sorted((head["Name"], head["Version"]) for head in heads if head["Name"]))
+
+
+def _head(found: Distribution) -> Message:
+    """What a distribution says of itself without its description, which is pages long and as slow to parse."""
+    text = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
+    return message_from_string(text.partition("\n\n")[0])
 
 
 def git_commit() -> str:

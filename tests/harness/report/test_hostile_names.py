@@ -52,6 +52,7 @@ def test_headline_sentences_and_notes_are_lines_of_letters(chapter: Chapter) -> 
         assert not {"\n", "\x1b", "\u202e"} & {*line}
 
 
+@pytest.mark.slow
 def test_every_file_of_a_report_holds_letters_and_no_markup(chapter: Chapter, tmp_path: Path) -> None:
     out = write_report([chapter], tmp_path / "report").parent
     texts = {

@@ -135,6 +135,7 @@ def test_titles_that_become_one_anchor_are_told_apart(plug_in: PlugIn, tmp_path:
     assert keys["Tone, of voice"] != keys["Tone of voice"]
 
 
+@pytest.mark.slow
 def test_a_section_of_a_stranger_stands_in_every_form_where_it_wants_to(plug_in: PlugIn, tmp_path: Path) -> None:
     plug_in("rag_harness.sections", "carbon", CARBON)
     chapter = chapter_of(tmp_path)

@@ -133,6 +133,7 @@ print(json.dumps([context.model_dump() for context in contexts]))
 """
 
 
+@pytest.mark.slow
 def test_another_process_opens_it_and_finds_the_same(
     stored: Path, index: PassageIndex, queries: "Vectors"
 ) -> None:
@@ -170,6 +171,7 @@ def test_equal_scores_come_in_corpus_order_also_at_the_cut(build: Build, k: int)
     assert found(index, same[0], k) == list(range(10, 10 + k))
 
 
+@pytest.mark.slow
 def test_an_index_beyond_one_batch_keeps_every_passage_with_its_own_vector(build: Build) -> None:
     rows = unit(np.random.default_rng(9).normal(size=(4001, 8)))
     index = build([chunk(number) for number in range(4001)], rows)

@@ -8,6 +8,7 @@ from systems.parts.extraction.nlp import NlpOfChunks
 pytest.importorskip("spacy")
 
 
+@pytest.mark.slow
 async def test_real_articles_give_names_as_hubs_and_no_common_words(articles: tuple[Document, ...]) -> None:
     some = list(iter_chunks(articles[:3], ChunkParams()))
     found = await NlpOfChunks(None, lambda _done, _total: None).extract(some)

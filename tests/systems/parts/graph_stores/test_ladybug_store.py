@@ -76,6 +76,7 @@ def test_nothing_is_written_outside_its_folder(tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} == FILES
 
 
+@pytest.mark.slow
 async def test_a_long_text_of_one_document_and_its_id_are_no_trouble(tmp_path: Path) -> None:
     source = Document(doc_id="i" * 100_000, text='wörd "\n' * 2_000_000, title="t" * 100_000)
     kept = graph(chunks_of([source], size=len(source.text)), EDGES[:0])
