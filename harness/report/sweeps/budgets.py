@@ -11,7 +11,6 @@ from harness.analysis.paired import MeasureComparison
 from harness.analysis.selection import best_of
 from harness.display import Entry, Quantity, Table
 from harness.report.aggregates import plain, share
-from harness.report.tables.cost import FAILING
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 
