@@ -1,6 +1,6 @@
 """Which measure ranks, and that a report says which and why: by name, by config, by data set, or what is left."""
 
-import re
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -98,10 +98,9 @@ def test_the_run_says_what_its_data_set_said_then(tmp_path: Path) -> None:
     runs = [write_run(tmp_path, plan) for plan in plans_of(BOTH)]
     for run in runs:
         path = run.path / "manifest.json"
-        text = path.read_text("utf-8")
-        path.write_text(
-            re.sub(r'("dataset":\s*\{\s*)("name":\s*"demo")(\s*\})', r'\1\2, "primary_measure": "em"\3', text)
-        )
+        manifest = json.loads(path.read_text("utf-8"))
+        manifest["dataset"]["primary_measure"] = "em"
+        path.write_text(json.dumps(manifest), "utf-8")
     (chapter,) = load_chapters(runs, load_prices())
     assert answer(chapter)[1] == "Ranked by exact match, the measure of this data set."
 
