@@ -100,7 +100,7 @@ def test_the_run_says_what_its_data_set_said_then(tmp_path: Path) -> None:
         path = run.path / "manifest.json"
         text = path.read_text("utf-8")
         path.write_text(
-            re.sub(r'("dataset":\s*\{\s*)("name":\s*"demo")(\s*\})', r'\1\2, "primary_measure": "em"\3', text)
+            re.sub(r'("dataset":\s*\{\s*"name":\s*"demo")(,\s*"type_mix")', r'\1, "primary_measure": "em"\2', text)
         )
     (chapter,) = load_chapters(runs, load_prices())
     assert answer(chapter)[1] == "Ranked by exact match, the measure of this data set."
