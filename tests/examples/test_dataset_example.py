@@ -30,7 +30,7 @@ def test_a_difference_is_told_by_its_own_measure_where_no_answer_is_exactly_righ
     ]
     says(outside, "evaluate", *runs, "-e", "answer", "-q")
     said = " ".join(says(outside, "report", *runs, "--out", "told").split())
-    assert "nearly is best in token F1" in said
+    assert "Choose nearly: best in token F1" in said
     assert "Ranked by token F1, the measure of this data set." in said
     compared = json.loads(says(outside, "compare", *runs, "--measures", "accuracy,token_f1", "--json"))
     ranks = {one["measure"]: [run["ranks"] for run in one["ranking"]] for one in compared["measures"]}

@@ -42,7 +42,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class MeasureBounds:
     """What is known of the ends of a measure, over the queries of a group."""
 
     constant: Bound | None = None
@@ -60,24 +60,24 @@ class Bounds:
         return self.headroom is not None and not (self.headroom.is_told_apart and self.headroom.difference > 0)
 
 
-NO_BOUNDS = Bounds()
+NO_BOUNDS = MeasureBounds()
 
 
-def bounds_of(group: Group, measure: str, entrants: Sequence[int]) -> Bounds:
+def bounds_of(group: Group, measure: str, entrants: Sequence[int]) -> MeasureBounds:
     """The bounds of a measure by which a group is ranked; `entrants` say how they were scored. Without any there
     is the constant alone.
     """
     like = group.views[entrants[0]] if entrants else None
     constant = _constant(group, measure, like or group.views[0])
     if like is None:
-        return Bounds(constant=constant, floor=constant)
+        return MeasureBounds(constant=constant, floor=constant)
     marks = [view for view in group.views if view.is_bracket and _is_comparable(view, like, measure)]
     given = {view.run.run_id: _sees_gold(view) for view in marks}
     blind = [_of_run(view, measure) for view in marks if given[view.run.run_id] is False]
     seeing = [_of_run(view, measure) for view in marks if given[view.run.run_id] is True]
     floor = _best(group, measure, [*([constant] if constant else []), *blind])
     ceiling = _best(group, measure, seeing)
-    return Bounds(constant, floor, ceiling, _headroom(group, measure, floor, ceiling))
+    return MeasureBounds(constant, floor, ceiling, _headroom(group, measure, floor, ceiling))
 
 
 def means_over(

@@ -13,7 +13,7 @@ from harness.protocols import Measure
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.quantities import rank
 from harness.report.view import Group, RunView
-from harness.report.words.bounds import NO_BOUNDS, Bounds, bounds_of
+from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, bounds_of
 from harness.report.words.contest import Contest, hold
 from harness.report.words.entrants import has_values, is_scored, why_apart
 from harness.report.words.headlines import headline, headline_of_nothing
@@ -48,7 +48,7 @@ class Findings:
     """Why nothing was compared."""
     priced: Comparison | None = None
     """What the runs cost against each other, where some failed too often to be in that; None: see `comparison`."""
-    bounds: Bounds = NO_BOUNDS
+    bounds: MeasureBounds = NO_BOUNDS
     """Between what the values of `bounded` lie."""
     bounded: str | None = None
     """The measure that was to rank: another than `measure` where that one cannot."""
@@ -120,7 +120,7 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     )
 
 
-def _able_to_rank(first: Contest, bounds: Bounds) -> Contest:
+def _able_to_rank(first: Contest, bounds: MeasureBounds) -> Contest:
     """The contest by a measure that ranks where answers cannot, if they cannot and the same runs have one."""
     if not bounds.cannot_rank:
         return first

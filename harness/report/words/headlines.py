@@ -9,7 +9,7 @@ from harness.analysis.paired import MeasureComparison
 from harness.display.text import counted, printable
 from harness.report.comparison.quantities import ON
 from harness.report.view import Group
-from harness.report.words.bounds import NO_BOUNDS, Bounds, above
+from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
 from harness.report.words.contest import Contest
 from harness.report.words.entrants import is_scored, was_evaluated
 from harness.report.words.settling import are_as_good, margin_of, needed_for
@@ -22,7 +22,7 @@ _FEWEST_TIMES = 2.0
 _OF_COST = {"tokens": "the tokens", "latency_s": "the time", "usd": "the dollars"}
 
 
-def headline(contest: Contest, bounds: Bounds = NO_BOUNDS) -> str:
+def headline(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> str:
     """What to do: choose one, choose among those that are as good, or so many queries are needed; then who costs
     many times more, where there is room.
     """
@@ -67,7 +67,7 @@ def headline_of_nothing(group: Group) -> str:
     return "Nothing was scored yet, so no system ranks: run rag-harness evaluate."
 
 
-def _barred(contest: Contest, bounds: Bounds) -> str:
+def _barred(contest: Contest, bounds: MeasureBounds) -> str:
     """That the measure which was to rank cannot: before anything that another one says."""
     room = bounds.headroom
     if room is None or not bounds.cannot_rank:
@@ -78,7 +78,7 @@ def _barred(contest: Contest, bounds: Bounds) -> str:
     return f"{what[:1].upper()}{what[1:]}{joint}"
 
 
-def _verdict(contest: Contest, compared: MeasureComparison, bounds: Bounds) -> str:
+def _verdict(contest: Contest, compared: MeasureComparison, bounds: MeasureBounds) -> str:
     if not compared.n_common:
         return f"No query has a value of {title_of(compared)} in every run, so they are not ranked"
     if all(view.n_errors == view.n_answered for view in map(contest.view, range(len(contest.entrants)))):
@@ -102,7 +102,7 @@ def _verdict(contest: Contest, compared: MeasureComparison, bounds: Bounds) -> s
     return f"Undecided between {between} {figures}{floor}{_needed(contest)}"
 
 
-def _is_barred(contest: Contest, bounds: Bounds) -> bool:
+def _is_barred(contest: Contest, bounds: MeasureBounds) -> bool:
     """Whether the measure that cannot rank is the one by which they stand here."""
     return bounds.cannot_rank and not contest.instead_of
 
@@ -124,7 +124,7 @@ def _within(contest: Contest, compared: MeasureComparison) -> str:
     return "" if contest.instead_of else f"in {title_of(compared)} "
 
 
-def _not_above(contest: Contest, bounds: Bounds) -> str:
+def _not_above(contest: Contest, bounds: MeasureBounds) -> str:
     """That the best of them has no better mean than what needs no document."""
     floor = bounds.floor
     if floor is None or contest.instead_of:
@@ -182,7 +182,7 @@ def _earned(contest: Contest, priced: Contest, place: int) -> str:
     return f" ({level(compared, compared.means[contest.entrants.index(priced.entrants[place])])})"
 
 
-def _alone(contest: Contest, bounds: Bounds) -> str:
+def _alone(contest: Contest, bounds: MeasureBounds) -> str:
     view, row = contest.view(0), shown_rows(contest)[contest.entrants[0]]
     if view.n_answered and view.n_errors == view.n_answered:
         return f"{name(view.label)} answered no query: all {counted(view.n_errors, 'answer')} failed."

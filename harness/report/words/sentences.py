@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from harness.analysis.paired import MeasureComparison
 from harness.analysis.power import can_show_anything
 from harness.display.text import counted
-from harness.report.words.bounds import NO_BOUNDS, Bounds, above
+from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
 from harness.report.words.contest import Contest, against
 from harness.report.words.costs import cost_sentences
 from harness.report.words.looks import look_sentences
@@ -20,7 +20,7 @@ from harness.report.words.wording import Gap, amount, level, listed, name, odds,
 _MOST_PAIRS = 4
 
 
-def sentences(contest: Contest, bounds: Bounds = NO_BOUNDS) -> tuple[str, ...]:
+def sentences(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> tuple[str, ...]:
     """In the order in which somebody asks: how sure, of what, at what cost, what about refusals, what is weak."""
     compared = contest.ranked
     found = [f"Ranked by {contest.spoken}{contest.reason}."] if compared is not None else []
@@ -39,7 +39,7 @@ def sentences(contest: Contest, bounds: Bounds = NO_BOUNDS) -> tuple[str, ...]:
     return (*found, *weaknesses(contest.group))
 
 
-def _bounds(contest: Contest, bounds: Bounds) -> Iterator[str]:
+def _bounds(contest: Contest, bounds: MeasureBounds) -> Iterator[str]:
     """What an answer is worth that never looks at the question, and how much room that leaves."""
     floor, room = bounds.floor, bounds.headroom
     if floor is None or not contest.entrants:

@@ -32,7 +32,7 @@ class SampleSize:
     @property
     def lines(self) -> list[str]:
         """One for what these queries can show, if that is next to nothing; one for how many it takes."""
-        n, what = self.n_queries, f"{_counted(self.n_systems, 'system')}, {_counted(self.n_pairs, 'pair')}"
+        n, what = self.n_queries, f"{_counted(self.n_systems, 'run')}, {_counted(self.n_pairs, 'pair')}"
         subject = f"{self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
         shown = []
         if not can_show_anything(n, self.n_pairs):

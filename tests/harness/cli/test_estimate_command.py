@@ -22,6 +22,7 @@ def test_a_row_a_cell_a_total_and_what_is_assumed_and_nothing_is_written(cli: Co
     assert total.split()[1] == "16"
     assert "note: 4 characters a token are assumed" in lines
     assert any("run a small sample first" in line for line in lines)
+    assert any("demo, 8 queries, 2 runs, 1 pair" in line and "20 points about" in line for line in lines)
     assert list(cli.folder.iterdir()) == []
 
 
@@ -30,6 +31,9 @@ def test_json_holds_each_cell_what_is_left_and_the_total(cli: CommandLine) -> No
     printed = json.loads(done.stdout)
     (cell,) = printed["cells"]
     assert cell["n_left"] == cell["n_answers"] == 8
+    (size,) = printed["sample_sizes"]
+    assert (size["n_queries"], size["n_pairs"], size["can_show_anything"]) == (8, 1, True)
+    assert size["needed"]["5"] > size["needed"]["10"] > size["needed"]["20"]
     assert cell["left"]["calls"] == {"value": 8.0, "is_whole": True}
     assert printed["total"]["usd"]["value"] > 0
     assert printed["total"]["seconds"] == {"value": None, "is_whole": False}
