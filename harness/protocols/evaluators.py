@@ -40,8 +40,6 @@ class Panel:
     """Empty: the measure's."""
     row: str = ""
     """Panels that name the same row stand side by side, below its name."""
-    ceiling: str = ""
-    """A measure whose mean is the most that this one's can be: a tick in the panel."""
     curve: str = ""
     """Measures that name the same curve are its points, one for each `at`: such as Hit over k."""
     at: float = 0.0

@@ -30,6 +30,7 @@ _MOST_CURVES = 6
 _MOST_RUNS_WITH_ALL = 5
 _MAIN_ROWS = 2
 """Rows of panels that are drawn of more runs than those."""
+_ZOOMED = " The axis begins where the values do, not at 0."
 
 Placed = Sequence[tuple[Measure, Panel]]
 
@@ -65,7 +66,7 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
         columns = max(_row_lengths(subplots)) if subplots[0].row else 0
         limits = tight(runs, subplots) if figure.zoomed else from_zero(runs, subplots)
         drawn = draw_panels(new_figure, runs, subplots, Layout("value (95 % CI)", limits, columns))
-        how = f"{how_to_read(runs, subplots)}{_remarks(runs, subplots, figure)}"
+        how = f"{how_to_read(runs, subplots)}{_ZOOMED if figure.zoomed else ''}"
         how += "" if len(subplots) == len(every) else " The other scores are in the table."
     caption = f"{figure.says}; {_direction(shown)}. {how}"
     return Drawing(figure.stem, figure.title, caption, alt_of(sentences(runs, subplots)), drawn)
@@ -92,7 +93,7 @@ def _subplots(runs: DrawnRuns, placed: Placed) -> list[Subplot]:
         kept = [(m, panel) for m, panel in kept if not panel.curve or panel.at == ends[panel.row, panel.curve]]
     rows = list(dict.fromkeys(panel.row for _, panel in kept))
     return [
-        Subplot(printable(panel.title or measure.spoken), measure.name, panel.ceiling, printable(row))
+        Subplot(printable(panel.title or measure.spoken), measure.name, printable(row))
         for row in rows
         for measure, panel in kept
         if panel.row == row
@@ -118,12 +119,3 @@ def _row_lengths(subplots: Sequence[Subplot]) -> list[int]:
 def _direction(placed: Placed) -> str:
     ways = {measure.higher_is_better for measure, _ in placed}
     return "higher is better" if ways == {True} else "lower is better" if ways == {False} else "see each measure"
-
-
-def _remarks(runs: DrawnRuns, subplots: Sequence[Subplot], figure: PanelFigure) -> str:
-    """What is there to be explained, and nothing else."""
-    ceilings = {subplot.ceiling for subplot in subplots if subplot.ceiling}
-    ticks = any(view.value(ceiling) is not None for _, view in runs for ceiling in ceilings)
-    tick = " Grey tick: the most that the mean can be." if ticks else ""
-    axis = " The axis begins where the values do, not at 0." if figure.zoomed else ""
-    return f"{tick}{axis}"

@@ -44,8 +44,6 @@ class Subplot:
 
     title: str
     measure: str
-    ceiling: str = ""
-    """A measure whose mean is the most that this one's can be: a grey tick."""
     row: str = ""
     """The name of the row in which it stands."""
 
@@ -127,11 +125,10 @@ def sentences(runs: DrawnRuns, panels: Sequence[Subplot]) -> list[str]:
 def _panel(axes: Axes, runs: DrawnRuns, panel: Subplot, limits: Limits) -> None:
     rows = [view.row(panel.measure) for _, view in runs]
     same = _same_n(rows)
-    for height, ((number, view), row) in enumerate(zip(runs, rows, strict=True)):
+    for height, ((number, _), row) in enumerate(zip(runs, rows, strict=True)):
         if row is None or row.mean is None:
             _nothing(axes, height)
             continue
-        _ceiling(axes, view, panel, height)
         dot(axes, row, height, look_of(number))
         if not same:
             _beside(axes, row, height)
@@ -160,7 +157,6 @@ def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[S
     for place, panel in enumerate(panels):
         row = view.row(panel.measure)
         if row is not None:
-            _ceiling(axes, view, panel, place)
             dot(axes, row, place, look_of(number))
             _beside(axes, row, place)
     _n_above(axes)
@@ -182,12 +178,6 @@ def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
     axes.set_ylim(n_rows - 0.5, -0.5)
     axes.grid(axis="both", color=LIGHT, linewidth=0.6)
     axes.tick_params(axis="y", length=0)
-
-
-def _ceiling(axes: Axes, view: RunView, panel: Subplot, height: float) -> None:
-    most = view.value(panel.ceiling) if panel.ceiling else None
-    if most is not None:
-        axes.plot(most, height, marker="|", markersize=8, markeredgewidth=1.4, color=GREY, clip_on=False)
 
 
 def _beside(axes: Axes, row: Aggregate, height: float) -> None:

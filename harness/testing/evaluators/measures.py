@@ -19,7 +19,7 @@ def mistakes(measure: Measure) -> Iterator[str]:
 def named_by(measure: Measure) -> Iterator[str]:
     """The other measures that it names."""
     panel = measure.panel
-    yield from filter(None, (measure.twin_of, *((panel.ceiling, panel.against, panel.repeats) if panel else ())))
+    yield from filter(None, (measure.twin_of, *((panel.against, panel.repeats) if panel else ())))
 
 
 def _words(measure: Measure) -> Iterator[str]:

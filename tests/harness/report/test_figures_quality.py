@@ -184,7 +184,7 @@ def test_a_failed_judgement_shows_in_the_coverage_and_no_panel_is_empty(group_of
     assert {"1 of 2", "2"} <= set(texts(drawing))
 
 
-def test_one_run_has_a_row_for_each_measure_and_graph_scores_their_ceiling(
+def test_one_run_has_a_row_for_each_measure(
     group_of: Callable[..., Group],
 ) -> None:
     scores = {"kg_multi_hop_faithfulness": (0.0, 0.5), "kg_measurable_faithfulness": (0.0, 1.0)}
@@ -192,7 +192,6 @@ def test_one_run_has_a_row_for_each_measure_and_graph_scores_their_ceiling(
     (axes,) = drawing.figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["multi-hop: answer in contexts"]
     assert dots(axes, look_of(0).marker) == [(0.25, 0.0)]
-    assert dots(axes, "|") == [(0.5, 0.0)]
 
 
 @pytest.mark.parametrize("draw", EVERY_KIND)
@@ -237,7 +236,7 @@ def test_what_a_panel_refers_to_is_a_measure_of_its_evaluator() -> None:
     for spec in specs:
         known = {measure.name: measure for measure in spec.measures(spec.params())}
         for panel in (measure.panel for measure in known.values() if measure.panel):
-            named = {panel.ceiling, panel.against, panel.repeats} - {""}
+            named = {panel.against, panel.repeats} - {""}
             assert named <= known.keys(), spec.name
             drawn_in.setdefault(panel.figure.stem, set()).add(spec.name)
     assert {"refusals", "retrieval_at_k", "bertscore_answer", "judged_ragas", "graph_scores_kg"} <= drawn_in.keys()
