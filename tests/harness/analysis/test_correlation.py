@@ -38,6 +38,7 @@ def test_the_coefficients_are_those_of_scipy() -> None:
     assert found.pearson.interval == pytest.approx((fisher.low, fisher.high))
 
 
+@pytest.mark.slow
 def test_the_intervals_hold_the_truth_in_95_of_100_samples() -> None:
     rng = random.Random(5)
     held = dict.fromkeys(("pearson", "spearman", "kendall"), 0)

@@ -118,6 +118,7 @@ DIFFERENCES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DIFFERENCES)
 def test_equal_means_are_rarely_called_different_whatever_their_shape(kind: str) -> None:
     rng, cases = np.random.default_rng(11), 300

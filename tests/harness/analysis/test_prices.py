@@ -76,6 +76,7 @@ def test_every_shipped_price_has_a_date_and_a_source(prices: Prices) -> None:
         assert entry.cached_input is None or entry.cached_input <= entry.input
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

@@ -31,6 +31,7 @@ def test_help_imports_no_heavy_library() -> None:
     assert (HEAVY | {"httpx2", "psutil"}) & loaded_by("--help") == set()
 
 
+@pytest.mark.slow
 def test_what_is_only_planned_or_listed_imports_no_heavy_library() -> None:
     counting = {"numpy", "scipy"}  # How many queries would tell systems apart.
     assert HEAVY & loaded_by("plan", "-c", str(SMOKE)) <= counting

@@ -260,6 +260,7 @@ def test_a_file_with_a_control_character_is_one_line(write: Write) -> None:
     assert "is not YAML" in refusal(write("seed: \x07"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "reason"),
     [

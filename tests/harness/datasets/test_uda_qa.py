@@ -203,6 +203,7 @@ def test_a_table_that_two_sources_hold_appears_once_with_its_section(
         assert f"\n{max(sections)}\n" in texts[doc_id]
 
 
+@pytest.mark.slow
 def test_all_is_nq_and_feta_without_a_clash_of_ids(load_real: LoadReal, nq: RawDataset, feta: RawDataset) -> None:
     both = load_real(SPEC, "all")
     assert both.documents == nq.documents + feta.documents

@@ -106,6 +106,7 @@ def test_a_query_that_a_passage_may_answer_either_way_is_no_null_query(reference
     assert not is_null(reference("q"))
 
 
+@pytest.mark.slow
 def test_the_explanation_says_what_was_compared_and_stays_short(score: Scored) -> None:
     accuracy = score(("The Google",), "Answer: APPLE")["accuracy"]
     assert accuracy.explanation == "'apple' against 'google'"

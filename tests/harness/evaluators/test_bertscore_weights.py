@@ -60,6 +60,7 @@ def put_into(own: Path) -> None:
     (own / "tokenizer").write_bytes(TOKENIZER)
 
 
+@pytest.mark.slow
 def test_the_folder_leads_to_weights_in_the_hubs_cache_and_later_to_our_own(own: Path, tmp_path: Path) -> None:
     with serve_mirror({"model.safetensors": WHOLE, "tokenizer.json": TOKENIZER}) as mirror:
         env = {**mirror.env(tmp_path / "hf"), "RAG_HARNESS_CACHE": str(own.parent)}

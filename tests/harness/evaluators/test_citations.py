@@ -74,6 +74,7 @@ def test_a_cited_yes_is_a_yes_and_a_number_in_words_stays() -> None:
     assert not is_right("Apollo [11]", ["Apollo 11"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", [" ", "[1", "[1,", "(see ", "sources: ", "in ", "\u00b9 ", "[1] ", "[1 and 2 and "]
 )

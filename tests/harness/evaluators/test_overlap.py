@@ -186,6 +186,7 @@ def test_a_further_reference_never_costs_anything(answer: str, references: list[
         assert float(measure(answer, references)) == best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["word ", "the ", "yes, ", "no\n", "answer: x\n", "$1", "東京", "the articles do not ", "The answer is "],

@@ -36,6 +36,7 @@ def test_the_confidence_is_what_one_computes_by_hand() -> None:
     assert confidence(5, 1, 1, 1, 1, weights=(1.0, 0.0, 0.0, 0.0, 0.0)) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_every_confidence_is_the_nearest_to_the_exact_one_and_its_band_that_of_the_exact_one(
     weights: tuple[float, ...],

@@ -157,12 +157,14 @@ CONTEXTS = st.builds(
 EVIDENCE = st.builds(Evidence, doc_id=st.sampled_from(DOC_IDS), fact=st.sampled_from(FACTS))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(CONTEXTS, max_size=13), st.lists(EVIDENCE, min_size=1, max_size=12))
 def test_every_measure_equals_its_plain_definition(contexts: list[Context], evidence: list[Evidence]) -> None:
     assert_equal([make_case(0, contexts, evidence)])
 
 
+@pytest.mark.slow
 def test_so_does_every_measure_of_many_queries_at_once() -> None:
     rng = random.Random(3)
     cases = []
@@ -207,6 +209,7 @@ def real_cases(data_dir: Path) -> Iterator[Callable[[int], list[Case]]]:
     yield make
 
 
+@pytest.mark.slow
 def test_every_measure_equals_its_plain_definition_on_real_facts(real_cases: Callable[[int], list[Case]]) -> None:
     cases = real_cases(150)
     assert_equal(cases)

@@ -50,6 +50,7 @@ async def statements(text: str) -> set[tuple[str, str, str]]:
     return {triplet for triplet in found if triplet[1] != "co-occurs with"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -154,6 +155,7 @@ async def test_any_text_gives_a_graph_that_can_be_stored(text: str) -> None:
     assert "\ud83d" not in str(assemble(chunks(text), graphs).entities)
 
 
+@pytest.mark.slow
 async def test_a_text_that_is_a_list_stays_within_bounds() -> None:
     people = ", ".join(f"John Smith{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600))
     (graph,) = await extract(f"{people} met {people}.")
@@ -245,6 +247,7 @@ def test_the_pipeline_that_spacy_downloads_is_taken_where_it_is_installed(monkey
     assert check_pipeline(None) == "en_core_web_sm"
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_no_pipeline_the_rules_can_read_is_one_line(tmp_path: Path) -> None:
     import spacy
 
@@ -305,6 +308,7 @@ async def test_every_phrase_adds_to_the_statements_and_changes_none() -> None:
     assert len({frozenset((one.head, one.tail)) for one in dense.triplets}) == len(dense.triplets)
 
 
+@pytest.mark.slow
 async def test_phrases_of_a_list_stay_within_bounds() -> None:
     listed = ", ".join(f"the price of a thing{number}" for number in range(300))
     (graph,) = await NlpExtractor(pipeline=None, progress=quiet, every_phrase=True).extract([listed])

@@ -43,6 +43,7 @@ def parsed(loads: list[str], told: list[tuple[int, int]]) -> ParsedTexts:
     return ParsedTexts(lambda done, total: told.append((done, total)))
 
 
+@pytest.mark.slow
 async def test_the_triplets_of_texts_come_in_their_order_and_once(parsed: ParsedTexts) -> None:
     assert await parsed.of(SUED, BOUGHT, SUED) == (
         Triplet("Apple", "sue", "Samsung"),

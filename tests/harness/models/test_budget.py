@@ -94,6 +94,7 @@ def random_texts(draw: random.Random, n: int) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("limited", ["tokens", "usd"])
 async def test_no_limit_is_ever_passed_and_most_of_it_is_used(

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ASKED = """
 import asyncio, sys
 from contextlib import closing
@@ -24,6 +26,7 @@ print(*sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_a_model_is_asked_without_the_hundreds_of_modules_that_nobody_asks_for(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", ASKED, tmp_path], capture_output=True, text=True, check=True)
     loaded = done.stdout.split()

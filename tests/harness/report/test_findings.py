@@ -125,6 +125,7 @@ def test_the_margin_decides_what_is_as_good_and_is_stated(tmp_path: Path) -> Non
     assert "within 10 points" in find(group, margin=10.0).headline
 
 
+@pytest.mark.slow
 def test_of_two_leaders_that_differ_from_each_other_only_the_first_is_best(tmp_path: Path) -> None:
     # a and c share no error pattern; b agrees with c wherever it is better.
     a = [1.0] * 110 + [0.0] * 90
@@ -326,6 +327,7 @@ def test_a_measure_without_any_value_ranks_nothing(tmp_path: Path) -> None:
     assert findings.comparison is None
 
 
+@pytest.mark.slow
 def test_names_are_only_text_and_the_headline_is_short(tmp_path: Path) -> None:
     evil = "\x1b[2J\u202e<b>" + "x" * 300
     findings = scored(tmp_path, {f"{evil}{number}": count for number, count in enumerate((90, 100, 110, 40))})
@@ -334,6 +336,7 @@ def test_names_are_only_text_and_the_headline_is_short(tmp_path: Path) -> None:
     assert "\u202e" not in said(findings)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_runs_changes_no_word_of_a_headline(tmp_path: Path) -> None:
     plans = [ScoredRun(system=n, scores={"accuracy": right(k)}) for n, k in (("a", 90), ("b", 120), ("c", 60))]
     runs = [write_run(tmp_path, plan) for plan in plans]

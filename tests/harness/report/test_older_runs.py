@@ -96,6 +96,7 @@ def test_an_older_run_and_a_new_one_are_compared_as_if_both_were_new(runs: list[
     assert list(said_of(mixed)) == list(said_of(runs))
 
 
+@pytest.mark.slow
 def test_what_the_schemas_tell_apart_would_be_seen(runs: list[RunDir], tmp_path: Path) -> None:
     """Read as if they were of this version, they would say something else."""
     older = [as_version_2(run, tmp_path / "older") for run in runs]

@@ -92,6 +92,7 @@ def values_of(heading: str, entry: Entry) -> object:
     return (entry.value, entry.low, entry.high) if heading.startswith("A - B") else entry.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["accuracy", "hallucination_rate", "token_f1"])
 def test_every_pair_of_the_report_is_a_row_of_comparison_csv(runs: list[RunDir], measure: str) -> None:
     tables = pair_tables(chapter_of(runs, measure))

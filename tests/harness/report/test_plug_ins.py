@@ -167,6 +167,7 @@ def test_a_section_that_is_not_for_a_terminal_stays_out_of_it(plug_in: PlugIn, t
     assert "Only here." not in in_terminal(chapter)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "why"),
     [

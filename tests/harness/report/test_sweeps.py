@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from harness.analysis.prices import load_prices
 from harness.display import Entry, Quantity, Table, written
@@ -114,6 +115,7 @@ def budgets_of(group: Group, margin: float | None = None) -> dict[str, Table]:
     return {table.name: table for table in found if table.name.startswith("best_under")}
 
 
+@pytest.mark.slow
 def test_more_money_is_recommended_only_where_it_buys_a_better_score(make_run: MakeRun) -> None:
     group = group_of(*swept(make_run, {1: 0.05, 3: 0.9, 10: 0.5, 20: 0.95}))
     table = budgets_of(group)["best_under_tokens"]
@@ -140,6 +142,7 @@ def test_a_run_that_is_merely_not_told_apart_is_not_called_as_good(make_run: Mak
     assert "top_k=1" not in last[5]
 
 
+@pytest.mark.slow
 def test_the_best_of_several_is_given_with_what_it_brings_on_queries_that_did_not_choose_it(
     make_run: MakeRun,
 ) -> None:
@@ -151,6 +154,7 @@ def test_the_best_of_several_is_given_with_what_it_brings_on_queries_that_did_no
     assert corrected < looked
 
 
+@pytest.mark.slow
 def test_the_margin_that_is_asked_for_decides_and_stands_in_the_heading(make_run: MakeRun) -> None:
     group = group_of(*swept(make_run, {1: 0.6, 3: 0.62, 5: 0.64}))
     table = budgets_of(group, margin=50.0)["best_under_tokens"]
@@ -159,6 +163,7 @@ def test_the_margin_that_is_asked_for_decides_and_stands_in_the_heading(make_run
     assert said(table.rows[-1])[7] == "100"
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_often_is_no_bargain(make_run: MakeRun) -> None:
     cheap = make_run(
         answer={"top_k": 2},
@@ -192,6 +197,7 @@ def test_a_sweep_without_scores_still_shows_its_costs(make_run: MakeRun) -> None
     assert [axes.get_title() for axes in drawing.figure.axes] == ["tokens a query", "latency p50, s"]
 
 
+@pytest.mark.slow
 def test_the_curve_is_drawn_at_the_swept_values_with_the_scores(make_run: MakeRun, tmp_path: Path) -> None:
     group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 20: 0.9}))
     with plotting() as new_figure:

@@ -82,12 +82,14 @@ def test_the_terminal_shows_the_tables_of_the_files(make_run: MakeRun) -> None:
         assert sentence in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_matplotlib_is_not_loaded_for_a_terminal() -> None:
     probe = "import sys, harness.report\nprint('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
+@pytest.mark.slow
 def test_means_keep_their_populations_where_those_differ(make_run: MakeRun) -> None:
     runs = [make_run(sessions=(), system=f"system {n}") for n in range(5)]
     assert "(n = " not in shown(*runs).split(": measures")[1].split("Cost and time")[0]

@@ -57,6 +57,7 @@ def notes(chapter: Chapter) -> str:
     return "\n".join(section.content.items)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "config", "asked", "best", "reason"),
     [
@@ -124,6 +125,7 @@ def test_scores_without_a_value_are_no_reason_to_evaluate_again(tmp_path: Path) 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -80,6 +80,7 @@ def test_who_waits_gets_the_lock_when_it_is_free(run: RunDir) -> None:
         assert stopper.wait() == 0
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_killed_process_is_kept_by_the_worker_that_inherited_it(tmp_path: Path) -> None:
     """So that a killed runner's last worker and the resuming run never write at the same time."""
     lock = tmp_path / "run" / ".lock"

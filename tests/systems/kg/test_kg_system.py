@@ -81,6 +81,7 @@ TURBINES = "(Tidewright Power)-[BUILDS_TURBINES_FOR]->(Gull Sound)"
 LIES = "(Gull Sound)-[LIES_OFF]->(Port Aldery)"
 
 
+@pytest.mark.slow
 async def test_the_index_is_one_call_a_chunk_and_says_what_it_holds(runtime: BareRuntime) -> None:
     system = KgSystem(GraphIndexParams(), AnswerParams(), runtime)
     stats = await system.index(CORPUS)

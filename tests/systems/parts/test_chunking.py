@@ -42,6 +42,7 @@ def check(source: Document, chunks: Sequence[Chunk], params: ChunkParams) -> Non
     assert not source.text[reached:].strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", SIZES, ids=IDS)
 def test_real_articles_are_cut_to_the_letter(articles: tuple[Document, ...], params: ChunkParams) -> None:
     chunks = list(iter_chunks(articles, params))
@@ -91,6 +92,7 @@ REPETITIVE = REPEATS.map(lambda parts: "".join(text * times for text, times in p
 """Texts that repeat themselves: where a chunk occurs twice, only one of the places is the right one."""
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(), REPETITIVE), PARAMS)
 @example(("0 " * 7 + "row of table\n") * 2, ChunkParams(chunk_size=50, chunk_overlap=27))
 @example("\x00\r\n\u2028\u2029\ufeff" * 40, ChunkParams(chunk_size=50, chunk_overlap=49))
@@ -135,6 +137,7 @@ def test_empty_documents_leave_the_ids_and_spans_of_the_others_alone() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a", "word ", "\U0001f600", "a\n"])
 def test_a_megabyte_in_one_document_is_cut_to_the_letter(unit: str) -> None:
     source = document(unit * (1_000_000 // len(unit)))

@@ -87,6 +87,7 @@ def build(tmp_path: Path) -> Iterator[Build]:
         one.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_the_nearest_are_those_that_brute_force_finds(
     index: PassageIndex, vectors: "Vectors", queries: "Vectors", k: int
@@ -190,6 +191,7 @@ ODD_TEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())
 def test_odd_texts_and_metadata_come_back_to_the_letter(build: Build, text: str) -> None:
     source = Document(doc_id=f"id {text}", text=text, title=text[:100], metadata={"source": text[:100], "": text})
@@ -246,6 +248,7 @@ def test_opening_a_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
         PassageIndex.open(tmp_path)
 
 
+@pytest.mark.slow
 def test_near_exact_search_misses_nothing_among_near_duplicates(build: Build) -> None:
     """Boilerplate makes clusters of near-equal passages, the hard case of a graph search."""
     random = np.random.default_rng(10)

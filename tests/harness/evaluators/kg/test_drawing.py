@@ -63,6 +63,7 @@ def test_of_a_large_graph_the_paths_come_first_then_what_is_next_to_them() -> No
     assert shown.left_out == 301 + 302 + 300 + 301 - sum(len(column) for column in shown[:4])
 
 
+@pytest.mark.slow
 def test_a_picture_stays_a_page_and_says_what_it_leaves_out(tmp_path: Path) -> None:
     small = draw(graph_of(chain("a", 3), chain("a", 3)), tmp_path / "small")[1].stat().st_size
     large = draw(graph_of(chain("a", 400), chain("a", 400)), tmp_path / "large")[1].stat().st_size
@@ -70,6 +71,7 @@ def test_a_picture_stays_a_page_and_says_what_it_leaves_out(tmp_path: Path) -> N
     assert large < 10 * small
 
 
+@pytest.mark.slow
 def test_the_same_graph_gives_the_same_bytes(tmp_path: Path) -> None:
     inputs, contexts = chain("a", 9), chain("a", 30)
     first = draw(graph_of(inputs, contexts), tmp_path / "first")
@@ -79,6 +81,7 @@ def test_the_same_graph_gives_the_same_bytes(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "label", ["$\\frac{$ and $x^2$", "<b>&amp;", "Ac\x00me\x1b[31m", "half \ud83d", "東京", "x" * 5000]
 )

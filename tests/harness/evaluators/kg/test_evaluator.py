@@ -286,6 +286,7 @@ def test_what_is_under_way_at_once_are_different_comparisons(
     assert runtime.told[-1][:2] == (18, 18)
 
 
+@pytest.mark.slow
 def test_the_order_of_queries_passages_and_triplets_changes_no_score(
     answered: Callable[..., RunRecord], reference: Callable[..., Any]
 ) -> None:

@@ -87,6 +87,7 @@ test_the_fast_path_gives_what_the_algorithms_give = settings(max_examples=100, d
 test_it_does_so_on_500_graphs = pytest.mark.slow(settings(max_examples=500, deadline=None)(graphs(agrees)))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(inputs=triplets, contexts=triplets, known=vectors, tau=taus, delta=deltas)
 def test_a_path_is_the_cheapest_in_the_whole_graph_and_every_edge_of_it_exists(
@@ -120,6 +121,7 @@ def graph_path(walked: tuple[tuple[str, str, str], ...], ends: list[str], last: 
     return [ends[0], *(name for _, relation, tail in walked for name in (relation, tail)), last]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(inputs=triplets, contexts=triplets, known=vectors, draw=st.randoms(use_true_random=False))
 def test_neither_the_order_of_triplets_nor_stating_one_twice_changes_a_score(

@@ -27,6 +27,7 @@ def rows(run: RunDir) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_the_system_is_its_whole_process_tree_and_the_server_stands_apart(tmp_path: Path) -> None:
     run = RunDir(tmp_path)
     system = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True)

@@ -230,6 +230,7 @@ VALUES = st.recursive(
 ROWS = st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(ROWS | VALUES, max_size=3), st.binary(max_size=20))
 def test_whatever_the_file_holds_it_is_read_or_refused_in_one_line(rows: list[Any], tail: bytes) -> None:

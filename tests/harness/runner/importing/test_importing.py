@@ -337,6 +337,7 @@ def test_answers_of_10_000_characters_and_in_any_script_arrive_as_they_were(take
     assert found == [Prediction(answer=text) for text in texts]
 
 
+@pytest.mark.slow
 def test_the_recorded_answers_of_gpt_4o_mini_become_a_run_of_426_queries(
     data_dir: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

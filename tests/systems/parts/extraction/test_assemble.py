@@ -150,6 +150,7 @@ def test_the_order_of_triplets_within_a_chunk_decides_nothing_but_equally_freque
     ]
 
 
+@pytest.mark.slow
 def test_thousands_of_chunks_are_merged_in_seconds() -> None:
     dice = random.Random(0)
     found = [

@@ -52,6 +52,7 @@ async def extract(*replies: str) -> tuple[TextGraph, Chat]:
     return (await extractor(chat).extract([chunk()]))[0], chat
 
 
+@pytest.mark.slow
 async def test_nodes_and_relationships_become_entities_and_triplets() -> None:
     graph, chat = await extract(GRAPH)
 

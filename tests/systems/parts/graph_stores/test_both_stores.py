@@ -53,6 +53,7 @@ async def test_a_triplet_between_two_of_the_entities_comes_once(store: GraphStor
     assert len(found) == len(set(found)) == 4
 
 
+@pytest.mark.slow
 async def test_a_random_graph_comes_back_whole_in_the_order_of_the_graph(store: GraphStore) -> None:
     kept = random_graph(texts(50), entities=200, relations=2000)
     await written(store, kept)
@@ -180,6 +181,7 @@ async def numbers(store: GraphStore, vector: "Vectors", k: int) -> list[int]:
     return [int(context.doc_ids[0].removeprefix("d")) for context in await store.nearest_chunks(vector, k)]
 
 
+@pytest.mark.slow
 async def test_the_nearest_chunks_are_those_that_brute_force_finds(store: GraphStore) -> None:
     rows, queries = directions(1500, 32), directions(15, 32, seed=6)
     await store.write(graph(texts(1500)), rows)
@@ -191,6 +193,7 @@ async def test_the_nearest_chunks_are_those_that_brute_force_finds(store: GraphS
     assert np.allclose(scores, np.sort(rows @ queries[0])[::-1][:20], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 5, 49, 50])
 async def test_equal_cosines_come_in_corpus_order_also_at_the_cut(store: GraphStore, k: int) -> None:
     same, far = unit(np.ones((1, 16))), unit(np.eye(16))
@@ -228,6 +231,7 @@ ODD_TEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())
 async def test_texts_come_back_to_the_letter_where_their_span_says(store: GraphStore, text: str) -> None:
     source = Document(
@@ -249,6 +253,7 @@ async def test_texts_come_back_to_the_letter_where_their_span_says(store: GraphS
 # --- degenerate graphs
 
 
+@pytest.mark.slow
 async def test_an_empty_corpus_is_an_index_that_finds_nothing(new_store: NewStore, tmp_path: Path) -> None:
     first = new_store(tmp_path / "index")
     await first.write(graph([]), np.zeros((0, 0), dtype=np.float32))

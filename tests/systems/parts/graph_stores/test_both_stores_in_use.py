@@ -93,6 +93,7 @@ async def test_a_moved_index_is_whole(new_store: NewStore, tmp_path: Path) -> No
     assert len(await moved.nearest_chunks(directions(1)[0], 3)) == 3
 
 
+@pytest.mark.slow
 async def test_a_failed_write_leaves_nothing_to_the_next(new_store: NewStore, tmp_path: Path) -> None:
     broken = graph(texts(4), EDGES)
     broken = KnowledgeGraph(
@@ -144,6 +145,7 @@ async def test_a_killed_write_is_replaced_by_the_next(
     assert await store.triplets_of(["openai", "person 1"]) == expected(kept, ["openai"])
 
 
+@pytest.mark.slow
 async def test_a_cancelled_write_stops_when_the_store_is_closed(new_store: NewStore, tmp_path: Path) -> None:
     store = new_store(tmp_path / "index")
     writing = asyncio.create_task(written(store, random_graph(texts(300), entities=2000, relations=4000)))
@@ -169,6 +171,7 @@ async def test_overlapping_questions_get_what_one_at_a_time_gets(store: GraphSto
     assert found == [expected(kept, some) for some in asked]
 
 
+@pytest.mark.slow
 async def test_cancelled_questions_disturb_no_other_and_not_the_end(store: GraphStore) -> None:
     kept = random_graph(texts(200), entities=500, relations=3000)
     await written(store, kept)

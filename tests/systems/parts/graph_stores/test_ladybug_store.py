@@ -17,6 +17,7 @@ from systems.parts.graph_stores.ladybug import LadybugStore
 FILES = {"passages", "entities.sqlite", "graph.lbug"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["we[i]rd", "st*r", "wh?", "it's", 'dou"ble', "back\\slash", "#1 50%25 ü {a,b}"])
 async def test_any_name_of_a_folder_will_do(tmp_path: Path, name: str) -> None:
     kept = graph(texts(4), EDGES)
