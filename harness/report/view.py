@@ -26,6 +26,8 @@ from harness.analysis.judging import evaluation_costs
 from harness.analysis.paired_values import COSTS, QueryValues, values_of
 from harness.analysis.spreads import Spreads, judged_spreads
 from harness.display.text import printable
+from harness.evaluators.normalise import abstains
+from harness.evaluators.sides import is_null, said
 from harness.protocols import Measure
 from harness.records import EvaluationRecord, RunRecord
 from harness.report.contexts import reach_notes
@@ -99,6 +101,25 @@ class RunView:
     def fails_too_often(self) -> bool:
         """Whether it fails so many queries that it is called neither the cheapest nor the fastest."""
         return fails_too_often(self.n_errors, self.n_answered)
+
+    @cached_property
+    def refused(self) -> tuple[int, int]:
+        """Answerable queries that it refused, and how many there are."""
+        references = (row.reference for row in self.run.sample())
+        answerable = [one.query_id for one in references if said(one) and not is_null(one)]
+        refused = (any(map(abstains, self.answers.get(query_id, ()))) for query_id in answerable)
+        return sum(refused), len(answerable)
+
+    @property
+    def refuses_most(self) -> bool:
+        """Whether it refuses most of what has an answer: what it takes is then the cost of a refusal."""
+        refused, answerable = self.refused
+        return 2 * refused > answerable
+
+    @property
+    def has_its_price(self) -> bool:
+        """Whether anything may be said of what an answer costs: nothing where most queries got none."""
+        return not (self.fails_too_often or self.refuses_most)
 
     @property
     def is_complete(self) -> bool:

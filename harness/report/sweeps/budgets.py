@@ -40,13 +40,13 @@ class _Verdicts:
 
 def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) -> list[Table]:
     """For each kind of cost: the runs that are better than all cheaper ones, each with the cheapest that is as
-    good. `positions` in `group.views`; nothing where runs were not compared or cost nothing. A run that failed too
-    often or is not finished is in none: what it cost bought no answers.
+    good. `positions` in `group.views`; nothing where runs were not compared or cost nothing. A run that failed or
+    refused too often or is not finished is in none: what it cost bought no answers.
     """
     if findings.ranked is None:
         return []
     verdicts = _Verdicts(group, findings, findings.ranked)
-    able = [position for position in positions if not group.views[position].fails_too_often]
+    able = [position for position in positions if group.views[position].has_its_price]
     tables = (_table(verdicts, able, cost) for cost in BUDGETS)
     return [table for table in tables if table is not None]
 
@@ -75,7 +75,8 @@ def _note(within: str) -> str:
         "Best of so many, chosen and measured on the same queries, and so better than it is; corrected: what a "
         "choice by half of the queries brings on the other half. Non-inferior: the 95 % interval rules out that "
         f"it is worse by {within} or more than any within the budget (--margin); not to be told apart would not "
-        f"say so. Without runs that failed on more than {100 * MOST_FAILED:g} % of their queries."
+        f"say so. Without runs that failed on more than {100 * MOST_FAILED:g} % of their queries or "
+        "refused most of those that have an answer."
     )
 
 

@@ -74,7 +74,7 @@ class Contest:
     @cached_property
     def priced(self) -> Contest:
         """The same of the entrants of which may be said what they cost, compared by that."""
-        reliable = [place for place in self.entrants if not self.group.views[place].fails_too_often]
+        reliable = [place for place in self.entrants if self.group.views[place].has_its_price]
         if len(reliable) == len(self.entrants):
             return self
         views = [self.group.views[place] for place in reliable]
@@ -130,7 +130,7 @@ def hold(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGI
     if len(entrants) < 2:
         return Contest(group, ranks_by, reason, tuple(entrants), None, margin=margin)
     views = [group.views[place] for place in entrants]
-    costs = _shown_costs(views) if not any(view.fails_too_often for view in views) else []
+    costs = _shown_costs(views) if all(view.has_its_price for view in views) else []
     measures = [ranks_by, *_main_measures(views, ranks_by, group.known), *costs]
     comparison = _comparison(views, list(dict.fromkeys(measures)))
     return Contest(group, ranks_by, reason, tuple(entrants), comparison, margin=margin)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.display.text import number
+from harness.display.text import counted, number
 from harness.report.words.contest import Contest
 from harness.report.words.wording import Gap, level, listed, name, odds, times, title_of
 
@@ -19,6 +19,7 @@ def cost_sentences(contest: Contest) -> Iterator[str]:
         yield from _alone(contest)
     else:
         yield from _between(contest)
+    yield from _silent(contest)
     yield from _index(contest.priced)
 
 
@@ -64,6 +65,16 @@ def _between(contest: Contest) -> Iterator[str]:
         yield f"{ends}: {more}a difference of {gap.size()}{doubt}."
 
 
+def _silent(contest: Contest) -> Iterator[str]:
+    """Whose cost is that of a refusal."""
+    for place in range(len(contest.entrants)):
+        view = contest.view(place)
+        if view.refuses_most and not view.fails_too_often:
+            refused, answerable = view.refused
+            of = counted(answerable, "answerable query", "answerable queries")
+            yield f"{name(view.label)} refused {refused:,} of {of}: nothing is said of what its answers cost."
+
+
 def _names(priced: Contest, places: list[int]) -> str:
     return listed([priced.view(place).label for place in places])
 
@@ -75,7 +86,7 @@ def _figures(contest: Contest, priced: Contest, cost: float, places: list[int]) 
 
 def _alone(contest: Contest) -> Iterator[str]:
     view = contest.view(0)
-    if view.fails_too_often:
+    if not view.has_its_price:
         return
     for cost, unit in COST_WORDS.items():
         row = view.row(cost)

@@ -88,3 +88,17 @@ def test_a_measure_of_which_every_answer_has_a_value_has_one_row(tmp_path: Path)
     plans = [judged(name, refuses=False) for name in ("bold", "careful")]
     names = [row[0] for row in table_of(chapter_of(tmp_path, *plans, measure="latency_s")).rows]
     assert names.count(JUDGED) == len([name for name in names if str(name).startswith(JUDGED)])
+
+
+def test_who_refuses_most_of_what_has_an_answer_is_called_neither_cheap_nor_fast(tmp_path: Path) -> None:
+    right = [1.0] * 6
+    bold = ScoredRun(system="bold", scores={"accuracy": right}, said=["Yes"] * 6, input_tokens=900)
+    plain = ScoredRun(system="plain", scores={"accuracy": right}, said=["Yes"] * 6, input_tokens=1_800)
+    silent = [*[0.0] * 5, 1.0]
+    shy = ScoredRun(system="shy", scores={"accuracy": silent}, said=[*[REFUSAL] * 5, "Yes"], input_tokens=9)
+    section = chapter_of(tmp_path, bold, plain, shy).section("answer")
+    assert section is not None
+    headline, *sentences = section.content.paragraphs
+    assert "shy refused 5 of 6 answerable queries: nothing is said of what its answers cost." in sentences
+    assert [one for one in (headline, *sentences) if "takes the fewest" in one and "shy" in one] == []
+    assert any("bold takes the fewest tokens a query" in one for one in sentences)
