@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from harness.analysis import Aggregate
 from harness.analysis.paired import MeasureComparison
@@ -91,14 +91,10 @@ def _verdict(contest: Contest, compared: MeasureComparison, bounds: MeasureBound
     if len(leaders) == 1:
         return _best(contest, compared, floor)
     labels = listed([contest.view(place).label for place in leaders])
-    figures = f"{_within(contest, compared)}({_figures(compared, leaders)})"
+    figures = f"{_within(contest, compared)}({_figures(contest, compared, leaders)})"
     if are_as_good(contest, leaders):
         return f"{' or '.join(labels.rsplit(' and ', 1))}, within {margin_of(contest)} {figures}{floor}"
-    between = (
-        labels
-        if len(leaders) < 3
-        else f"{len(leaders):,} systems, best mean {name(contest.view(leaders[0]).label)}"
-    )
+    between = labels if len(leaders) < 3 else f"{len(leaders):,} systems"
     return f"Undecided between {between} {figures}{floor}{_needed(contest)}"
 
 
@@ -142,13 +138,16 @@ def _needed(contest: Contest) -> str:
     return f": about {needed.queries:,} queries needed" if needed else ""
 
 
-def _figures(compared: MeasureComparison, places: Iterable[int]) -> str:
-    """`62.0 % and 60.0 % of 200 queries`; of more than two, from the first to the last."""
+def _figures(contest: Contest, compared: MeasureComparison, places: Sequence[int]) -> str:
+    """`62.0 % and 60.0 % of 200 queries`; of more than two, from the first's to the last's."""
     means = [level(compared, compared.means[place]) for place in places]
+    first, last = (name(contest.view(place).label) for place in (places[0], places[-1]))
     if len(set(means)) == 1:
         shown = f"each {means[0]}"
+    elif len(means) == 2:
+        shown = f"{means[0]} and {means[1]}"
     else:
-        shown = f"{means[0]} and {means[1]}" if len(means) == 2 else f"from {means[0]} to {means[-1]}"
+        shown = f"from {first}'s {means[0]} to {last}'s {means[-1]}"
     return f"{shown}{_population(compared)}"
 
 

@@ -113,7 +113,7 @@ def test_more_queries_are_asked_for_than_there_are(tmp_path: Path) -> None:
 def test_three_systems_that_tie_have_one_headline(tmp_path: Path) -> None:
     findings = scored(tmp_path, {"naive": 100, "kg": 102, "recursive": 101})
     assert findings.headline == (
-        "kg, recursive or naive, within 5 points in accuracy (from 51.0 % to 50.0 % of 200 queries)."
+        "kg, recursive or naive, within 5 points in accuracy (from kg's 51.0 % to naive's 50.0 % of 200 queries)."
     )
 
 
@@ -136,7 +136,7 @@ def test_of_two_leaders_that_differ_from_each_other_only_the_first_is_best(tmp_p
             tmp_path, *(ScoredRun(system=n, scores={"accuracy": v}) for n, v in (("a", a), ("b", b), ("c", c)))
         )
     )
-    assert findings.headline.startswith("Undecided between 3 systems, best mean a in accuracy")
+    assert findings.headline.startswith("Undecided between 3 systems in accuracy (from a's ")
 
 
 def test_a_bracket_is_a_mark_and_neither_ranked_nor_in_the_headline(tmp_path: Path) -> None:
