@@ -33,7 +33,7 @@ test:
 	@scripts/chromium install || true
 	@$(BIN)/pytest -q -n 2 -m "not slow" $(ARGS)
 	@$(BIN)/pytest -q -m alone $(ARGS)
-	@$(BIN)/pytest -q -n 2 --dist loadscope --no-loadscope-reorder -m "slow and not alone" $(ARGS)
+	@$(BIN)/pytest -q -n 2 --dist loadscope --no-loadscope-reorder -m "slow and not alone" --durations=30 $(ARGS)
 
 # Before every commit; under two minutes.
 check:
