@@ -119,7 +119,7 @@ def _draw(
     caption = (
         f"{named} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. "
-        "Dashed: the frontier of the means of runs that finished and hardly failed; no verdict, which takes the "
+        "Dashed: the frontier of the means of runs that finished and answered; no verdict, which takes the "
         f"paired tests.{_outside(points, competing)}"
     )
     sign = 1 if lower else -1
@@ -132,16 +132,17 @@ def _draw(
 
 
 def _competes(view: RunView, price: _Price) -> bool:
-    """Whether it may be called worth its price: whoever fails is cheap, and a lower bound is no price."""
+    """Whether it may be called worth its price: who fails or refuses is cheap, and a lower bound is no price."""
     row = view.row(price.measure)
-    return view.is_complete and not view.fails_too_often and row is not None and not is_lower_bound(row)
+    return view.is_complete and view.has_its_price and row is not None and not is_lower_bound(row)
 
 
 def _outside(points: Sequence[ScatterPoint], competing: Sequence[ScatterPoint]) -> str:
     left = [printable(point.view.label, 40) for point in points if point not in competing]
     if not left:
         return ""
-    why = f"for it fails more than {100 * MOST_FAILED:g} % of its queries or was not counted in full"
+    failed = f"for it fails more than {100 * MOST_FAILED:g} % of its queries"
+    why = f"{failed}, refuses most that have an answer, or was not counted in full"
     return f" Outside the frontier, {why}: {', '.join(left)}."
 
 
