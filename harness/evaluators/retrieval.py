@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
@@ -96,15 +96,11 @@ _SHOWN = Measure(
     higher_is_better=False,
     range=(0.0, math.inf),
 )
-_CHARACTERS = Measure(
+_CHARACTERS = replace(
+    _SHOWN,
     name=CHARACTERS,
     summary="length of what the generator saw of the contexts, in characters",
-    failure_value=None,
     title="characters of contexts",
-    section=SECTION,
-    reads=frozenset({"contexts"}),
-    higher_is_better=False,
-    range=(0.0, math.inf),
 )
 _SUMMARIES: dict[Statistic, str] = {
     "Hit": "share of queries with a gold {gold} in {ranks}",
