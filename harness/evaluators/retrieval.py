@@ -86,15 +86,12 @@ _NAMED = Measure(
     higher_is_better=False,
     range=(0.0, math.inf),
 )
-_SHOWN = Measure(
+_SHOWN = replace(
+    _NAMED,
     name="contexts_shown",
     summary="how many contexts the generator saw",
-    failure_value=None,
     title="contexts shown",
-    section=SECTION,
     reads=frozenset({"contexts"}),
-    higher_is_better=False,
-    range=(0.0, math.inf),
 )
 _CHARACTERS = replace(
     _SHOWN,

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.evaluators.normalise import abstains
 from harness.evaluators.sides import is_null, why_not
 from harness.protocols import Measure, RunFacts
 from harness.records import Reference
@@ -77,7 +76,7 @@ def _refusals(measure: Measure, views: Sequence[RunView], references: Sequence[R
     applies = frozenset().union(*(view.values[measure.name].expected for view in views))
     for view in views:
         unmeasured = [one.query_id for one in about if one.query_id not in view.values[measure.name].expected]
-        abstained = {query_id for query_id in unmeasured if any(map(abstains, view.answers.get(query_id, ())))}
+        abstained = set(filter(view.abstained, unmeasured))
         applies |= abstained
         refused[view.run.run_id] = frozenset(abstained & answerable)
     return Refusals(measure, views, applies, refused)

@@ -107,8 +107,11 @@ class RunView:
         """Answerable queries that it refused, and how many there are."""
         references = (row.reference for row in self.run.sample())
         answerable = [one.query_id for one in references if said(one) and not is_null(one)]
-        refused = (any(map(abstains, self.answers.get(query_id, ()))) for query_id in answerable)
-        return sum(refused), len(answerable)
+        return sum(map(self.abstained, answerable)), len(answerable)
+
+    def abstained(self, query_id: str) -> bool:
+        """Whether any answer of it to that query says that there is none."""
+        return any(map(abstains, self.answers.get(query_id, ())))
 
     @property
     def refuses_most(self) -> bool:
