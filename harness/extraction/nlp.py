@@ -6,9 +6,11 @@ sentence has them, its subject, verb and object.
 
 import asyncio
 import re
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import islice
@@ -169,8 +171,24 @@ def _ends(triplet: Triplet) -> frozenset[str]:
     return frozenset({entity_id(triplet.head), entity_id(triplet.tail)})
 
 
+@contextmanager
+def _without_torch(pipeline: str) -> Iterator[None]:
+    """spaCy loads torch wherever it is installed; the small pipelines never call it. It would cost each process
+    seconds, and a system that reads with spaCy hundreds of megabytes of its peak memory.
+    """
+    if pipeline not in PIPELINES or "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment]  # an import of it fails, which spaCy expects
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
+
+
 def _load(pipeline: str) -> "Language":
-    import spacy
+    with _without_torch(pipeline):
+        import spacy
 
     with warnings.catch_warnings():
         # Such as for a pipeline of a neighbouring version, which reads as well.

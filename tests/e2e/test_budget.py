@@ -18,8 +18,8 @@ from harness.store.journal import paid_by_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
-MINILM = ("--set", "models.embedder.provider=minilm")
-"""Counts no tokens."""
+BY_HEART = ("--system", "closed-book")
+"""One call a query, and no index to build: the least that a budget can stop."""
 
 Outcome = tuple[int, dict[str, Any], str]
 
@@ -53,32 +53,26 @@ def priced(server: FakeServer, role: str = "generator") -> list[str]:
 
 def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(cli: CommandLine, serve: Any) -> None:
     server = serve(FakeScript(latency_s=0.05))
-    words = [
-        *over_http("generator", server),
-        "--set",
-        "limits.concurrency=4",
-        "--set",
-        "models.embedder.provider=minilm",
-    ]
-    code, made, said = run(cli, *words, "--set", "budget.tokens=20000")
+    words = [*BY_HEART, *over_http("generator", server), "--set", "limits.concurrency=4"]
+    code, made, said = run(cli, *words, "--set", "budget.tokens=1500")
     first, n_first = served(server), calls(server)
     assert (code, made["status"]) == (2, "stopped")
     assert 0 < made["n_ok"] < 8
     assert made["n_error"] == 0
-    assert first == paid(cli.results) <= 20_000
+    assert first == paid(cli.results) <= 1500
     line = said.strip().splitlines()[-1]
     assert line.startswith("stopped at the budget (the next generator call may take up to ")
-    assert f"{first:,} of 20,000 tokens; {made['n_ok']} of 8 queries answered." in line
-    assert line.endswith(" --set budget.tokens=40000")
+    assert f"{first:,} of 1,500 tokens; {made['n_ok']} of 8 queries answered." in line
+    assert line.endswith(" --set budget.tokens=3000")
     directory = RunDir(Path(made["path"]))
     assert directory.done() is None
     # What is there is scored and reported.
-    assert {evaluation.evaluator for evaluation in directory.evaluations()} == {"answer", "retrieval"}
+    assert "answer" in {evaluation.evaluator for evaluation in directory.evaluations()}
     assert list(cli.results.glob("reports/*/summary.csv"))
 
     words += ["--records-only"]
-    assert run(cli, *words, "--set", "budget.tokens=20000")[0] == 2
-    assert served(server) <= 20_000
+    assert run(cli, *words, "--set", "budget.tokens=1500")[0] == 2
+    assert served(server) <= 1500
     code, made, _ = run(cli, *words, "--set", "budget.tokens=1000000")
     assert (code, made["status"], made["n_ok"]) == (0, "done", 8)
     assert calls(server) == 8 > n_first
@@ -115,7 +109,7 @@ def test_a_model_without_a_price_is_refused_before_anything_starts(cli: CommandL
 
 def test_the_time_ends_a_run_and_the_same_command_goes_on(cli: CommandLine, serve: Any) -> None:
     slow = serve(FakeScript(latency_s=200))
-    words = [*over_http("generator", slow), "--records-only", "--set", "budget.minutes=0.2"]
+    words = [*BY_HEART, *over_http("generator", slow), "--records-only", "--set", "budget.minutes=0.2"]
     start = time.monotonic()
     code, made, said = run(cli, *words)
     # Far from when the first call would have ended.
@@ -131,11 +125,11 @@ def test_kill_in_the_middle_keeps_the_sum_under_the_budget(cli: CommandLine, ser
     server = serve(FakeScript(latency_s=2.0))
     words = [
         *over_http("generator", server),
-        *MINILM,
+        *BY_HEART,
         "--set",
         "limits.concurrency=2",
         "--set",
-        "budget.tokens=30000",
+        "budget.tokens=3000",
     ]
     command = cli.command("run", "--config", str(SMOKE), "--json", "--quiet", "--records-only", *words)
     process = subprocess.Popen(
@@ -150,17 +144,18 @@ def test_kill_in_the_middle_keeps_the_sum_under_the_budget(cli: CommandLine, ser
     time.sleep(3)
     # Those under way were served and never journaled: they count with what they may have taken.
     assert calls(server) >= 2
-    assert served(server) <= paid(cli.results) <= 30_000
+    assert served(server) <= paid(cli.results) <= 3000
     server.model.script = FakeScript()
     assert run(cli, *words, "--records-only")[0] == 2
-    assert served(server) <= paid(cli.results) <= 30_000
+    assert served(server) <= paid(cli.results) <= 3000
 
 
 def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(cli: CommandLine, serve: Any) -> None:
     generator, judge = serve(), serve()
     words = [
         *over_http("generator", generator),
-        *MINILM,
+        "--set",
+        "models.embedder.provider=minilm",
         *over_http("judge", judge),
         "--set",
         "evaluators=[answer, rag_eval]",

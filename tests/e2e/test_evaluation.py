@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import SMOKE, CommandLine, over_http
+from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 from journals import usage_by_role
 
 from harness.models.fake import FakeScript
@@ -19,8 +19,10 @@ from harness.store import RunDir
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 SAMPLE = ("--set", "dataset.sample.per_type=3")
-EMBEDDER = ("--set", "models.judge_embedder.provider=fake")
-METRICS = ("--set", "per_evaluator.ragas.metrics=[context_recall,faithfulness,response_relevancy]")
+RAGAS = (
+    *("--evaluators", "answer,ragas", "--set", "models.judge_embedder.provider=fake"),
+    *("--set", "per_evaluator.ragas.metrics=[context_recall,faithfulness,response_relevancy]"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +46,9 @@ def run(cli: CommandLine) -> RunDir:
     return RunDir(path)
 
 
-def judged_by(server: Any, *words: str) -> list[str]:
-    """The words that score with ragas, asking `server`."""
-    judge = over_http("judge", server, max_concurrency=2, max_retries=0)
-    return ["--evaluators", "answer,retrieval,ragas", "--quiet", *judge, *EMBEDDER, *METRICS, *words]
+def judged_by(server: Any) -> list[str]:
+    """The words that ask `server`."""
+    return ["--quiet", *over_http("judge", server, max_concurrency=2, max_retries=0)]
 
 
 def scores_of(run: RunDir) -> Mapping[str, bytes]:
@@ -56,7 +57,7 @@ def scores_of(run: RunDir) -> Mapping[str, bytes]:
 
 def test_kills_at_random_moments_change_no_byte_of_the_scores(cli: CommandLine, run: RunDir, serve: Any) -> None:
     server = serve(FakeScript(latency_s=0.05))
-    words = ["evaluate", run.run_id, *judged_by(server)]
+    words = ["evaluate", run.run_id, "--evaluators", "answer,retrieval,rag_eval", *judged_by(server)]
     draw, killed = random.Random(7), 0
     for _ in range(4):
         process = subprocess.Popen(
@@ -67,7 +68,7 @@ def test_kills_at_random_moments_change_no_byte_of_the_scores(cli: CommandLine, 
             stderr=subprocess.DEVNULL,
         )
         deadline = time.monotonic() + 60
-        # The import of ragas takes seconds: the clock starts with the first judgement of this attempt.
+        # The clock starts with the first judgement of this attempt.
         before = server.model.served["calls"]
         while server.model.served["calls"] == before and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -100,7 +101,7 @@ def test_a_judge_that_is_down_is_exit_3_and_everything_else_is_scored(
     server = serve()
     server.shutdown()
     server.server_close()
-    done = cli.call("evaluate", run.run_id, *judged_by(server))
+    done = cli.call("evaluate", run.run_id, *RAGAS, *judged_by(server))
     assert done.returncode == 3, done.stderr
     assert "ragas has no value for" in done.stderr
     assert "cannot reach the judge at" in done.stderr
@@ -111,11 +112,11 @@ def test_a_judge_that_is_down_is_exit_3_and_everything_else_is_scored(
 def test_a_judge_without_a_key_is_one_line_and_exit_2_and_the_others_have_scored(
     cli: CommandLine, run: RunDir
 ) -> None:
-    done = cli.call("evaluate", run.run_id, "-e", "answer,ragas", "--set", "models.judge.provider=openai")
+    done = cli.call("evaluate", run.run_id, "-e", "answer,rag_eval", "--set", "models.judge.provider=openai")
     assert done.returncode == 2
     assert done.stderr.strip().splitlines()[-1].startswith("error: provider 'openai' needs a key")
     assert (run.path / "scores" / "answer.jsonl").exists()
-    assert not (run.path / "scores" / "ragas.jsonl").exists()
+    assert not (run.path / "scores" / "rag_eval.jsonl").exists()
 
 
 def test_a_run_refuses_a_judge_that_is_down_before_it_answers_anything(cli: CommandLine, serve: Any) -> None:
@@ -124,8 +125,8 @@ def test_a_run_refuses_a_judge_that_is_down_before_it_answers_anything(cli: Comm
     server.server_close()
     judge = over_http("judge", server)
     elsewhere = cli.folder / "elsewhere"
-    words = ("run", "-c", str(SMOKE), "--results", str(elsewhere), "--set", "evaluators=[ragas]")
-    assert "cannot reach the judge at" in cli.refused(*words, *judge, *EMBEDDER)
+    words = ("run", "-c", str(SMOKE), "--results", str(elsewhere), "--set", "evaluators=[rag_eval]")
+    assert "cannot reach the judge at" in cli.refused(*words, *judge)
     assert not list(elsewhere.glob("*/records.jsonl"))
 
 
@@ -151,4 +152,4 @@ def test_evaluate_takes_the_runs_own_evaluators_and_says_what_it_did_as_json(
 def test_a_mistake_in_what_to_evaluate_is_one_line(
     cli: CommandLine, run: RunDir, words: tuple[str, ...], complaint: str
 ) -> None:
-    assert complaint in cli.refused("evaluate", run.run_id, *words)
+    assert complaint in CommandLineHere(cli.folder, cli.env).refused("evaluate", run.run_id, *words)

@@ -4,7 +4,7 @@ import os
 from typing import TypeVar
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
-from harness.errors import ConfigError, ModelUnavailable, nearest, need
+from harness.errors import ConfigError, nearest, need
 from harness.models.providers.spec import PROVIDERS, ProviderSpec
 from harness.protocols import Role
 
@@ -35,7 +35,7 @@ def api_key(config: ModelConfig) -> str:
         return "none"
     key = os.environ.get(config.api_key_env, "").strip()
     if not key:
-        raise ModelUnavailable(
+        raise ConfigError(
             f"provider '{config.provider}' needs a key and {config.api_key_env} is not set",
             f"export {config.api_key_env}=..., or choose provider=local",
         )

@@ -200,7 +200,6 @@ def test_rag_12000_is_the_same_from_the_hub(
 
 @pytest.mark.slow
 def test_the_real_library_gives_rows_that_can_be_read(tmp_path: Path) -> None:
-    pytest.importorskip("datasets")
     corpus = [{"title": "t", "author": None, "url": "u", "body": "b", "published_at": "2023-11-27T08:45:59+00:00"}]
     (tmp_path / "table").mkdir()
     (tmp_path / "table" / "rows.json").write_text(json.dumps(corpus))

@@ -1,5 +1,7 @@
 import asyncio
 import functools
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -15,9 +17,6 @@ from harness.extraction.nouns import TextGraph
 from harness.records import Document, Span
 from systems.parts.chunking import Chunk
 from systems.parts.extraction.assemble import assemble
-
-pytest.importorskip("spacy")
-
 
 LOAD = functools.cache(nlp._load)
 """The real pipelines, each loaded once."""
@@ -314,3 +313,12 @@ async def test_phrases_of_a_list_stay_within_bounds() -> None:
     (graph,) = await NlpExtractor(pipeline=None, progress=quiet, every_phrase=True).extract([listed])
 
     assert MAX_CHAINS <= len(graph.triplets) <= MAX_CHAINS + MAX_TRIPLETS
+
+
+@pytest.mark.slow
+def test_reading_loads_no_torch_which_it_never_calls() -> None:
+    read = "import asyncio, sys; from harness.extraction.nlp import NlpExtractor;"
+    read += "asyncio.run(NlpExtractor(pipeline=None, progress=lambda *_: None).extract(['Apple sued Samsung.']));"
+    found = "import importlib.util; print('torch' in sys.modules, importlib.util.find_spec('torch') is not None)"
+    done = subprocess.run([sys.executable, "-c", read + found], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

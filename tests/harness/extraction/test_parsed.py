@@ -12,8 +12,6 @@ from harness.extraction import nlp
 from harness.extraction.parsed import WINDOW, ParsedTexts, Unparsed
 from harness.records import Triplet
 
-pytest.importorskip("spacy")
-
 LOAD = functools.cache(nlp._load)
 SUED = "Apple sued Samsung."
 COMPANIES = ["Apple", "Google", "Microsoft", "Samsung", "Sony", "Intel", "IBM", "Nokia", "Amazon", "Netflix"]

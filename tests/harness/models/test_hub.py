@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import huggingface_hub
 import pytest
 
 from harness.config import EmbedderConfig
@@ -14,8 +15,6 @@ from harness.models.embedders import embedder_cache_key
 from harness.models.hub import hub_revision
 from harness.models.identity import model_identity
 from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
-
-huggingface_hub = pytest.importorskip("huggingface_hub")
 
 COMMIT, OTHER = "a" * 40, "b" * 40
 

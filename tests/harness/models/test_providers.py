@@ -130,7 +130,7 @@ def test_a_typo_in_the_fake_s_script_is_refused_here_and_not_in_the_worker() -> 
 
 
 def test_without_a_key_the_variable_is_named_in_one_line() -> None:
-    with pytest.raises(ModelUnavailable) as caught:
+    with pytest.raises(ConfigError) as caught:
         api_key(resolve_generator(GeneratorConfig(provider="openai")))
     assert str(caught.value) == (
         "provider 'openai' needs a key and OPENAI_API_KEY is not set:"
@@ -140,7 +140,7 @@ def test_without_a_key_the_variable_is_named_in_one_line() -> None:
 
 def test_a_key_of_spaces_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", " \n")
-    with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY is not set"):
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
         api_key(resolve_generator(GeneratorConfig(provider="openai")))
 
 

@@ -339,7 +339,6 @@ class TestParsed:
     """`kg_nlp` with the real parser."""
 
     def test_rules_find_what_the_answer_shares_with_the_contexts(self, score: Callable[..., Scores]) -> None:
-        pytest.importorskip("spacy")
         scores = score(
             "Google bought YouTube.", "Google bought YouTube. Bob left.", "Apple sued Samsung.", spec=NLP_SPEC
         )
@@ -353,7 +352,6 @@ class TestParsed:
     def test_texts_of_all_cases_are_parsed_together_and_once_for_all_runs(
         self, answered: Callable[..., RunRecord], reference: Callable[..., Any]
     ) -> None:
-        pytest.importorskip("spacy")
         runtime = BareEvaluation(None, WordEmbedder())
         scorer = build_scorer(NLP_SPEC, KgParams(pairs=("faithfulness",)), runtime)
         records = {

@@ -4,13 +4,12 @@ import io
 from typing import Any
 from xml.etree import ElementTree
 
+import networkx
 import pytest
 from judges import WordEmbedder
 
 from harness.evaluators.kg.graphs import KgGraph, TripletSide, connect, distinct_labels, paths
 from harness.evaluators.kg.graphs.export import graphml
-
-networkx = pytest.importorskip("networkx")
 
 Triplets = list[tuple[str, str, str]]
 

@@ -5,8 +5,6 @@ from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.extraction.assemble import assemble
 from systems.parts.extraction.nlp import NlpOfChunks
 
-pytest.importorskip("spacy")
-
 
 @pytest.mark.slow
 async def test_real_articles_give_names_as_hubs_and_no_common_words(articles: tuple[Document, ...]) -> None:
