@@ -27,13 +27,14 @@ report: setup
 	@$(BIN)/rag-harness report $(or $(RUNS),$(error name the runs: make report RUNS="...", see `rag-harness plan`)) $(ARGS)
 
 # Everything, with the real components; the slow part runs after the quick one, so that a slip shows early, and the
-# language model alone: it is many times slower beside anything else. What could not be tested stands in the last lines.
+# language model alone: it is many times slower beside anything else. Slow tests wait for servers, kills and time limits
+# a third of the time, so three share two cores. What could not be tested stands in the last lines.
 test:
 	@scripts/setup dev --torch
 	@scripts/chromium install || true
 	@$(BIN)/pytest -q -n 2 -m "not slow" $(ARGS)
-	@$(BIN)/pytest -q -m alone $(ARGS)
-	@$(BIN)/pytest -q -n 2 --dist loadscope --no-loadscope-reorder -m "slow and not alone" --durations=30 $(ARGS)
+	@$(BIN)/pytest -q -m alone $$(grep -rl --include='*.py' 'mark\.alone' tests) $(ARGS)
+	@$(BIN)/pytest -q -n 3 --dist loadscope --no-loadscope-reorder -m "slow and not alone" --durations=30 $(ARGS)
 
 # Before every commit; under two minutes.
 check:
