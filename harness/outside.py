@@ -1,6 +1,6 @@
-"""Text that comes from outside (servers, libraries, files of others): no key is left in it, and what a terminal would
-obey is shown instead. It is applied where such text enters: replies (`models/transport`), errors (`HarnessError`),
-failures and logs of workers. Consoles make everything that they print visible.
+"""Text that comes from outside (servers, libraries, files of others): no key is left in it, and what a terminal
+would obey is shown instead. It is applied where such text enters: replies (`models/heard`), errors
+(`HarnessError`), failures and logs of workers. Consoles make everything that they print visible.
 
 A key is the value of a variable of the environment that a model role names (`keep_secret`), or one whose name says
 that it is a secret (`NEO4J_PASSWORD`, `HF_TOKEN`).
@@ -50,6 +50,7 @@ def visible(text: str) -> str:
     r"""The text with every character that is not shown, or changes how others are, as its escape (`\x1b`); line
     breaks and tabs stay.
     """
+    text = text.replace("\r\n", "\n")
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(_escaped(char) if is_hidden(char) and char not in "\n\t" else char for char in text)

@@ -25,7 +25,7 @@ def print_estimate(config: BenchConfig, results: Path, *, as_json: bool) -> None
     can tell apart.
     """
     cells = plan_cells(config)
-    estimates, sizes = Estimator(results, price_table([config.prices])).estimate_all(cells), sample_sizes(cells)
+    estimates, sizes = Estimator(results, price_table(config.prices)).estimate_all(cells), sample_sizes(cells)
     console = open_console()
     if as_json:
         text = json.dumps({**_as_json(estimates), "sample_sizes": sizes_json(sizes)}, indent=2)

@@ -231,7 +231,7 @@ def evaluate(
     runs: RunsArgument,
     evaluators: Annotated[str | None, typer.Option("--evaluators", "-e", help="Names, a comma between.")] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Evaluators and judges from this file, not the runs'.")
+        Path | None, typer.Option("--config", "-c", help="Evaluators, judges and prices from this file.")
     ] = None,
     settings: SetOption = None,
     prices: PricesOption = None,
@@ -241,9 +241,13 @@ def evaluate(
 ) -> None:
     """Score the saved records of runs (again); no system is called. Judgements are kept, and paid once.
 
+    Without --config a run says which evaluators; which judge is asked, with which key, you say, or it is the default.
+
     Examples:
 
       rag-harness evaluate demo--naive --evaluators answer,retrieval
+
+      rag-harness evaluate demo--naive --config my.yaml    (the config of its run)
 
       rag-harness evaluate demo--naive demo--kg -e ragas --set models.judge.provider=openai
 

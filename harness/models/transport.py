@@ -21,8 +21,8 @@ import httpx2
 from harness.errors import HarnessError, ModelUnavailable
 from harness.identity import digest
 from harness.models.budget import Budget, Call, Hold
-from harness.models.limiter import AdaptiveLimiter
 from harness.models.heard import without_key
+from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.records import Usage
 from harness.store import CallKey, Journal, StoredCall
@@ -150,7 +150,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                     limiter.throttled(wait_s, refused_since=began)
                     call.waited_since(began)
             if isinstance(reply, httpx2.Response):
-                await self._refuse_hopeless(reply, request)
+                await self._refuse_hopeless(reply)
                 if not _is_fault(reply):
                     limiter.succeeded()
                 if last or not _is_fault(reply):
@@ -182,7 +182,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             hold.unpaid()
         return response
 
-    async def _refuse_hopeless(self, response: httpx2.Response, request: httpx2.Request) -> None:
+    async def _refuse_hopeless(self, response: httpx2.Response) -> None:
         """Raise where no other query could succeed either: wrong key, unknown model, no money left."""
         status = response.status_code
         if status not in {401, 403, 404, 429}:

@@ -38,7 +38,7 @@ def files_with_keys(folder: Path, keys: list[str]) -> list[str]:
 
 
 def keys_in(content: bytes, keys: list[str]) -> list[str]:
-    """The keys that stand there in any form; of those in base64 what does not depend on what stands before them."""
+    """The keys of which the middle stands there in any form: in base64 the ends depend on what is beside them."""
     lower = content.lower()
     forms = {key: [form.lower().encode()[8:-4] for form in written_forms(key)] for key in keys}
     return [key for key, written in forms.items() if any(form in lower for form in written)]

@@ -52,7 +52,7 @@ class Job(WorkerMessage):
     """Role -> price, where dollars are limited."""
     todo: tuple[Todo, ...] = ()
     key_names: tuple[str, ...] = ()
-    """Variables of the environment whose values are taken out of what comes from outside: the keys of all roles."""
+    """Variables of the environment that hold the keys of all roles: see `harness.outside.keep_secret`."""
     is_fresh: bool = False
     """An index is built with nothing but what this run itself has paid for it."""
 
