@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.consoles import complain, show_bug
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
 app = typer.Typer(
@@ -241,7 +242,7 @@ def evaluate(
 ) -> None:
     """Score the saved records of runs (again); no system is called. Judgements are kept, and paid once.
 
-    Without --config a run says which evaluators; which judge is asked, with which key, you say, or it is the default.
+    Without --config a run says which evaluators; the judge and its key are what you say, or the default.
 
     Examples:
 
@@ -352,6 +353,7 @@ def doctor(results: ResultsOption = Path("results")) -> None:
 
 def main() -> None:
     """The console script: one line and exit 2 for what the user can fix, 130 when interrupted."""
+    sys.excepthook = show_bug
     try:
         own = [
             command.name or command.callback.__name__ for command in app.registered_commands if command.callback
@@ -362,23 +364,19 @@ def main() -> None:
             add_plugged(app, own)
         app()
     except HarnessError as error:
-        _complain(f"error: {error}")
+        complain(f"error: {error}")
         sys.exit(EXIT_USER)
     except RunInterrupted as interrupted:
-        _complain(str(interrupted))
+        complain(str(interrupted))
         sys.exit(EXIT_INTERRUPTED)
     except KeyboardInterrupt:
-        _complain("interrupted")
+        complain("interrupted")
         sys.exit(EXIT_INTERRUPTED)
 
 
 def _words(text: str | None) -> tuple[str, ...]:
     """Names with commas between."""
     return tuple(filter(None, (word.strip() for word in (text or "").split(","))))
-
-
-def _complain(line: str) -> None:
-    sys.stderr.write(line + "\n")
 
 
 if __name__ == "__main__":
