@@ -29,13 +29,17 @@ DISTRIBUTION = "rag-bench-harness"
 EXIT_DONE, EXIT_BUG, EXIT_USER, EXIT_TOLERANCE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 
+_LONGEST = 2000
+"""Characters of what happened: somebody else may have named it."""
+
+
 class HarnessError(Exception):
     """Something the user can fix. `what` happened and `fix` are printed as one line, exit 2; whatever they quote,
     no key stands in them and nothing that a terminal obeys.
     """
 
     def __init__(self, what: str, fix: str = "") -> None:
-        what, fix = cleaned(what), cleaned(fix)
+        what, fix = cleaned(what[:_LONGEST]), cleaned(fix)
         super().__init__(what, fix)
         self.what = what
         self.fix = fix
