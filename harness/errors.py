@@ -29,8 +29,9 @@ DISTRIBUTION = "rag-bench-harness"
 EXIT_DONE, EXIT_BUG, EXIT_USER, EXIT_TOLERANCE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 
-_LONGEST = 2000
-"""Characters of what happened: somebody else may have named it."""
+def _bounded(text: str) -> str:
+    """Both ends of it: what is long is a name that somebody else gave."""
+    return text if len(text) <= 2000 else f"{text[:1500]} … {text[-400:]}"
 
 
 class HarnessError(Exception):
@@ -39,7 +40,7 @@ class HarnessError(Exception):
     """
 
     def __init__(self, what: str, fix: str = "") -> None:
-        what, fix = cleaned(what[:_LONGEST]), cleaned(fix)
+        what, fix = cleaned(_bounded(what)), cleaned(fix)
         super().__init__(what, fix)
         self.what = what
         self.fix = fix

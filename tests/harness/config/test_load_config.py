@@ -225,7 +225,11 @@ def test_an_unknown_setting_is_refused_with_the_nearest_key() -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.dictionaries(st.sampled_from("abcde"), st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.text("xyz", min_size=1)))
+@given(
+    st.dictionaries(
+        st.sampled_from("abcde"), st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.text("xyz", min_size=1)
+    )
+)
 def test_settings_say_the_same_as_the_file_they_could_stand_in(values: dict[str, object]) -> None:
     written = [f"answer.{key}={yaml.safe_dump(value, default_flow_style=True)}" for key, value in values.items()]
     assert load_config(None, written).answer == values

@@ -22,7 +22,7 @@ ODD = [
     (BOMB, "i: more than 100,000 values"),
     (MERGES, "m9: more than 100,000 values"),
     ("index: &a [*a]", r"index\.0\.0: nested more than 40 deep"),
-    ("index: {x: " + "[" * 60 + "]" * 60 + "}", r"index\.x\.0: nested more than 40 deep"),
+    ("index: {x: " + "[" * 60 + "]" * 60 + "}", "nested too deeply"),
     ("index: " + "{a: " * 3000, "nested too deeply"),
     ("seed: 2024-13-45", "a value that cannot be: month must be in 1..12"),
     ("seed: " + "9" * 5000, "a value that cannot be"),
