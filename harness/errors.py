@@ -22,15 +22,25 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from harness.outside import cleaned
+
 DISTRIBUTION = "rag-bench-harness"
 """What a package index calls it; the command is `rag-harness`."""
 EXIT_DONE, EXIT_BUG, EXIT_USER, EXIT_TOLERANCE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 
+def _bounded(text: str) -> str:
+    """Both ends of it: what is long is a name that somebody else gave."""
+    return text if len(text) <= 2000 else f"{text[:1500]} … {text[-400:]}"
+
+
 class HarnessError(Exception):
-    """Something the user can fix. `what` happened and `fix` are printed as one line, exit 2."""
+    """Something the user can fix. `what` happened and `fix` are printed as one line, exit 2; whatever they quote,
+    no key stands in them and nothing that a terminal obeys.
+    """
 
     def __init__(self, what: str, fix: str = "") -> None:
+        what, fix = cleaned(_bounded(what)), cleaned(fix)
         super().__init__(what, fix)
         self.what = what
         self.fix = fix

@@ -12,9 +12,11 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness.config.load import explain, parse_yaml
+from harness.config.load import explain
 from harness.config.shipped import shipped_configs
+from harness.config.trees import MOST_BYTES, parse_yaml
 from harness.errors import ConfigError
+from harness.plain_files import read_plain
 from harness.records import Usage
 
 ANY_MODEL = "*"
@@ -115,7 +117,7 @@ def load_prices(own: Path | None = None) -> Prices:
 
 def _entries(path: Path) -> tuple[Price, ...]:
     try:
-        tree = parse_yaml(path.read_text(encoding="utf-8"))
+        tree = parse_yaml(read_plain(path, MOST_BYTES).decode("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"cannot read the prices in {path} ({reason})", "check the path and the file") from error

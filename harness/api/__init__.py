@@ -83,7 +83,7 @@ def estimate(
 
     resolved = _config(config, systems, dataset, settings)
     rows: list[Row] = []
-    for one in Estimator(Path(results), price_table([resolved.prices])).estimate_all(plan_cells(resolved)):
+    for one in Estimator(Path(results), price_table(resolved.prices)).estimate_all(plan_cells(resolved)):
         judging = {f"judging: {name}": phase for name, phase in one.judging.items()}
         rows += estimate_rows(one, named_phases_left(one) | judging)
     return data_frame(rows, ESTIMATE_COLUMNS)
@@ -130,7 +130,8 @@ def evaluate(
     results: str | Path = "results",
     quiet: bool = False,
 ) -> Runs:
-    """Score saved records (again) by each run's config, or that of a file; judgements are kept, and paid once.
+    """Score saved records (again) by each run's evaluators, or the config of a file; judgements are kept, and paid
+    once. Judges, their keys and prices are never those that a run names: give `config` or `settings`.
 
     Warnings and errors as in `run`. Returns the runs, to be read anew.
     """

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis.prices import Prices, load_prices
+from harness.api.said import refuse_unsaid_prices
 from harness.config import BenchConfig
 from harness.config.load import Tree, build_config, load_config, parse_setting, read_yaml, set_value
+from harness.config.shipped import config_path
 from harness.errors import ConfigError
 from harness.store import RunDir
 
@@ -40,7 +42,9 @@ def as_names(names: Sequence[str]) -> tuple[str, ...]:
 def evaluation_config(
     run: RunDir, path: Path | None = None, evaluators: Sequence[str] = (), settings: Sequence[str] = ()
 ) -> BenchConfig:
-    """How a run is evaluated: by its own config or that of a file, with the rest on top."""
+    """How a run is evaluated: by the config of a file, or else by the evaluators that its own names and the
+    defaults; with the rest on top.
+    """
     tree = read_yaml(path) if path else _own_config(run.manifest().config)
     if evaluators:
         tree["evaluators"] = list(evaluators)
@@ -49,21 +53,18 @@ def evaluation_config(
     return build_config(tree)
 
 
-def price_table(named: Iterable[str | None], own: Path | None = None) -> Prices:
-    """The price table: `own` entries, or else those of the file that is named, before the ones that ship.
+def price_table(own: str | Path | None = None) -> Prices:
+    """The entries of that file before the ones that ship."""
+    return load_prices(config_path(Path(own)) if own else None)
 
-    ConfigError where several are named: a dollar must be the same in every row.
+
+def prices_of_runs(runs: Iterable[RunDir], own: str | Path | None = None) -> Prices:
+    """`own`, or else the table that ships; ConfigError where a run was made with one that nobody named: a dollar
+    must be the same in every row, and no run says which file is read.
     """
-    paths = {path or "" for path in named} if own is None else {str(own)}
-    if len(paths) > 1:
-        shown = " and ".join(sorted(path or "none of its own" for path in paths))
-        raise ConfigError(f"these runs were made with different price tables ({shown})", "name one with --prices")
-    return load_prices(*(Path(path) for path in paths if path))
-
-
-def prices_of_runs(runs: Iterable[RunDir], own: Path | None = None) -> Prices:
-    """`own`, or else the price table that the runs' configs name."""
-    return price_table((run.manifest().config.get("prices") for run in runs), own)
+    if own is None:
+        refuse_unsaid_prices(runs)
+    return price_table(own)
 
 
 def _written(key: str, value: object) -> str:
@@ -82,8 +83,5 @@ def _plain(value: object) -> object:
 
 
 def _own_config(config: Mapping[str, Any]) -> Tree:
-    """The part of a run's config that its evaluation reads; what an older run does not say is the default."""
-    models = config.get("models", {})
-    kept = {role: models[role] for role in ("judge", "judge_embedder") if role in models}
-    tree = {key: config[key] for key in ("evaluators", "per_evaluator", "runner", "prices") if key in config}
-    return {**tree, "models": kept}
+    """The part of a run's config that its evaluation reads: see `harness.api.said`."""
+    return {key: config[key] for key in ("evaluators", "runner") if key in config}

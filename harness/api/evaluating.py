@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.analysis.prices import usage_usd
-from harness.api.configs import evaluation_config, price_table
+from harness.api.configs import evaluation_config, price_table, prices_of_runs
+from harness.api.said import refuse_unsaid_judges
 from harness.config import BenchConfig
+from harness.config.load import parse_setting
 from harness.errors import BudgetReached, ConfigError, nearest
 from harness.protocols import AnswerChoice, Case, OpenedAnswer, RunFacts
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
@@ -50,7 +52,9 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
     """Score runs by each one's config, or by that of `options`; nothing raises that only one evaluator refuses."""
     configs = [evaluation_config(run, options.config, options.evaluators, options.settings) for run in runs]
     plans = [(plan_evaluation(config), config, members) for config, members in _grouped(runs, configs)]
-    for plan, _, _ in plans:
+    for plan, _, members in plans:
+        for run in members:
+            _refuse_unsaid(run, plan, options.config, options.settings)
         check_packages(plan)
     reporter, spending = Reporter(quiet=options.quiet), _spending(plans, options)
     outcomes = tuple(
@@ -74,6 +78,7 @@ def open_answer(choice: AnswerChoice) -> Iterator[OpenedAnswer]:
     """One answer with its evaluator's models: see `harness.protocols.CommandRuntime`."""
     run = find_runs(choice.results, [choice.run])[0]
     plan = plan_evaluation(evaluation_config(run, choice.config, (choice.evaluator,), choice.settings))
+    _refuse_unsaid(run, plan, choice.config, choice.settings)
     check_packages(plan)
     (planned,) = plan.evaluators
     case = _answered(run, choice)
@@ -85,6 +90,12 @@ def open_answer(choice: AnswerChoice) -> Iterator[OpenedAnswer]:
         runtime = MeteredEvaluation(models, bar.update)
         runtime.begin(run.run_id)
         yield OpenedAnswer(run.run_id, case, facts, planned.params, runtime)
+
+
+def _refuse_unsaid(run: RunDir, plan: EvaluationPlan, config: Path | None, settings: Sequence[str]) -> None:
+    """Whoever gives a config of their own has said all."""
+    if config is None:
+        refuse_unsaid_judges(run, plan, [parse_setting(setting)[0] for setting in settings])
 
 
 def _answered(run: RunDir, choice: AnswerChoice) -> Case:
@@ -110,7 +121,9 @@ def _spending(
         for run in members
     ]
     config = plans[0][1] if plans else BenchConfig()
-    prices = price_table((one.prices for _, one, _ in plans), options.prices)
+    own = options.prices or config.prices
+    runs = [run for _, _, members in plans for run in members]
+    prices = price_table(own) if options.config else prices_of_runs(runs, own)
     spending = Spending(config.budget, prices, options.results, payers)
     for plan, _, _ in plans:
         spending.check_prices(plan.models)

@@ -83,7 +83,7 @@ def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     payers = [
         Payer.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
     ]
-    spending = Spending(config.budget, price_table([config.prices]), options.results, payers, began)
+    spending = Spending(config.budget, price_table(config.prices), options.results, payers, began)
     _check_all(cells, None if options.records_only else evaluation, options.results, spending)
     if sum(not cell.spec.bracket for cell in cells) > 1:
         for line in size_lines(cells):

@@ -41,8 +41,8 @@ def compare(names: Sequence[str], options: CompareOptions) -> None:
     console = open_console()
     if options.as_json:
         text = json.dumps(comparison_json(comparison), indent=2)
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
         return
     render_comparison(comparison, console)
     if written:
-        console.print(f"comparison: {written}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"comparison: {written}", soft_wrap=True)

@@ -75,7 +75,7 @@ def create(kind: str, name: str, into: Path) -> None:
                 file.write(text)
     console = open_console()
     for line in (f"wrote {folder}: {', '.join(written)}", "next:", *_next(kind, name, folder)):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def _check(kind: str, name: str, folder: Path) -> None:

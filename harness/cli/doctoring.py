@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from packaging.requirements import Requirement
-from rich.markup import escape
+from rich.text import Text
 
 from harness.cli.consoles import open_console
 from harness.config import GeneratorConfig
@@ -45,7 +45,8 @@ def print_checkup(results: Path) -> int:
         colour = {"ok": "green", "missing": "red", "optional": "yellow"}[finding.state]
         fix = f" -> {finding.fix}" if finding.fix else ""
         console.print(
-            f"[{colour}]{finding.state:<9}[/]" + escape(f"{finding.what}: {finding.detail}{fix}"), soft_wrap=True
+            Text.assemble((f"{finding.state:<9}", colour), f"{finding.what}: {finding.detail}{fix}"),
+            soft_wrap=True,
         )
     return EXIT_USER if any(finding.state == "missing" for finding in findings) else EXIT_DONE
 

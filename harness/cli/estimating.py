@@ -25,11 +25,11 @@ def print_estimate(config: BenchConfig, results: Path, *, as_json: bool) -> None
     can tell apart.
     """
     cells = plan_cells(config)
-    estimates, sizes = Estimator(results, price_table([config.prices])).estimate_all(cells), sample_sizes(cells)
+    estimates, sizes = Estimator(results, price_table(config.prices)).estimate_all(cells), sample_sizes(cells)
     console = open_console()
     if as_json:
         text = json.dumps({**_as_json(estimates), "sample_sizes": sizes_json(sizes)}, indent=2)
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("run id", no_wrap=True)
@@ -46,7 +46,7 @@ def print_estimate(config: BenchConfig, results: Path, *, as_json: bool) -> None
     table.add_row("total", "", "", *_cells([*phases, *judging]), "", style="bold")
     console.print(table)
     for note in (*_notes(estimates), *(line for size in sizes for line in size.lines)):
-        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"note: {note}", soft_wrap=True)
 
 
 def _add_cell(table: Table, estimate: Estimate) -> None:

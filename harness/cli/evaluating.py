@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from harness.api.evaluating import EvaluateOptions, evaluate_all
 from harness.api.outcomes import Outcomes, refused, troubles
-from harness.cli.consoles import open_console, same_command
+from harness.cli.consoles import complain, open_console, same_command
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetReached, RunInterrupted
 from harness.runner.evaluating.evaluate import Evaluated
 from harness.runner.spending import Spending
@@ -49,7 +49,7 @@ def conclude(outcomes: Outcomes) -> int:
     lines = troubles(outcomes)
     for line in lines:
         # Said even if quiet: it explains the exit code.
-        sys.stderr.write(f"{line}. What was judged is kept; to go on: {same_command()}\n")
+        complain(f"{line}. What was judged is kept; to go on: {same_command()}")
     if error := refused(outcomes):
         raise error
     return EXIT_TOLERANCE if lines else EXIT_DONE
@@ -58,9 +58,9 @@ def conclude(outcomes: Outcomes) -> int:
 def say_stopped(reached: BudgetReached, spending: Spending, progress: str) -> int:
     """Say on one line, even if quiet, that the budget stopped the command, and how to go on; the exit code."""
     go_on = " ".join(filter(None, (same_command(), spending.larger(reached))))
-    sys.stderr.write(
+    complain(
         f"stopped at the budget ({reached.what}): {spending.report()}; {progress}. Nothing paid is lost. "
-        f"To go on: {go_on}\n"
+        f"To go on: {go_on}"
     )
     return EXIT_USER
 

@@ -16,7 +16,7 @@ def import_file(request: ImportRequest, results: Path) -> None:
     result = import_run(request, results)
     console = open_console()
     for line in [_said(request, result), *_notes(result), f"next: {_next(result, results)}"]:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def parse_pairs(option: str, words: Sequence[str]) -> dict[str, str]:

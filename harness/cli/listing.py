@@ -1,14 +1,12 @@
 """`rag-harness list`."""
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
-from harness.cli.consoles import open_console
+from harness.cli.consoles import complain, open_console
 from harness.models.providers import PROVIDERS, ProviderSpec
 from harness.protocols import DatasetSpec, EvaluatorSpec, SystemSpec
 from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
@@ -80,11 +78,11 @@ def print_list(kind: str, *, as_json: bool) -> None:
     rows = [row for spec in specs for row in rows_of(spec)]
     console = open_console()
     if as_json:
-        console.print(json.dumps(rows, indent=2), markup=False, highlight=False, soft_wrap=True)
+        console.print(json.dumps(rows, indent=2), soft_wrap=True)
     else:
         console.print(_table(rows))
     for refusal in refusals:
-        sys.stderr.write(f"left out: {refusal}\n")
+        complain(f"left out: {refusal}")
 
 
 def _table(rows: Rows) -> Table:
@@ -92,7 +90,7 @@ def _table(rows: Rows) -> Table:
     for column in rows[0] if rows else ["(none)"]:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(escape(_cell(value)) for value in row.values()))
+        table.add_row(*(_cell(value) for value in row.values()))
     return table
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.consoles import complain, show_bug
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
 app = typer.Typer(
@@ -231,7 +232,7 @@ def evaluate(
     runs: RunsArgument,
     evaluators: Annotated[str | None, typer.Option("--evaluators", "-e", help="Names, a comma between.")] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Evaluators and judges from this file, not the runs'.")
+        Path | None, typer.Option("--config", "-c", help="Evaluators, judges and prices from this file.")
     ] = None,
     settings: SetOption = None,
     prices: PricesOption = None,
@@ -241,9 +242,13 @@ def evaluate(
 ) -> None:
     """Score the saved records of runs (again); no system is called. Judgements are kept, and paid once.
 
+    Without --config a run says which evaluators; the judge and its key are what you say, or the default.
+
     Examples:
 
       rag-harness evaluate demo--naive --evaluators answer,retrieval
+
+      rag-harness evaluate demo--naive --config my.yaml    (the config of its run)
 
       rag-harness evaluate demo--naive demo--kg -e ragas --set models.judge.provider=openai
 
@@ -348,6 +353,7 @@ def doctor(results: ResultsOption = Path("results")) -> None:
 
 def main() -> None:
     """The console script: one line and exit 2 for what the user can fix, 130 when interrupted."""
+    sys.excepthook = show_bug
     try:
         own = [
             command.name or command.callback.__name__ for command in app.registered_commands if command.callback
@@ -358,23 +364,19 @@ def main() -> None:
             add_plugged(app, own)
         app()
     except HarnessError as error:
-        _complain(f"error: {error}")
+        complain(f"error: {error}")
         sys.exit(EXIT_USER)
     except RunInterrupted as interrupted:
-        _complain(str(interrupted))
+        complain(str(interrupted))
         sys.exit(EXIT_INTERRUPTED)
     except KeyboardInterrupt:
-        _complain("interrupted")
+        complain("interrupted")
         sys.exit(EXIT_INTERRUPTED)
 
 
 def _words(text: str | None) -> tuple[str, ...]:
     """Names with commas between."""
     return tuple(filter(None, (word.strip() for word in (text or "").split(","))))
-
-
-def _complain(line: str) -> None:
-    sys.stderr.write(line + "\n")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def print_plan(config: BenchConfig, results: Path, *, as_json: bool) -> None:
     if as_json:
         tree = {"cells": [asdict(cell) for cell in cells], "sample_sizes": sizes_json(sizes)}
         text = json.dumps(tree, indent=2)
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("run id", no_wrap=True)
@@ -32,4 +32,4 @@ def print_plan(config: BenchConfig, results: Path, *, as_json: bool) -> None:
         table.add_row(cell.run_id, cell.status, done, str(cell.n_documents), cell.index, answer)
     console.print(table)
     for line in (line for size in sizes for line in size.lines):
-        console.print(f"note: {line}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"note: {line}", soft_wrap=True)

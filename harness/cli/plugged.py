@@ -1,12 +1,12 @@
 """Commands that plug-ins add: found by name, imported only where one of them may be meant."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import typer
 
+from harness.cli.consoles import complain, open_console
 from harness.protocols import AnswerChoice, OpenedAnswer
 from harness.registry import COMMANDS
 from harness.store import find_runs
@@ -28,9 +28,7 @@ class PluggedRuntime:
 
     def say(self, line: str) -> None:
         """Print one plain line."""
-        from harness.cli.consoles import open_console
-
-        open_console().print(line, markup=False, highlight=False, soft_wrap=True)
+        open_console().print(line, soft_wrap=True)
 
 
 def add_plugged(app: typer.Typer, own: Sequence[str]) -> None:
@@ -38,11 +36,9 @@ def add_plugged(app: typer.Typer, own: Sequence[str]) -> None:
     out."""
     specs, refusals = COMMANDS.load_all()
     for refusal in refusals:
-        sys.stderr.write(f"left out: {refusal}\n")
+        complain(f"left out: {refusal}")
     for spec in specs:
         if spec.name in own:
-            sys.stderr.write(
-                f"left out: a plug-in registers the command '{spec.name}', which is the harness's own\n"
-            )
+            complain(f"left out: a plug-in registers the command '{spec.name}', which is the harness's own")
             continue
         app.command(spec.name)(spec.build(PluggedRuntime()))

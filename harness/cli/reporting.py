@@ -41,4 +41,4 @@ def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices,
     chapters = load_chapters(runs, prices, options.measure, options.margin)
     page = write_report(chapters, folder)
     render_terminal(chapters, console)
-    console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"report: {page}", soft_wrap=True)

@@ -20,7 +20,6 @@ from harness.store import RunDir, SampleRow, find_runs
 _LONGEST_CELL = 60
 _LONGEST_EXPLANATION = 300
 _GOLD = "bold underline green"
-_REPLACED = "\ufffd"
 
 
 def show_run(name: str, query_id: str | None, results: Path, prices: Path | None = None) -> None:
@@ -57,7 +56,7 @@ def _show_all(run: RunDir, prices: Prices, console: Console) -> None:
     table = Table("queries", "Queries", header, tuple(rows))
     print_table(table, console, min(console.width, WIDTH), titled=False)
     render_terminal(chapters, console)
-    console.print(f"one query: rag-harness show {run.run_id} QUERY_ID", markup=False, highlight=False)
+    console.print(f"one query: rag-harness show {run.run_id} QUERY_ID")
 
 
 def _show_query(run: RunDir, query_id: str, console: Console) -> None:
@@ -77,12 +76,12 @@ def _show_query(run: RunDir, query_id: str, console: Console) -> None:
 
 def _show_record(console: Console, record: RunRecord, reference: Reference) -> None:
     title = f"answer (repeat {record.repeat}, attempt {record.attempt}, {record.status})"
-    _panel(console, title, Text(_visible(_answer(record))))
+    _panel(console, title, Text(_answer(record)))
     if record.prediction:
         for rank, context in enumerate(record.prediction.contexts, start=1):
             _show_context(console, rank, context, reference)
         for step in record.prediction.trace:
-            _panel(console, f"trace: {step.name}", Text(_visible(step.content)))
+            _panel(console, f"trace: {step.name}", Text(step.content))
     for table in (_timing_table(record.cost), _usage_table(record.cost)):
         if table.rows:
             print_table(table, console, min(console.width, WIDTH))
@@ -90,9 +89,9 @@ def _show_record(console: Console, record: RunRecord, reference: Reference) -> N
 
 def _show_context(console: Console, rank: int, context: Context, reference: Reference) -> None:
     """The text with every gold fact that stands in it marked, by a style and, for whoever sees none, by number."""
-    text, held = Text(_visible(context.text)), []
+    text, held = Text(context.text), []
     for place, evidence in enumerate(reference.evidence, start=1):
-        start, end = _find(text.plain, _visible(evidence.fact))
+        start, end = _find(text.plain, evidence.fact)
         if end:
             text.stylize(_GOLD, start, end)
             held.append(str(place))
@@ -158,7 +157,7 @@ def _question(row: SampleRow) -> Text:
     reference = row.reference
     gold = f"gold ({reference.query_type}): {' / '.join(reference.answers) or 'none given'}"
     facts = [f"{place}. {one.fact}  [{one.doc_id}]" for place, one in enumerate(reference.evidence, start=1)]
-    return Text(_visible("\n".join([row.query.text, "", gold, *facts])))
+    return Text("\n".join([row.query.text, "", gold, *facts]))
 
 
 def _answer(record: RunRecord | None) -> str:
@@ -173,8 +172,3 @@ def _answer(record: RunRecord | None) -> str:
 def _panel(console: Console, title: str, text: Text) -> None:
     shown = Panel(text, title=Text(printable(title, WIDTH)), title_align="left")
     console.print(shown, width=min(console.width, WIDTH))
-
-
-def _visible(text: str) -> str:
-    """`text` without what would steer a terminal: control and direction characters become a replacement mark."""
-    return "".join(char if char.isprintable() or char in "\n\t" else _REPLACED for char in text)

@@ -10,7 +10,9 @@ from pydantic import BaseModel, ValidationError
 from harness.config.moved import where_now
 from harness.config.schema import BenchConfig
 from harness.config.shipped import config_path
+from harness.config.trees import MOST_BYTES, check_values, parse_yaml
 from harness.errors import ConfigError, nearest
+from harness.plain_files import read_plain
 
 Tree = dict[str, Any]
 
@@ -37,7 +39,7 @@ def read_yaml(path: Path) -> Tree:
     """The mapping in a YAML file; of the configs that ship, the path in the repository is enough."""
     path = config_path(path)
     try:
-        tree = parse_yaml(path.read_text(encoding="utf-8"))
+        tree = parse_yaml(read_plain(path, MOST_BYTES).decode("utf-8"))
     except FileNotFoundError as error:
         here = [str(other) for other in path.parent.glob("*.yaml")]
         raise ConfigError(
@@ -56,25 +58,15 @@ def read_yaml(path: Path) -> Tree:
     return tree
 
 
-def parse_yaml(text: str) -> Any:
-    """What a YAML text says; `yaml.YAMLError` for whatever cannot be read."""
-    try:
-        return yaml.safe_load(text)
-    except RecursionError as error:
-        raise yaml.MarkedYAMLError(problem="nested too deeply") from error
-    except (ValueError, AttributeError) as error:  # A date that no calendar has, a tag that does not fit.
-        raise yaml.MarkedYAMLError(problem=f"a value that cannot be: {error}") from error
-
-
 def parse_setting(setting: str) -> tuple[str, Any]:
     """`answer.top_k=8` -> ("answer.top_k", 8); the value is read as YAML."""
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"--set {setting}", "write it as key=value, such as --set answer.top_k=8")
+        raise ConfigError(f"--set {setting[:80]}", "write it as key=value, such as --set answer.top_k=8")
     try:
         return key.strip(), parse_yaml(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {setting}: {_yaml_reason(error)}", "quote the value") from error
+        raise ConfigError(f"--set {key.strip()}: {_yaml_reason(error)}", "quote the value") from error
 
 
 def set_value(tree: Tree, key: str, value: Any) -> None:
@@ -89,6 +81,10 @@ def set_value(tree: Tree, key: str, value: Any) -> None:
 
 def build_config(tree: Tree) -> BenchConfig:
     """Check a tree of keys against the schema."""
+    try:
+        check_values(tree)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
     try:
         return BenchConfig.model_validate(tree)
     except ValidationError as error:

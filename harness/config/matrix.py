@@ -2,11 +2,14 @@
 
 import itertools
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from harness.config.load import build_config, set_value
 from harness.config.schema import BenchConfig
 from harness.errors import ConfigError
+
+_MOST_CELLS = 10_000
 
 
 def expand(config: BenchConfig) -> list[BenchConfig]:
@@ -14,6 +17,8 @@ def expand(config: BenchConfig) -> list[BenchConfig]:
     axes: dict[str, tuple[Any, ...]] = {"system": config.systems, **config.matrix}
     if not all(axes.values()):
         raise ConfigError("nothing to run: an empty list of systems or matrix values", "name at least one")
+    if (n_cells := prod(map(len, axes.values()))) > _MOST_CELLS:
+        raise ConfigError(f"{n_cells:,} cells", f"name at most {_MOST_CELLS:,} combinations of systems and values")
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     _refuse_unknown_axes(config, axes)
     kept = [point for point in points if not any(_fits(rule, point) for rule in config.exclude)]

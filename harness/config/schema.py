@@ -2,10 +2,11 @@
 
 import re
 from typing import Any, ClassVar, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from harness.outside import without_keys
 from harness.records import AnswerStyle
 
 
@@ -19,11 +20,15 @@ def check_url(url: str | None) -> str | None:
     """A base_url that a client can use and that holds no secret, or ValueError."""
     if url is None:
         return None
-    if "@" in url or "?" in url:
-        raise ValueError("must hold no user, password or query string: put the key in the environment")
+    if set(url) & {"@", "?", "#", ";", "\\"}:
+        raise ValueError(f"must hold no user, password, query or fragment: {_OWN_PLACE}")
+    if _HOLDS_KEY.search(unquote(url)) or without_keys(url) != url:
+        raise ValueError(f"must hold no key in its path: {_OWN_PLACE}")
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        # As every client encodes it: labels that are empty or too long are no host.
+        host = (parts.hostname or "").encode("idna")
+        usable = parts.scheme in {"http", "https"} and bool(host) and parts.port != 0 and url.isprintable()
     except ValueError:
         usable = False
     if not usable:
@@ -38,6 +43,16 @@ def check_variable(name: str | None) -> str | None:
     return name
 
 
+LONGEST_S = 1e8
+"""Three years: what is longer, clocks and sockets cannot count."""
+MOST_AT_ONCE = 10_000
+_OWN_PLACE = "put the key into a variable of the environment and name that in api_key_env"
+_HOLDS_KEY = re.compile(
+    r"/(sk|pk|rk|hf|gsk|xai|ghp|key|token)[-_=][\w.~+=-]{8,}"
+    # Long, in both cases and with digits: an id of an account or a deployment is in one case.
+    r"|/(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[\w.~+=-]{20,}(/|$)"
+)
+"""A part of a path as keys look."""
 NO_MODEL = "none"
 """The provider of a role that nobody plays."""
 
@@ -72,10 +87,10 @@ class ModelConfig(ConfigSection):
     base_url: str | None = None
     api_key_env: str | None = None
     """The name of the environment variable that holds the key; the key itself never stands in a config."""
-    timeout_s: float = Field(600.0, gt=0)
+    timeout_s: float = Field(600.0, gt=0, le=LONGEST_S)
     """One HTTP request."""
-    max_retries: int = Field(6, ge=0)
-    max_concurrency: int = Field(8, ge=1)
+    max_retries: int = Field(6, ge=0, le=100)
+    max_concurrency: int = Field(8, ge=1, le=MOST_AT_ONCE)
     """Requests under way at once; halved at every 429, regained slowly."""
     requests_per_minute: float | None = Field(None, gt=0)
     options: dict[str, Any] = {}
@@ -149,15 +164,15 @@ class ModelsConfig(ConfigSection):
 class LimitsConfig(ConfigSection):
     """Limits that can change a result, and so are part of the run id."""
 
-    query_timeout_s: float = Field(600.0, gt=0)
-    concurrency: int = Field(1, ge=1)
+    query_timeout_s: float = Field(600.0, gt=0, le=LONGEST_S)
+    concurrency: int = Field(1, ge=1, le=MOST_AT_ONCE)
     """Queries answered side by side. 1 gives clean latencies on one machine."""
 
 
 class RunnerConfig(ConfigSection):
     """How a run is watched; changes no result and no run id."""
 
-    resources_interval_s: float = Field(2.0, gt=0)
+    resources_interval_s: float = Field(2.0, gt=0, le=LONGEST_S)
     failure_tolerance: float = Field(0.1, ge=0, le=1)
     """The share of failed queries beyond which the command exits with 3."""
 
@@ -175,7 +190,7 @@ class BudgetConfig(ConfigSection):
     """US dollars by configs/prices.yaml. A model without a price there is refused before anything starts."""
     tokens: int | None = Field(None, gt=0)
     """Input and output tokens, as the servers of the models count them, local ones too; minilm counts none."""
-    minutes: float | None = Field(None, gt=0)
+    minutes: float | None = Field(None, gt=0, le=LONGEST_S)
     """Wall time of one command: each resume has all of them again."""
 
 
@@ -205,7 +220,7 @@ class BenchConfig(ConfigSection):
     prices: str | None = None
     """A price table of your own (as configs/prices.yaml), whose entries come before those that ship."""
     seed: int = 0
-    repeats: int = Field(1, ge=1)
+    repeats: int = Field(1, ge=1, le=1000)
     evaluators: tuple[str, ...] = ("answer", "retrieval")
     measure: str | None = None
     """The one that ranks the systems; None: the data set's own."""

@@ -10,11 +10,15 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 from harness.datasets.entries import FIX, FileEntry, as_entries, as_entry
 from harness.errors import DataError
+from harness.plain_files import open_plain
 
+_ALWAYS_BYTES = 64_000_000
+_MOST_TIMES = 100
+"""What a packed text may grow by; ours grow by 3 to 10."""
 ENV = "RAG_HARNESS_DATA"
 
 
@@ -62,9 +66,8 @@ def list_folder(relative: str) -> list[Path]:
 def read_text(path: Path) -> str:
     """The whole file as text, unpacked if its name ends in `.gz`; a byte order mark is dropped."""
     try:
-        data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
+        with open_plain(path) as file:
+            data = _unpacked(path, file) if path.suffix == ".gz" else file.read()
         # utf-8-sig drops a byte order mark, which some spreadsheets write and no parser expects
         return data.decode("utf-8-sig")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -74,6 +77,16 @@ def read_text(path: Path) -> str:
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(f"{path} cannot be read: {reason}", "check that it is a file you may read") from error
+
+
+def _unpacked(path: Path, file: BinaryIO) -> bytes:
+    """What gzip packed, as long as it is no more than any text would be: a few bytes can spell gigabytes."""
+    most = max(_ALWAYS_BYTES, _MOST_TIMES * os.fstat(file.fileno()).st_size)
+    with gzip.GzipFile(fileobj=file) as unpacking:
+        data = unpacking.read(most + 1)
+    if len(data) > most:
+        raise DataError(f"{path} unpacks to more than {most:,} bytes, {_MOST_TIMES} times its size", FIX)
+    return data
 
 
 def read_json(path: Path) -> object:

@@ -1,8 +1,9 @@
 """Numbers and names as text. Names come from data sets, models and errors, so they are never trusted."""
 
 import re
-import unicodedata
 from math import isfinite
+
+from harness.outside import is_hidden
 
 NOTHING = "–"  # noqa: RUF001 - an en dash, the sign for "not measured"
 LONGEST_NAME = 80
@@ -10,7 +11,7 @@ LONGEST_NAME = 80
 
 def printable(text: str, longest: int = LONGEST_NAME) -> str:
     """`text` on one line without control, invisible or direction-changing characters, cut to `longest`."""
-    visible = "".join(char if unicodedata.category(char)[0] != "C" else " " for char in text)
+    visible = "".join(" " if is_hidden(char) else char for char in text)
     line = " ".join(visible.split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 

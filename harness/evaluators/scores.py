@@ -1,5 +1,6 @@
 """Scores as evaluators write them: of a case, with a reason."""
 
+from harness.outside import without_keys
 from harness.protocols import Case, Measure
 from harness.records import Score, ScoreStatus
 
@@ -40,8 +41,8 @@ def make_score(
 
 
 def bounded(text: str, longest: int) -> str:
-    """`text` on one line, cut to `longest` characters."""
-    line = " ".join(text.split())
+    """`text` on one line, without keys, cut to `longest` characters."""
+    line = " ".join(without_keys(text).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 

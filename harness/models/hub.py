@@ -26,10 +26,10 @@ def hub_is_reachable() -> bool:
     """
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in {"1", "TRUE", "YES", "ON"}:
         return False
-    url = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
     try:
+        url = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
         socket.create_connection((url.hostname or "", url.port or 443), timeout=_TIMEOUT_S).close()
-    except OSError:
+    except (OSError, ValueError):
         return False
     return True
 

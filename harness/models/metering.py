@@ -91,7 +91,7 @@ class Meter:
         self.add_call(role, call.usage, paid_by=call.paid_by)
         try:
             began = datetime.fromisoformat(call.started_at).timestamp()
-        except ValueError:
+        except (ValueError, OverflowError):
             self._saved_is_known = False
         else:
             self._replayed.add(began, began + call.wall_s)

@@ -21,6 +21,7 @@ import httpx2
 from harness.errors import HarnessError, ModelUnavailable
 from harness.identity import digest
 from harness.models.budget import Budget, Call, Hold
+from harness.models.heard import without_key
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.records import Usage
@@ -110,7 +111,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         try:
             with meter.call() as call:
                 response = await self._send(request, meter, call, hold)
-                content = _without_key(await response.aread(), request)
+                content = await response.aread()
             # A garbled body is no answer: in the journal it would garble every resumed build too.
             answered = response.status_code == 200 and _is_json(content)
         finally:
@@ -138,7 +139,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 await hold.take()
                 began = time.monotonic()
                 try:
-                    reply = await self._try(request, hold)
+                    reply = without_key(await self._try(request, hold))
                 except asyncio.CancelledError:
                     # Cut off by a time limit: it was made, and nobody knows what it used.
                     meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
@@ -149,7 +150,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                     limiter.throttled(wait_s, refused_since=began)
                     call.waited_since(began)
             if isinstance(reply, httpx2.Response):
-                await self._refuse_hopeless(reply, request)
+                await self._refuse_hopeless(reply)
                 if not _is_fault(reply):
                     limiter.succeeded()
                 if last or not _is_fault(reply):
@@ -181,12 +182,12 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             hold.unpaid()
         return response
 
-    async def _refuse_hopeless(self, response: httpx2.Response, request: httpx2.Request) -> None:
+    async def _refuse_hopeless(self, response: httpx2.Response) -> None:
         """Raise where no other query could succeed either: wrong key, unknown model, no money left."""
         status = response.status_code
         if status not in {401, 403, 404, 429}:
             return
-        message, code = read_error(_without_key(await response.aread(), request))
+        message, code = read_error(await response.aread())
         where = f"{self._endpoint.role} at {self._endpoint.base_url}"
         if status in {401, 403}:
             raise ModelUnavailable(f"{where} refused the key (HTTP {status}: {message})", "set a valid key")
@@ -274,12 +275,6 @@ def _is_json(content: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _without_key(content: bytes, request: httpx2.Request) -> bytes:
-    """The body without the key, which some servers quote when they refuse it. Placeholders are shorter."""
-    key = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
-    return content.replace(key, b"***") if len(key) >= 8 else content
 
 
 def _response(status: int, content: bytes, request: httpx2.Request) -> httpx2.Response:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from harness.display.consoles import SafeConsole
 from harness.records import Usage
 
 _PLAIN_INTERVAL_S = 15.0
@@ -28,13 +28,13 @@ class Reporter:
     """Where progress goes: standard error, so that standard output stays for results."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, quiet=quiet, highlight=False)
+        self.console = SafeConsole(stderr=True, quiet=quiet)
         self.quiet = quiet
         self._shown: Progress | None = None
 
     def say(self, line: str) -> None:
-        """One plain line; nothing in it is read as markup."""
-        self.console.print(line, markup=False, soft_wrap=True)
+        """One plain line."""
+        self.console.print(line, soft_wrap=True)
 
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:

@@ -1,6 +1,7 @@
 """What a journal says of calls that were made: how long prompts and replies were, and how long they took."""
 
 import json
+import operator
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
@@ -68,9 +69,9 @@ def call_spans(path: Path, role: str) -> list[CallSpan]:
     for scope, paid_by, started_at, wall_s in _rows(path, _SPANS, (role, _MOST_SPANS)):
         try:
             start_s = datetime.fromisoformat(started_at).timestamp()
-        except (ValueError, TypeError):
+            found.append(CallSpan(scope, paid_by, start_s, start_s + wall_s))
+        except (ValueError, TypeError, OverflowError):
             continue
-        found.append(CallSpan(scope, paid_by, start_s, start_s + wall_s))
     return found
 
 
@@ -94,10 +95,11 @@ def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:
             characters = sum(_characters(message) for message in request["messages"])
             limit = int(request.get("max_tokens") or 0)
             started_s = datetime.fromisoformat(started_at).timestamp()
-        except (ValueError, KeyError, TypeError, AttributeError, zlib.error, RecursionError):
+            tokens = tuple(map(operator.index, (tokens_in, tokens_out, cached)))
+            seconds = float(wall_s)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, zlib.error, RecursionError):
             continue
-        tokens = (tokens_in, tokens_out, cached)
-        yield AskedCall(scope, role, model, characters, limit, *tokens, started_s, wall_s, paid_by)
+        yield AskedCall(scope, role, model, characters, limit, *tokens, started_s, seconds, paid_by)
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -152,11 +152,12 @@ def test_kill_in_the_middle_keeps_the_sum_under_the_budget(cli: CommandLine, ser
 
 def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(cli: CommandLine, serve: Any) -> None:
     generator, judge = serve(), serve()
+    asking = over_http("judge", judge)
     words = [
         *over_http("generator", generator),
         "--set",
         "models.embedder.provider=minilm",
-        *over_http("judge", judge),
+        *asking,
         "--set",
         "evaluators=[answer, rag_eval]",
     ]
@@ -168,10 +169,10 @@ def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(cli
     assert 0 < served(judge) <= 15_000, said
     directory = RunDir(Path(made["path"]))
     assert [evaluation.evaluator for evaluation in directory.evaluations()] == ["answer"]
-    done = cli.call("evaluate", made["run_id"], "--quiet", "--set", f"budget.tokens={limit}")
+    done = cli.call("evaluate", made["run_id"], "--quiet", *asking, "--set", f"budget.tokens={limit}")
     assert done.returncode == 2
     assert served(generator, judge) <= limit
-    done = cli.call("evaluate", made["run_id"], "--quiet", "--set", "budget.tokens=10000000")
+    done = cli.call("evaluate", made["run_id"], "--quiet", *asking, "--set", "budget.tokens=10000000")
     assert done.returncode == 0, done.stderr
     assert [evaluation.evaluator for evaluation in directory.evaluations()] == ["answer", "rag_eval"]
     assert served(generator, judge) == paid(cli.results)

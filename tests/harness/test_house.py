@@ -85,7 +85,18 @@ def _types(tree: ast.Module) -> Iterator[str]:
 
 ROOMS = (
     *("cli", "testing", "api", "report", "runner", "evaluators", "datasets", "analysis", "models", "store"),
-    *("registry", "config", "extraction", "asking", "protocols", "display", "records", "identity", "errors"),
+    *(
+        "registry",
+        "config",
+        "extraction",
+        "asking",
+        "protocols",
+        "display",
+        "records",
+        "identity",
+        "errors",
+        "outside",
+    ),
 )
 SYSTEMS_ROOMS = ("systems", "parts")
 

@@ -68,7 +68,7 @@ def live_span(record: RunRecord) -> BusyTime | None:
         return None
     try:
         start = datetime.fromisoformat(record.started_at).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return start, start + record.cost.wall_s
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.errors import ConfigError, nearest, need
 from harness.models.providers.spec import PROVIDERS, ProviderSpec
+from harness.outside import keep_secret
 from harness.protocols import Role
 
 G = TypeVar("G", bound=GeneratorConfig)
@@ -20,12 +21,14 @@ def provider_of(config: ModelConfig) -> ProviderSpec:
 def resolve_generator(config: G) -> G:
     """A generator or judge with its defaults filled in; every mistake that needs no network is refused here."""
     resolved: G = _spec(config, "generator").resolve(config)
+    keep_secret(resolved.api_key_env)
     return resolved
 
 
 def resolve_embedder(config: E) -> E:
     """Likewise for an embedder."""
     resolved: E = _spec(config, "embedder").resolve(config)
+    keep_secret(resolved.api_key_env)
     return resolved
 
 
@@ -33,11 +36,18 @@ def api_key(config: ModelConfig) -> str:
     """The key from the environment; a placeholder for servers that need none. Never stored, never logged."""
     if config.api_key_env is None:
         return "none"
+    keep_secret(config.api_key_env)
     key = os.environ.get(config.api_key_env, "").strip()
     if not key:
         raise ConfigError(
             f"provider '{config.provider}' needs a key and {config.api_key_env} is not set",
             f"export {config.api_key_env}=..., or choose provider=local",
+        )
+    if not (key.isascii() and key.isprintable()):
+        # Such as two lines: a client would name the header that it cannot send, with the key.
+        raise ModelUnavailable(
+            f"{config.api_key_env} holds characters that no key has, such as a line break",
+            "set it to the key alone",
         )
     return key
 

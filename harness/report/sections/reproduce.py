@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -30,8 +31,13 @@ def run_command(manifest: Manifest) -> str:
     for key, value in own.items():
         named_anyway = key in {"systems", "dataset.name"}
         if named_anyway or (not key.startswith(_WATCHING) and (key not in defaults or defaults[key] != value)):
-            words += ["--set", f"{key}={_as_yaml(value)}"]
-    return shlex.join(printable(word, 2000) for word in words)
+            words += ["--set", *setting_words({key: value})]
+    return shlex.join(words)
+
+
+def setting_words(settings: Mapping[str, Any]) -> list[str]:
+    """`key=value` of each dotted key, as --set reads it."""
+    return [printable(f"{key}={_as_yaml(value)}", 2000) for key, value in settings.items()]
 
 
 def _as_yaml(value: Any) -> str:

@@ -51,6 +51,8 @@ class Job(WorkerMessage):
     prices: dict[str, Price] = {}
     """Role -> price, where dollars are limited."""
     todo: tuple[Todo, ...] = ()
+    key_names: tuple[str, ...] = ()
+    """Variables of the environment that hold the keys of all roles: see `harness.outside.keep_secret`."""
     is_fresh: bool = False
     """An index is built with nothing but what this run itself has paid for it."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.models.budget import Amount
 from harness.models.local_server import LocalServer
+from harness.outside import secret_names
 from harness.records import Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.runner.executing.messages import Event, Job, Todo
 from harness.runner.executing.resources import ResourceSampler, Servers
@@ -155,6 +156,7 @@ class Execution:
             allowance=self.spending.allowance(),
             prices=self.spending.prices_of(cell.identity["models"]),
             todo=tuple(todo),
+            key_names=secret_names(),
             is_fresh=self.fresh_index and phase == "index",
         )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import BudgetReached, HarnessError
+from harness.runner.executing.logs import CleanedLog
 from harness.runner.executing.messages import Event, Job, Todo
 from harness.runner.executing.resources import ResourceSampler
 from harness.runner.executing.worker import EVENTS_ENV
@@ -65,12 +66,12 @@ class Supervisor:
         propagates.
         """
         read_end, write_end = os.pipe()
-        with self._log.open("ab") as log, os.fdopen(read_end, "rb", buffering=0) as events:
+        with CleanedLog(self._log) as log, os.fdopen(read_end, "rb", buffering=0) as events:
             process = subprocess.Popen(
                 [sys.executable, "-m", "harness.runner.executing.worker"],
                 stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
+                stdout=log.fd,
+                stderr=log.fd,
                 pass_fds=(write_end, self._lock_fd),
                 start_new_session=True,
                 env={**os.environ, **_QUIET, EVENTS_ENV: str(write_end)},

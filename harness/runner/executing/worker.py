@@ -28,6 +28,7 @@ from harness.models.metering import Meter, current_meter, metered
 from harness.models.providers import provider_of
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
+from harness.outside import cleaned, keep_secret
 from harness.protocols import Embedder, System
 from harness.records import (
     Evidence,
@@ -149,15 +150,7 @@ class Worker:
                 if isinstance(error, TimeoutError) and deadline.expired():
                     return None, Failure(kind="timeout", message=f"no answer within {limit_s:g} s"), "timeout"
                 traceback.print_exc()
-                return None, Failure(kind=type(error).__name__, message=self._safe(error)), "error"
-
-    def _safe(self, error: BaseException) -> str:
-        """The error's message in bounds and without any key the process knows."""
-        message = " ".join(str(error).split())[:2000]
-        for config in filter(None, (self._job.generator, self._job.embedder)):
-            key = os.environ.get(config.api_key_env or "", "")
-            message = message.replace(key, "***") if key else message
-        return message
+                return None, Failure(kind=type(error).__name__, message=_said(error)), "error"
 
     @contextmanager
     def _system(self, seam: Seam) -> Iterator[tuple[System, Seam]]:
@@ -229,6 +222,11 @@ def _event_of(error: HarnessError) -> Event:
     return Event(kind="refused", what=error.what, fix=error.fix)
 
 
+def _said(error: BaseException) -> str:
+    """The error's message on a line, in bounds."""
+    return " ".join(cleaned(str(error)).split())[:2000]
+
+
 def _full_disk(results: Path) -> HarnessError | None:
     """A library's own words for a full disk differ; the disk itself tells."""
     if shutil.disk_usage(results).free > _FULL_DISK_BYTES:
@@ -239,6 +237,7 @@ def _full_disk(results: Path) -> HarnessError | None:
 def main() -> None:
     """Read the job, do it, say how it went."""
     job = Job.model_validate_json(sys.stdin.buffer.readline())
+    keep_secret(*job.key_names)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     with os.fdopen(int(os.environ[EVENTS_ENV]), "wb") as events:
         try:
@@ -250,7 +249,7 @@ def main() -> None:
             else:
                 traceback.print_exc()
                 inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
-                event = Event(kind="broken", what=f"{type(inner).__name__}: {str(inner)[:500]}")
+                event = Event(kind="broken", what=f"{type(inner).__name__}: {_said(inner)[:500]}")
             events.write(event.model_dump_json().encode() + b"\n")
     # Libraries leave threads behind; everything worth keeping is on the disk.
     sys.stdout.flush()

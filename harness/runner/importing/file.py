@@ -16,6 +16,7 @@ from typing import Any
 from harness.datasets.entries import kind_of
 from harness.errors import ConfigError, DataError
 from harness.evaluators.scores import bounded
+from harness.plain_files import open_plain
 from harness.runner.importing.rows import FIELDS, ImportedRow, parse_row
 
 _LARGEST_ROW_BYTES = 16_000_000
@@ -70,7 +71,7 @@ def quoted(text: str, longest: int = 60) -> str:
 
 def _lines(path: Path, whole: "hashlib._Hash") -> Iterator[tuple[int, bytes]]:
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             number = 0
             while line := file.readline(_LARGEST_ROW_BYTES + 1):
                 number += 1

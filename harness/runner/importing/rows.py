@@ -43,7 +43,10 @@ def _context(value: Any) -> Any:
 
 def _moment(text: str) -> str:
     moment = datetime.fromisoformat(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except OverflowError as error:
+        raise ValueError("in UTC it is before the year 1 or after 9999") from error
 
 
 Identifier = Annotated[str, BeforeValidator(_identifier)]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from paired_runs import FAILED, ScoredRun, write_run
-from rich.console import Console
 
 from harness.cli import showing
+from harness.display.consoles import SafeConsole
 from harness.errors import ConfigError
 from harness.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Step, Usage
 from harness.store import RunDir, SampleRow
@@ -16,7 +16,7 @@ EVIL = "[bold]x[/] \x1b[2J\u202e"
 
 
 def show(run: RunDir, query_id: str | None, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
-    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    console = SafeConsole(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
     monkeypatch.setattr(showing, "open_console", lambda: console)
     showing.show_run(run.run_id, query_id, run.path.parent)
     assert isinstance(console.file, io.StringIO)

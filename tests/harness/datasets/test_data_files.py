@@ -105,6 +105,7 @@ BAD = {
     "truncated gzip": ("r.json.gz", gzip.compress(JSON * 50)[:-20], "gzip"),
     "empty gzip": ("r.jsonl.gz", gzip.compress(JSONL)[:12], "gzip"),
     "damaged gzip": ("r.json.gz", gzip.compress(JSON)[:20] + b"\xff\xff" + gzip.compress(JSON)[22:], "gzip"),
+    "a bomb of zeros": ("r.json.gz", gzip.compress(b"0" * 65_000_000), "unpacks to more than 64,000,000 bytes"),
     "truncated json": ("r.json", JSON[:-5], "truncated or not JSON"),
     "empty json": ("r.json", b"", "line 1"),
     "a web page": ("r.json", b"<!doctype html>", "not JSON"),

@@ -194,3 +194,22 @@ def test_a_missing_key_is_told_before_the_network_is_tried() -> None:
     config = GeneratorConfig(provider="openai", base_url="http://nowhere.invalid/v1", api_key_env="NO_SUCH_KEY")
     with pytest.raises(HarnessError, match="NO_SUCH_KEY is not set"):
         check_reachable(config)
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-first\nsk-second-line", "sk-\x1b[31mred-0123", "sk-schlüssel-0123", "sk-a\tb-0123"]
+)
+def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", key)
+    config = resolve_generator(GeneratorConfig(provider="vllm", model="m", api_key_env="MINE"))
+    with pytest.raises(ModelUnavailable) as caught:
+        check_reachable(config)
+    assert str(caught.value).startswith("MINE holds characters that no key has")
+    assert "sk-" not in str(caught.value)
+
+
+def test_a_line_break_at_the_end_of_a_key_is_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "sk-0123456789\n")
+    assert api_key(GeneratorConfig(provider="vllm", api_key_env="MINE")) == "sk-0123456789"

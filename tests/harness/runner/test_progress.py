@@ -4,15 +4,15 @@ import io
 import sys
 
 import pytest
-from rich.console import Console
 
+from harness.display.consoles import SafeConsole
 from harness.runner import progress
 from harness.runner.progress import Reporter
 
 
 def reporter_into(stream: io.StringIO, *, terminal: bool, quiet: bool = False) -> Reporter:
     reporter = Reporter(quiet=quiet)
-    reporter.console = Console(file=stream, force_terminal=terminal, quiet=quiet, width=100)
+    reporter.console = SafeConsole(file=stream, force_terminal=terminal, quiet=quiet, width=100)
     return reporter
 
 

@@ -1,7 +1,11 @@
 """What a journal says of the calls that were made."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from harness.records import Usage
 from harness.store import CallKey, Journal, StoredCall
@@ -74,3 +78,15 @@ def test_reading_leaves_the_folder_as_it_was_also_while_a_run_writes(tmp_path: P
     writing.add(CallKey("answer/later/0/1", "generator", "later", 0), call)
     assert len(latest_calls(path)) == 2
     writing.close()
+
+
+@pytest.mark.parametrize(
+    "damage", ["input_tokens = 'many'", "cached_tokens = 1.5", "wall_s = 'long'", "started_at = '0001-01-01'"]
+)
+def test_a_call_that_cannot_have_been_is_passed_over(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "calls.sqlite"
+    journal(path, [request("x"), request("y")])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"UPDATE calls SET {damage} WHERE scope = 'answer/q0/0/1'")
+    assert [call.scope for call in latest_calls(path)] == ["answer/q1/0/1"]
+    assert len(call_spans(path, "generator")) == 2 - ("tokens" not in damage)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -133,6 +134,14 @@ def test_line_separators_blank_lines_and_byte_order_marks_do_not_break_rows(writ
         ({"query": "q", "answer": "a", "model_calls": 0, "input_tokens": 5}, "model_calls is 0"),
         ({"query": "q", "answer": "a", "input_tokens": 5, "cached_tokens": 6}, "cached_tokens is more than"),
         ({"query": "q", "answer": "a", "started_at": "yesterday"}, "'started_at'"),
+        (
+            {"query": "q", "answer": "a", "started_at": "0001-01-01T00:00:00+14:00"},
+            "in UTC it is before the year 1",
+        ),
+        (
+            {"query": "q", "answer": "a", "started_at": "9999-12-31T23:00:00-14:00"},
+            "in UTC it is before the year 1",
+        ),
         ({"query": "q", "answer": "a", "contexts": "text"}, "'contexts': input should be a valid list"),
         ({"query": "q", "answer": "a", "contexts": [{"page": "t"}]}, "'contexts.0.text': field required"),
         ({"query": "q", "answer": "a", "contexts": [None]}, "'contexts.0'"),
@@ -243,3 +252,8 @@ def test_whatever_the_file_holds_it_is_read_or_refused_in_one_line(rows: list[An
             assert "\n" not in str(error)
         else:
             assert all(row.model_dump_json() for row in found.rows)
+
+
+def test_a_pipe_is_no_file_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "a pipe or device, not a file" in refused(tmp_path / "pipe")

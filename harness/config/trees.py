@@ -1,0 +1,117 @@
+"""What a config may be made of before anybody looks at its keys: bounded trees of plain values."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from typing import Any, NamedTuple
+
+import yaml
+
+MOST_BYTES = 1_000_000
+"""Of a file."""
+_MOST_VALUES = 100_000
+_DEEPEST = 40
+_LONGEST_TEXT = 1_000_000
+Path = tuple[str, ...]
+"""The keys from the top to a value."""
+
+
+class Part(NamedTuple):
+    """A value and where it stands."""
+
+    path: Path
+    value: Any
+
+
+def parse_yaml(text: str) -> Any:
+    """What a YAML text says; `yaml.YAMLError` for whatever cannot be read, or grows when its aliases are followed.
+
+    Values are not looked at: see `check_values`.
+    """
+    try:
+        loader = _Shallow(text)
+        node = loader.get_single_node()
+        _refuse_growing(node)
+        return None if node is None else loader.construct_document(node)
+    except RecursionError as error:
+        raise yaml.MarkedYAMLError(problem="nested too deeply") from error
+    except (ValueError, AttributeError, OverflowError, TypeError, KeyError) as error:
+        # A date that no calendar has, a number of 5,000 digits, a tag that does not fit.
+        raise yaml.MarkedYAMLError(problem=f"a value that cannot be: {str(error)[:200]}") from error
+
+
+class _Shallow(yaml.SafeLoader):
+    """Gives up where others would recurse."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise yaml.MarkedYAMLError(problem="nested too deeply")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+def check_values(tree: Any) -> None:
+    """ValueError unless every value of a config is one that JSON knows and a file can hold, in a bounded tree."""
+    _check_size(tree, _below_value)
+
+
+def _refuse_growing(node: yaml.Node | None) -> None:
+    try:
+        _check_size(node, _below_node)
+    except ValueError as error:
+        raise yaml.MarkedYAMLError(problem=str(error)) from error
+
+
+def _check_size(root: Any, below: Callable[[Any, Path], Iterable[Part]]) -> None:
+    """Bounds hold for the tree that aliases spell, which a program would walk: a few lines can spell billions."""
+    seen, left = 0, [Part((), root)]
+    while left:
+        part = left.pop()
+        seen += 1
+        if len(part.path) > _DEEPEST:
+            raise ValueError(f"{_named(part.path[:3])}: nested more than {_DEEPEST} deep")
+        if seen > _MOST_VALUES:
+            raise ValueError(f"{_named(part.path[:1])}: more than {_MOST_VALUES:,} values")
+        left += below(part.value, part.path)
+
+
+def _below_node(node: yaml.Node | None, path: Path) -> Iterable[Part]:
+    if isinstance(node, yaml.MappingNode):
+        return [Part((*path, str(key.value)), part) for key, value in node.value for part in (key, value)]
+    found = node.value if isinstance(node, yaml.SequenceNode) else ()
+    return [Part((*path, str(place)), part) for place, part in enumerate(found)]
+
+
+def _below_value(value: Any, path: Path) -> Iterable[Part]:
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise ValueError(f"{_named((*path, str(key)))}: this key is no text, put quotes around it")
+            _check_text(key, path)
+        return [Part((*path, key), one) for key, one in value.items()]
+    if isinstance(value, str):
+        _check_text(value, path)
+    elif isinstance(value, bool | None):
+        pass
+    elif isinstance(value, int | float):
+        if not -(2.0**63) <= value < 2.0**63:
+            raise ValueError(f"{_named(path)}: no number within 64 bits")
+    elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [Part((*path, str(place)), one) for place, one in enumerate(value)]
+    elif isinstance(value, date | bytes | set):
+        raise ValueError(f"{_named(path)}: read as a {type(value).__name__}, put quotes around a text")
+    return ()
+
+
+def _check_text(text: str, path: Path) -> None:
+    if len(text) > _LONGEST_TEXT:
+        raise ValueError(f"{_named(path)}: a text of more than {_LONGEST_TEXT:,} characters")
+    if "\0" in text or (not text.isascii() and text.encode(errors="ignore").decode() != text):
+        raise ValueError(f"{_named(path)}: a character that no file can hold")
+
+
+def _named(path: Path) -> str:
+    return ".".join(path)[:80] or "the config"

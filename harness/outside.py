@@ -1,0 +1,122 @@
+"""Text that comes from outside (servers, libraries, files of others): no key is left in it, and what a terminal
+would obey is shown instead. It is applied where such text enters: replies (`models/heard`), errors
+(`HarnessError`), failures and logs of workers. Consoles make everything that they print visible.
+
+A key is the value of a variable of the environment that a model role names (`keep_secret`), or one whose name says
+that it is a secret (`NEO4J_PASSWORD`, `HF_TOKEN`).
+"""
+
+import base64
+import html
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from urllib.parse import quote, quote_plus
+
+MASK = "***"
+_SHORTEST = 8
+"""Characters of a key; what is shorter is a placeholder, and would be found in ordinary words."""
+_SAYS_SECRET = re.compile(r"(key|token|secret|password|passwd|passphrase|credentials?)(_?\d+)?$", re.IGNORECASE)
+_names: set[str] = set()
+
+
+def keep_secret(*names: str | None) -> None:
+    """From now on the values of these variables of the environment are taken out of what comes from outside."""
+    _names.update(filter(None, names))
+
+
+def secret_names() -> tuple[str, ...]:
+    """What `keep_secret` was told, for another process."""
+    return tuple(sorted(_names))
+
+
+def without_keys(text: str) -> str:
+    """The text without any key, however it is written there: plain, in a URL, in JSON, HTML or base64."""
+    named = (name for name in os.environ if _SAYS_SECRET.search(name) and not os.environ[name].startswith("/"))
+    return _forms(_values({*_names, *named})).taken_out(text)
+
+
+def reply_without_keys(content: bytes) -> bytes:
+    """A model's reply without the keys of model roles. No other secret was ever sent to its server, and a password
+    may be a word of an answer.
+    """
+    return _forms(_values(_names)).taken_out_of(content)
+
+
+def visible(text: str) -> str:
+    r"""The text with every character that is not shown, or changes how others are, as its escape (`\x1b`); line
+    breaks and tabs stay.
+    """
+    text = text.replace("\r\n", "\n")
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return "".join(_escaped(char) if is_hidden(char) and char not in "\n\t" else char for char in text)
+
+
+def cleaned(text: str) -> str:
+    """`visible`, `without_keys`."""
+    return visible(without_keys(text))
+
+
+def is_hidden(char: str) -> bool:
+    """Whether it is a control, invisible or direction-changing character, or ends a line without being one."""
+    return unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape").decode()
+
+
+def _values(names: Iterable[str]) -> frozenset[str]:
+    values = (os.environ.get(name, "").strip() for name in names)
+    return frozenset(value for value in values if len(value) >= _SHORTEST)
+
+
+class _Forms:
+    """All ways to write some keys."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        plain = {form for key in keys for form in _written(key)}
+        # Escaped once more: the reply in JSON that quotes JSON, the library's message that quotes bytes.
+        escaped = {again for form in plain for again in (form, _in_json(form), repr(form)[1:-1])}
+        written = {form.lower() for form in escaped | set(map(_in_json, escaped)) if len(form) >= _SHORTEST}
+        self._forms = sorted(written, key=len, reverse=True)
+
+    def taken_out(self, text: str) -> str:
+        """Of a text; upper and lower case are one."""
+        lower = text.lower()
+        for form in self._forms:
+            if form in lower:
+                text = re.sub(re.escape(form), MASK, text, flags=re.IGNORECASE)
+        return text
+
+    def taken_out_of(self, content: bytes) -> bytes:
+        """Of bytes, which are never decoded as a whole: what nobody else wrote stays as it is."""
+        lower = content.lower()
+        for form in map(os.fsencode, self._forms):
+            if form in lower:
+                content = re.sub(re.escape(form), MASK.encode(), content, flags=re.IGNORECASE)
+        return content
+
+
+@lru_cache(maxsize=8)
+def _forms(keys: frozenset[str]) -> _Forms:
+    return _Forms(keys)
+
+
+def _written(key: str) -> Iterator[str]:
+    yield from (key, _in_json(key), _in_json(key).replace("/", "\\/"), html.escape(key))
+    octets = os.fsencode(key)
+    yield from (quote(octets), quote(octets, safe=""), quote_plus(octets))
+    for before in range(3):
+        # What stands before the key and behind it changes the letters at its ends: of `user:key` it is the middle.
+        padded = base64.b64encode(b"\0" * before + octets).decode()
+        middle = padded[(before * 8 + 5) // 6 : (before + len(octets)) * 8 // 6]
+        yield from (middle, middle.replace("+", "-").replace("/", "_"))
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text)[1:-1]

@@ -1,0 +1,122 @@
+"""Configs that no program should follow: each is one line in bounded time and memory."""
+
+import os
+import re
+import resource
+from pathlib import Path
+
+import pytest
+
+from harness.config import expand, load_config
+from harness.config.trees import parse_yaml
+from harness.errors import ConfigError
+
+NINE = ",".join(["{}"] * 9)
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{new}: &{new} [{NINE.format(*[f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+MERGES = "m0: &m0 {k: 1}\n" + "".join(
+    f"m{at}: &m{at}\n  <<: [{NINE.format(*[f'*m{at - 1}'] * 9)}]\n" for at in range(1, 10)
+)
+ODD = [
+    (BOMB, "i: more than 100,000 values"),
+    (MERGES, "m9: more than 100,000 values"),
+    ("index: &a [*a]", r"index\.0\.0: nested more than 40 deep"),
+    ("index: {x: " + "[" * 60 + "]" * 60 + "}", "nested too deeply"),
+    ("index: " + "{a: " * 3000, "nested too deeply"),
+    ("seed: 2024-13-45", "a value that cannot be: month must be in 1..12"),
+    ("seed: " + "9" * 5000, "a value that cannot be"),
+    ("seed: " + "9" * 4000, "^seed: no number within 64 bits"),
+    ("seed: 2024-01-05", "^seed: read as a date, put quotes around a text"),
+    ("index: {x: 9999-12-31T23:59:59-14:00}", r"^index\.x: read as a datetime"),
+    ("index: {x: 0001-01-01T00:00:00+14:00}", r"^index\.x: read as a datetime"),
+    ("index: {x: .nan}", r"^index\.x: no number within 64 bits"),
+    ("answer: {x: [1, -.inf]}", r"^answer\.x\.1: no number within 64 bits"),
+    ("index: {1: 2}", r"^index\.1: this key is no text"),
+    ("on: 2", "^True: this key is no text"),
+    ("systems: !!set {naive}", "^systems: read as a set"),
+    ("index: !!binary aGk=", "^index: read as a bytes"),
+    ('prices: "a\\0b"', "^prices: a character that no file can hold"),
+    ('measure: "\\ud800"', "^measure: a character that no file can hold"),
+    ("limits: {concurrency: 1000000000}", "less than or equal to 10000"),
+    ("models: {judge: {timeout_s: 1.0e+12}}", "less than or equal to 100000000"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), ODD, ids=[text[:24] for text, _ in ODD])
+def test_it_is_one_line_that_names_the_key(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_text(text, encoding="utf-8")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    told = caught.value.what.partition(" is not YAML (")[2].rstrip(")") or caught.value.what
+    assert re.search(said, told), told
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
+
+
+def test_a_key_of_three_thousand_parts_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^index\.a\.a: nested more than 40 deep$"):
+        load_config(None, [".".join(["index", *["a"] * 3000]) + "=1"])
+
+
+def test_aliases_and_merges_of_a_persons_size_are_followed() -> None:
+    text = "a: &judge {provider: openai, model: m}\nmodels: {judge: *judge, generator: {<<: *judge, seed: 1}}"
+    tree = parse_yaml(text)
+    assert tree["models"] == {
+        "judge": {"provider": "openai", "model": "m"},
+        "generator": {"provider": "openai", "model": "m", "seed": 1},
+    }
+
+
+@pytest.mark.parametrize("path", ["pipe", "/dev/zero", "/dev/urandom"])
+def test_a_pipe_or_device_is_no_config_and_nobody_waits_for_it(tmp_path: Path, path: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match=r"a pipe or device, not a file"):
+        load_config(tmp_path / path)
+
+
+def test_a_file_of_more_than_a_megabyte_is_no_config(tmp_path: Path) -> None:
+    (tmp_path / "long.yaml").write_text("#" * 1_000_001, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"longer than 1,000,000 bytes"):
+        load_config(tmp_path / "long.yaml")
+
+
+def test_a_billion_cells_are_refused_before_one_is_made() -> None:
+    config = load_config({"matrix": {f"answer.k{axis}": list(range(10)) for axis in range(9)}})
+    with pytest.raises(ConfigError, match="1,000,000,000 cells: name at most 10,000 combinations"):
+        expand(config)
+
+
+SECRETS = [
+    "http://me:pw@h/v1", "https://h/v1?key=abc", "https://h/v1#sk-0123456789", "https://h/v1;key=0123456789",
+    "https://h/sk-proj-0123456789/v1", "https://h/v1/key=0123456789ab", "https://h/%73k-0123456789/v1",
+    "https://h/aB3dE5gH7jK9mN1pQ3sT/v1", "https://h/v1/the-value-of-a-variable",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", SECRETS)
+def test_a_secret_in_a_url_is_refused_in_favour_of_a_variable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SECRET", "the-value-of-a-variable")
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, [f'models.judge.base_url="{url}"'])
+    assert "put the key into a variable of the environment and name that in api_key_env" in str(caught.value)
+    assert url not in str(caught.value)
+
+
+HARMLESS = [
+    "http://127.0.0.1:8000/v1", "https://h.example/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/v1",
+    "https://h.example/openai/deployments/gpt-4o-mini-2024-07-18", "http://[::1]:8000/v1", "https://bücher.example/v1",
+    "https://h/v2/12345678-1234-1234-1234-1234567890ab/openai/v1", "https://h/serving-endpoints",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", HARMLESS)
+def test_a_url_with_ids_in_it_is_taken(url: str) -> None:
+    assert load_config(None, [f'models.judge.base_url="{url}"']).models.judge.base_url == url
+
+
+@pytest.mark.parametrize("url", ["http://x..y/v1", f"http://{'x' * 64}.y/v1", "http:///v1", "http://[::1/v1"])
+def test_a_host_that_no_client_can_encode_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"must be a URL such as http://127\.0\.0\.1:8000/v1"):
+        load_config(None, [f'models.judge.base_url="{url}"'])
