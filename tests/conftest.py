@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -11,6 +12,11 @@ import pytest
 # would compile every library anew: more than half of the time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# In the background of a shell script Ctrl-C is ignored, and whatever is started inherits that. Handlers are not
+# inherited: this one leaves the tests themselves as they were.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda _signal, _frame: None)
 
 pytest_plugins = ("chromium", "data_files", "neo4j_server", "plugins", "teller_server")
 

@@ -16,27 +16,28 @@ from harness.protocols import ChatModel, Message
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+    from harness.models.local_server import ServerAccess
     from harness.protocols import Vectors
 
 NO_URL = "http://fake.invalid/v1"
 """Of a provider without a server: its transport never looks at it."""
 
 
-def build_chat(config: GeneratorConfig, seam: Seam, base_url: str | None = None) -> ChatModel | None:
-    """The generator or judge of a resolved config; None where there is none. `base_url`: of a server that was
-    started for it.
+def build_chat(config: GeneratorConfig, seam: Seam, server: "ServerAccess | None" = None) -> ChatModel | None:
+    """The generator or judge of a resolved config; None where there is none. `server`: one that was started for
+    it.
     """
     if config.is_none:
         return None
-    return OpenAIChat(config, open_client(config, seam, base_url))
+    return OpenAIChat(config, open_client(config, seam, server))
 
 
-def open_client(config: ModelConfig, seam: Seam, base_url: str | None = None) -> "AsyncOpenAI":
+def open_client(config: ModelConfig, seam: Seam, server: "ServerAccess | None" = None) -> "AsyncOpenAI":
     """An openai client whose every request passes the seam; its own retries are off."""
     need_client()
     from openai import AsyncOpenAI
 
-    url, provider = base_url or config.base_url or NO_URL, provider_of(config)
+    url, provider = (server.base_url if server else config.base_url) or NO_URL, provider_of(config)
     endpoint = Endpoint(
         role=config.role,
         base_url=url,
@@ -46,7 +47,7 @@ def open_client(config: ModelConfig, seam: Seam, base_url: str | None = None) ->
     )
     transport = MeteredTransport(seam, endpoint, provider.transport(config))
     return AsyncOpenAI(
-        api_key=api_key(config),
+        api_key=server.api_key if server else api_key(config),
         base_url=url,
         max_retries=0,
         timeout=config.timeout_s,

@@ -1,11 +1,10 @@
 """llama.cpp's own OpenAI-compatible server in a process of its own, so that its CPU and RAM are counted apart.
 
-`python -m harness.models.local_server` reads one JSON line (a `ServerSpec`) from standard input, serves until
-standard input closes, and so never outlives the run that started it, however that run ends.
+The process is `local_process`. Each start has a key of its own, which passes through pipes and headers alone.
 """
 
-import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -53,15 +52,31 @@ class ServerSpec(BaseModel):
     context_tokens: int
     parallel: int
     threads: int
+    api_key: str = Field(repr=False)
+
+
+class ServerAccess(BaseModel):
+    """Where a server that was started here answers, and to whom."""
+
+    model_config = ConfigDict(frozen=True)
+
+    base_url: str
+    api_key: str = Field(repr=False)
+    """Made for this start. It reaches no file."""
 
 
 class LocalServer:
     """A running server."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", port: int) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int, api_key: str) -> None:
         self.pid = process.pid
-        self.base_url = f"http://127.0.0.1:{port}/v1"
+        self.access = ServerAccess(base_url=f"http://127.0.0.1:{port}/v1", api_key=api_key)
         self._process = process
+
+    @property
+    def base_url(self) -> str:
+        """Of OpenAI's protocol."""
+        return self.access.base_url
 
     def is_alive(self) -> bool:
         """Whether its process still runs."""
@@ -111,11 +126,12 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         port=port,
         context_tokens=options.context_tokens,
         parallel=options.parallel,
-        threads=options.threads or len(os.sched_getaffinity(0)),
+        threads=options.threads or _cores(),
+        api_key=secrets.token_urlsafe(32),
     )
     with log.open("ab") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "harness.models.local_server"],
+            [sys.executable, "-m", "harness.models.local_process"],
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=out,
@@ -127,7 +143,7 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         with suppress(BrokenPipeError):
             process.stdin.write(spec.model_dump_json().encode() + b"\n")
             process.stdin.flush()
-        server = LocalServer(process, port)
+        server = LocalServer(process, port, spec.api_key)
         _wait_until_ready(server, log)
         yield server
     finally:
@@ -135,6 +151,11 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         process.wait()
         with suppress(BrokenPipeError):
             process.stdin.close()
+
+
+def _cores() -> int:
+    # Not every system can keep a process to some of its cores.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _own_weights(config: GeneratorConfig, path: Path) -> Path:
@@ -180,32 +201,3 @@ def _wait_until_ready(server: LocalServer, log: Path) -> None:
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
     return lines[-1][:200] if lines else "it said nothing"
-
-
-def _main() -> None:
-    spec = ServerSpec.model_validate(json.loads(sys.stdin.readline()))
-    check_local()
-    import xllamacpp
-
-    params = xllamacpp.CommonParams()
-    params.model.path = spec.path
-    params.model_alias = {spec.alias}
-    params.hostnames = ["127.0.0.1"]
-    params.port = spec.port
-    # llama.cpp divides the context among its slots.
-    params.n_ctx = spec.context_tokens * spec.parallel
-    params.n_parallel = spec.parallel
-    params.cpuparams.n_threads = spec.threads
-    params.cpuparams_batch.n_threads = spec.threads
-    # Its own cache of old prompts would grow to gigabytes of RAM that no architecture asked for; the slot's
-    # cache of the common prefix stays on.
-    params.cache_ram_mib = 0
-    server = xllamacpp.Server(params)
-    # Standard input closes when whoever started us is gone, however it went.
-    sys.stdin.read()
-    del server
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    _main()

@@ -143,7 +143,7 @@ def by_langchain(rows: Sequence[Answered], name: RagasMetric, judge: JudgeConfig
         chat = ChatOpenAI(
             model=str(judge.model),
             base_url=server.base_url,
-            api_key="none",
+            api_key=server.access.api_key,
             temperature=judge.temperature,
             seed=judge.seed,
             max_tokens=judge.max_tokens,

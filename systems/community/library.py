@@ -1,11 +1,13 @@
 """nano-graphrag 0.0.8.2 as this system drives it: offline, quiet, imported when needed (2.5 s and more)."""
 
 import logging
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from harness.errors import MissingDependency, install
@@ -15,7 +17,6 @@ from systems.community.tokens import TokenCounter
 _PACKAGES = (
     "nano_graphrag",
     "graspologic_native",
-    "hnswlib",
     "nano_vectordb",
     "neo4j",
     "networkx",
@@ -42,7 +43,7 @@ def load() -> Any:
     The changes are to its own modules: tiktoken and print stay as they are for everyone else.
     """
     require()
-    with _root_logger_as_it_is():
+    with _root_logger_as_it_is(), _without_hnswlib():
         package = import_module("nano_graphrag")
     its_utilities: Any = import_module("nano_graphrag._utils")
     its_utilities.ENCODER = TokenCounter()
@@ -52,6 +53,19 @@ def load() -> Any:
     for name in ("nano-graphrag", "nano-vectordb"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return package
+
+
+@contextmanager
+def _without_hnswlib() -> Iterator[None]:
+    """A name for what one of its stores imports, and nobody here uses: it is no wheel, it has to be compiled."""
+    if find_spec("hnswlib") is not None:
+        yield
+        return
+    sys.modules["hnswlib"] = ModuleType("hnswlib")
+    try:
+        yield
+    finally:
+        del sys.modules["hnswlib"]
 
 
 def operations() -> Any:

@@ -13,7 +13,7 @@ from command_line import CommandLine
 from journals import usage_by_role
 
 from harness.config import GeneratorConfig
-from harness.models.local_server import serve_local
+from harness.models.local_server import ServerAccess, serve_local
 from harness.models.providers import resolve_generator
 
 pytestmark = pytest.mark.slow
@@ -130,22 +130,26 @@ def test_what_may_pass_is_tried_again_and_what_may_not_is_that_querys_failure(
 
 
 @contextmanager
-def llama_cpp(log: Path) -> Iterator[str]:
-    """llama.cpp's real server with the real 0.5B model; its address, without the path of OpenAI's protocol."""
+def llama_cpp(log: Path) -> Iterator[ServerAccess]:
+    """llama.cpp's real server with the real 0.5B model; its address without the path of OpenAI's protocol."""
     options = {"context_tokens": 1024}
     config = resolve_generator(GeneratorConfig(model="qwen2.5-coder-0.5b", options=options))
     with serve_local(config, log) as running:
-        yield running.base_url.removesuffix("/v1")
+        yield running.access.model_copy(update={"base_url": running.base_url.removesuffix("/v1")})
 
 
 @pytest.mark.alone
-def test_a_real_server_answers_is_counted_and_is_not_asked_twice(stranger: Stranger, tmp_path: Path) -> None:
-    outside, short = stranger("provider"), "models.generator.max_tokens=8"
-    with llama_cpp(tmp_path / "server.log") as base_url:
-        run = closed_book(outside, base_url, short)
+def test_a_real_server_answers_is_counted_and_is_not_asked_twice(
+    stranger: Stranger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = stranger("provider")
+    short = ("models.generator.max_tokens=8", "models.generator.api_key_env=LLAMA_KEY")
+    with llama_cpp(tmp_path / "server.log") as server:
+        monkeypatch.setenv("LLAMA_KEY", server.api_key)
+        run = closed_book(outside, server.base_url, *short)
         assert (run["status"], run["n_ok"]) == ("done", 4)
         records = records_of(outside, run)
-        again = asked_again(outside, run, base_url, short)
+        again = asked_again(outside, run, server.base_url, *short)
     assert [record["prediction"] for record in again] == [record["prediction"] for record in records]
     assert [record["cost"]["replayed_calls"] for record in again] == [1] * 4
     assert all(record["prediction"]["answer"].strip() for record in records)

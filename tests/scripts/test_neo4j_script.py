@@ -1,10 +1,13 @@
 """scripts/neo4j as a user calls it: stand-ins for Java and Neo4j where it refuses, the real ones else."""
 
 import os
-import shlex
+import shutil
+import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -15,6 +18,7 @@ from harness.errors import ServiceUnavailable
 from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_neo4j, connect, rows_of
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
+PASSWORD = "s3cret 'quoted\" \\n $HOME `x` #é"
 
 
 def executable(file: Path, *lines: str) -> None:
@@ -32,7 +36,13 @@ def call(tmp_path: Path) -> Call:
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
     environment = {**unset(os.environ), "PATH": path, "NEO4J_STATE": str(tmp_path / "state")}
     environment.pop("JAVA_HOME", None)
-    return lambda command, **more: call_script(command, {**environment, **more})
+
+    def run(
+        command: str, script: Path | str = SCRIPT, cwd: Path | None = None, **more: str
+    ) -> "subprocess.CompletedProcess[str]":
+        return call_script(command, {**environment, **more}, script, cwd)
+
+    return run
 
 
 @pytest.fixture
@@ -134,7 +144,9 @@ def test_where_nothing_runs_status_is_3_and_stop_is_content(call: Call, tmp_path
     done = call("status")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == f"no Neo4j answers from {tmp_path / 'state'}: scripts/neo4j start\n"
-    assert call("stop").returncode == call("stop --remove").returncode == 0
+    for command in ("stop", "stop --remove"):
+        done = call(command)
+        assert (done.returncode, done.stderr) == (0, f"no Neo4j runs in {tmp_path / 'state'}\n")
 
 
 def test_remove_takes_what_start_made_and_nothing_else(call: Call, home: Path, tmp_path: Path) -> None:
@@ -145,26 +157,117 @@ def test_remove_takes_what_start_made_and_nothing_else(call: Call, home: Path, t
     assert list((tmp_path / "state").iterdir()) == [mine]
 
 
+# --- the default folder, by every name it has
+
+
+@dataclass(frozen=True)
+class Clone:
+    """A repository with the script, in a folder with a space in its name, and a link to it beside."""
+
+    root: Path
+
+    @property
+    def state(self) -> Path:
+        """The default folder of its server."""
+        return self.root / "data" / "neo4j"
+
+    def calls(self, from_outside: Path) -> "list[tuple[Path | str, Path]]":
+        """Every way to call the script, and where: in the repository, elsewhere, by links, in a linked folder."""
+        folder, script = from_outside / "linked", from_outside / "its-script"
+        folder.symlink_to(self.root)
+        script.symlink_to(Path("linked") / "scripts" / "neo4j")
+        inside = "scripts/neo4j"
+        return [
+            (inside, self.root),
+            (self.root / inside, from_outside),
+            (folder / inside, Path("/")),
+            (script, self.root / "data"),
+            ("./neo4j", folder / "scripts"),
+        ]
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Clone:
+    root = (tmp_path / "the clone").resolve()
+    (root / "data").mkdir(parents=True)
+    (root / "scripts").mkdir()
+    shutil.copy(SCRIPT, root / "scripts")
+    shutil.copy(SCRIPT.with_name("neo4j.compose.yaml"), root / "scripts")
+    return Clone(root)
+
+
+@pytest.fixture
+def stand_in(clone: Clone) -> Iterator[Callable[[Path], "subprocess.Popen[bytes]"]]:
+    """stand_in(conf): a process that looks like a Neo4j of that folder, as whose server the clone has noted it."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(conf: Path) -> "subprocess.Popen[bytes]":
+        words = ["-c", "read forever", "--home-dir=/opt/neo4j", f"--config-dir={conf}", "--console"]
+        process = subprocess.Popen(["bash", *words], stdin=subprocess.PIPE)
+        started.append(process)
+        for folder in ("conf", "run", "data"):
+            (clone.state / folder).mkdir(parents=True, exist_ok=True)
+        (clone.state / "conf" / "neo4j.conf").write_text("server.bolt.listen_address=:1\n")
+        (clone.state / "run" / "neo4j.pid").write_text(f"{process.pid}\n")
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_stop_ends_the_server_of_the_default_folder_by_whatever_name_it_is_called(
+    call: Call, clone: Clone, stand_in: Callable[[Path], "subprocess.Popen[bytes]"], tmp_path: Path
+) -> None:
+    for script, cwd in clone.calls(tmp_path):
+        process = stand_in(clone.state / "conf")
+        done = call("stop", script=script, cwd=cwd, NEO4J_STATE="")
+        assert (done.returncode, done.stderr) == (0, f"stopping Neo4j in {clone.state}\n"), script
+        assert process.wait(timeout=10) == -signal.SIGTERM
+    assert (clone.state / "data").is_dir()
+    process = stand_in(clone.state / "conf")
+    assert call("stop --remove", cwd=tmp_path, NEO4J_STATE="linked/data/../data/neo4j").returncode == 0
+    assert process.wait(timeout=10) == -signal.SIGTERM
+    assert not clone.state.exists()
+
+
+@pytest.mark.parametrize("other", ["/opt/other/conf", "{state}/conf2", "/opt{state}/conf"])
+def test_a_number_that_passed_to_another_process_is_not_stopped(
+    call: Call, clone: Clone, stand_in: Callable[[Path], "subprocess.Popen[bytes]"], other: str
+) -> None:
+    process = stand_in(Path(other.format(state=clone.state)))
+    for command in ("status", "stop", "stop --remove"):
+        done = call(command, NEO4J_STATE=str(clone.state))
+        assert done.stderr.startswith("no Neo4j "), command
+    assert process.poll() is None
+    assert not clone.state.exists()
+
+
 # --- the real one
 
 
 @pytest.fixture
-def real(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of a server in a folder with a space in its name; removed afterwards."""
+def real(clone: Clone) -> Iterator[dict[str, str]]:
+    """The environment of a real server in the clone; removed afterwards."""
     dist = neo4j_home()
     if dist is None:
         why = "could not test scripts/neo4j with a distribution: NEO4J_HOME is not set"
         if os.environ.get("CI") == "true":
             pytest.fail(why)
         pytest.skip(why)
-    environment = {
-        **unset(os.environ),
-        "NEO4J_HOME": str(dist),
-        "NEO4J_STATE": str(tmp_path / "the state"),
-        "NEO4J_BOLT_PORT": "0",
-    }
+    environment = {**unset(os.environ), "NEO4J_HOME": str(dist), "NEO4J_BOLT_PORT": "0"}
     yield environment
-    call_script("stop --remove", environment)
+    call_script("stop --remove", {**environment, "NEO4J_STATE": str(clone.state)})
+
+
+def command_lines() -> Iterator[str]:
+    """Of every process that runs."""
+    for process in psutil.process_iter():
+        try:
+            yield " ".join(process.cmdline())
+        except psutil.Error:
+            continue
 
 
 def ask(server: Mapping[str, str], query: str, write: bool = False) -> list[list[object]]:
@@ -175,26 +278,58 @@ def ask(server: Mapping[str, str], query: str, write: bool = False) -> list[list
         driver.close()
 
 
-def through_eval(environment: Mapping[str, str]) -> Neo4jServer:
-    """What a shell knows after `eval "$(scripts/neo4j start)"`."""
+def through_eval(
+    environment: Mapping[str, str], clone: Clone, while_it_starts: Callable[[], None] = lambda: None
+) -> Neo4jServer:
+    """What a shell in the clone knows after `eval "$(scripts/neo4j start)"`; meanwhile something is done."""
     names = " ".join(f'"{name}=${name}"' for name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD"))
-    code = f'eval "$({shlex.quote(str(SCRIPT))} start)" && printf "export %q\\n" {names}'
-    done = subprocess.run(
-        ["bash", "-c", code], env=dict(environment), capture_output=True, text=True, check=True, timeout=300
+    code = f'eval "$(scripts/neo4j start)" && printf "export %q\\n" {names}'
+    shell = subprocess.Popen(
+        ["bash", "-c", code],
+        env=dict(environment),
+        cwd=clone.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    return server_of(done.stdout, Path(environment["NEO4J_STATE"]))
+    while shell.poll() is None:
+        while_it_starts()
+        time.sleep(0.05)
+    told, noise = shell.communicate()
+    assert shell.returncode == 0, noise
+    assert PASSWORD not in noise
+    return server_of(told, clone.state)
+
+
+def is_running(clone: Clone) -> Callable[[], bool]:
+    """Whether the server that runs now still does."""
+    server = psutil.Process(int((clone.state / "run" / "neo4j.pid").read_text()))
+    return lambda: server.is_running() and server.status() != psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_server_from_start_to_removal(real: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    first = through_eval(real)
-    here = first.environment
+def test_a_server_of_the_default_folder_from_start_to_removal(
+    real: dict[str, str], clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The password is one of any characters, and stands nowhere.
+    with_password, commands = {**real, "NEO4J_PASSWORD": PASSWORD}, set[str]()
+    first = through_eval(with_password, clone, lambda: commands.update(command_lines()))
+    assert first.password == PASSWORD
+    assert any("set-initial-password" in command for command in commands)
+    assert not any(PASSWORD[:6] in command for command in commands)
+    files = [path for path in clone.state.rglob("*") if path.is_file()]
+    assert len(files) > 20
+    assert [path for path in files if PASSWORD[:6].encode() in path.read_bytes()] == []
+    here, still_runs = first.environment, is_running(clone)
     ask(here, "CREATE (:Kept)", write=True)
-    assert call_script("status", real).returncode == 0
-    assert first.uri in call_script("status", real).stderr
 
-    again = call_script("start", real)
+    calls = clone.calls(tmp_path)
+    for script, cwd in calls:
+        done = call_script("status", real, script, cwd)
+        assert (done.returncode, done.stderr) == (0, f"Neo4j answers at {first.uri}\n"), script
+    linked, elsewhere = calls[2]
+    again = call_script("start", real, linked, elsewhere)
     assert again.returncode == 0
     assert again.stdout == f"export NEO4J_URI={first.uri}\nexport NEO4J_USERNAME=neo4j\n"
     assert again.stderr == "Neo4j runs already\n"
@@ -208,43 +343,18 @@ def test_a_server_from_start_to_removal(real: dict[str, str], monkeypatch: pytes
     # Of APOC nothing that reads files or the network.
     assert ask(here, "SHOW PROCEDURES YIELD name WHERE name STARTS WITH 'apoc.load' RETURN name") == []
 
-    assert call_script("stop", real).returncode == 0
-    assert call_script("status", real).returncode == 3
+    assert call_script("stop", real, linked, elsewhere).returncode == 0
+    assert not still_runs()
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+    assert call_script("status", real, *calls[0]).returncode == 3
     with pytest.raises(ServiceUnavailable, match="does not answer"):
         check_neo4j()
-    assert "has a password already" in refusal(call_script("start", real))
+    assert "has a password already" in refusal(call_script("start", real, *calls[0]))
 
-    second = through_eval({**real, "NEO4J_PASSWORD": first.password})
+    second = through_eval(with_password, clone)
     assert ask(second.environment, "MATCH (n:Kept) RETURN count(n)") == [[1]]
-    assert call_script("stop --remove", real).returncode == 0
-    assert not Path(real["NEO4J_STATE"]).exists()
-
-
-@pytest.mark.slow
-def test_a_password_of_any_characters_works_and_stands_nowhere(real: dict[str, str]) -> None:
-    password = "s3cret 'quoted\" \\n $HOME `x` #é"
-    starting = subprocess.Popen(
-        [SCRIPT, "start"],
-        env={**real, "NEO4J_PASSWORD": password},
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    seen = set()
-    while starting.poll() is None:
-        for process in psutil.process_iter():
-            try:
-                seen.add(" ".join(process.cmdline()))
-            except psutil.Error:
-                continue
-    told, noise = starting.communicate()
-    assert starting.returncode == 0, noise
-    server = server_of(told, Path(real["NEO4J_STATE"]))
-    assert server.password == password
-    assert ask(server.environment, "RETURN 1") == [[1]]
-    assert any("set-initial-password" in command for command in seen)
-    assert not any("s3cret" in command for command in seen)
-    assert "s3cret" not in noise
-    files = [path for path in Path(real["NEO4J_STATE"]).rglob("*") if path.is_file()]
-    assert len(files) > 20
-    assert [path for path in files if b"s3cret" in path.read_bytes()] == []
+    still_runs = is_running(clone)
+    assert call_script("stop --remove", real, *calls[0]).returncode == 0
+    assert not still_runs()
+    assert not clone.state.exists()

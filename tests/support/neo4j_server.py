@@ -61,10 +61,18 @@ def running_neo4j(state: Path, home: Path | None) -> Iterator[Neo4jServer]:
         watch.communicate(timeout=120)
 
 
-def call_script(command: str, environment: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
-    """scripts/neo4j with these words in this environment."""
+def call_script(
+    command: str, environment: Mapping[str, str], script: Path | str = SCRIPT, cwd: Path | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """scripts/neo4j (or what else is called so) with these words in this environment."""
     return subprocess.run(
-        [SCRIPT, *command.split()], env=environment, capture_output=True, text=True, check=False, timeout=300
+        [script, *command.split()],
+        env=environment,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
 
 

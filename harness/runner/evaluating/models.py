@@ -52,12 +52,12 @@ class EvaluationModels:
     @cached_property
     def judge(self) -> ChatModel:
         """The model that judges; its server is started if it is one of this machine."""
-        config, base_url = self._plan.judge, None
+        config, server = self._plan.judge, None
         fetch_weights(self._reporter, config)
         if serve := provider_of(config).serve:
             self._folder.mkdir(parents=True, exist_ok=True)
-            base_url = self._stack.enter_context(serve(config, self._folder / "server.log")).base_url
-        chat = build_chat(config, self._seam(), base_url)
+            server = self._stack.enter_context(serve(config, self._folder / "server.log")).access
+        chat = build_chat(config, self._seam(), server)
         assert chat is not None  # noqa: S101 - the plan refuses evaluators that would ask nobody
         return chat
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from harness.analysis.prices import Price
 from harness.config import EmbedderConfig, GeneratorConfig, LimitsConfig
 from harness.models.budget import Allowance, Amount
+from harness.models.local_server import ServerAccess
 from harness.records import AnswerStyle, Cost, IndexStats, Phase, RunStatus, Usage
 
 
@@ -38,8 +39,8 @@ class Job(WorkerMessage):
     embedder: EmbedderConfig | None
     """Likewise."""
     answer_style: AnswerStyle
-    server_url: str | None
-    """Base URL of the generator's server, where one was started for it."""
+    server: ServerAccess | None
+    """The generator's, where one was started for it."""
     index_params: dict[str, object]
     answer_params: dict[str, object]
     seed: int

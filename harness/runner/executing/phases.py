@@ -147,7 +147,7 @@ class Execution:
             generator=cell.generator if "generator" in roles else None,
             embedder=cell.embedder if "embedder" in roles else None,
             answer_style=cell.answer_style,
-            server_url=self.server.base_url if self.server else None,
+            server=self.server.access if self.server else None,
             index_params=cell.index_params.model_dump(mode="json"),
             answer_params=cell.answer_params.model_dump(mode="json"),
             seed=cell.config.seed,

@@ -159,9 +159,7 @@ class Worker:
             runtime = WorkerRuntime(
                 index_dir=self._index_dir.store,
                 seed=job.seed,
-                generator=build_chat(job.generator, seam, job.server_url)
-                if job.generator
-                else Unnamed("generator"),
+                generator=build_chat(job.generator, seam, job.server) if job.generator else Unnamed("generator"),
                 vectors=vectors,
                 answer_style=job.answer_style,
                 gold=self._gold() if spec.sees_gold else {},

@@ -7,9 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from harness.config import GeneratorConfig
@@ -49,8 +52,13 @@ def is_gone(pid: int, within_s: float) -> bool:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with serve_local(CONFIG, tmp_path_factory.mktemp("server") / "server.log") as running:
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("server") / "server.log"
+
+
+@pytest.fixture(scope="module")
+def server(log: Path) -> Iterator[LocalServer]:
+    with serve_local(CONFIG, log) as running:
         yield running
         assert running.is_alive()
     assert not running.is_alive()
@@ -58,7 +66,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 
 
 async def ask(server: LocalServer, seam: Seam, meter: Meter, schema: dict[str, object] | None = None) -> str:
-    async with open_client(CONFIG, seam, server.base_url) as client:
+    async with open_client(CONFIG, seam, server.access) as client:
         with metered(meter):
             return await OpenAIChat(CONFIG, client).complete(QUESTION, json_schema=schema)
 
@@ -99,8 +107,48 @@ def test_a_file_that_is_no_model_is_one_line_with_the_log(tmp_path: Path) -> Non
     assert str(caught.value).endswith(f"its log is {tmp_path / 'server.log'}")
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["idle", "while it answers"])
-def test_it_is_gone_soon_after_its_parent_was_killed(tmp_path: Path, busy: bool) -> None:
+def status(server: LocalServer, path: str, **headers: str) -> tuple[int, dict[str, str]]:
+    """The status and the headers of a reply; a body is what a question would be."""
+    ask = urllib.request.Request(server.base_url.removesuffix("/v1") + path, headers=headers)
+    if path.endswith("completions"):
+        ask.data = b'{"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}'
+    try:
+        with urllib.request.urlopen(ask) as reply:
+            return reply.status, dict(reply.headers)
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers)
+
+
+def test_nobody_but_its_run_is_answered_and_no_page_of_a_browser(server: LocalServer, tmp_path: Path) -> None:
+    page = {"Origin": "http://page.example", "Content-Type": "application/json"}
+    key = {"Authorization": f"Bearer {server.access.api_key}"}
+    for path in ("/slots", "/props", "/metrics", "/v1/models", "/v1/chat/completions", "/completions"):
+        for headers in (page, {**page, "Authorization": "Bearer none"}, {**page, "Origin": "http://localhost"}):
+            code, said = status(server, path, **headers)
+            assert code == 401, path
+            assert not said.get("Access-Control-Allow-Origin"), path
+    for path in ("/slots", "/metrics"):
+        assert status(server, path, **key)[0] == 501, "not even with it"
+    assert status(server, "/v1/chat/completions", **page, **key)[0] == 200
+    assert not status(server, "/health", **page)[1].get("Access-Control-Allow-Origin")
+    assert status(server, "/")[0] == 404
+
+
+def test_its_key_is_in_no_log_no_journal_and_no_list_of_processes(
+    server: LocalServer, log: Path, tmp_path: Path
+) -> None:
+    journal = Journal(tmp_path / "own.sqlite")
+    asyncio.run(ask(server, Seam(journal), Meter("index")))
+    journal.close()
+    key = server.access.api_key
+    assert key[-4:].encode() not in log.read_bytes(), "llama.cpp can show the end of keys"
+    assert key.encode() not in (tmp_path / "own.sqlite").read_bytes()
+    shown = psutil.Process(server.pid)
+    assert key not in str(shown.cmdline()) + str(shown.environ())
+
+
+@pytest.mark.parametrize("moment", ["while it loads", "while it answers"])
+def test_it_is_gone_at_once_when_its_parent_was_killed(tmp_path: Path, moment: str) -> None:
     code = """
 import json, sys, threading, time, urllib.request
 from pathlib import Path
@@ -111,21 +159,26 @@ config = resolve_generator(GeneratorConfig(model="qwen2.5-coder-0.5b", options={
 with serve_local(config, Path(sys.argv[1])) as server:
     def ask():
         body = {"messages": [{"role": "user", "content": "Count to a thousand."}], "max_tokens": 1500}
-        urllib.request.urlopen(server.base_url + "/chat/completions", json.dumps(body).encode())
-    if sys.argv[2] == "True":
-        threading.Thread(target=ask, daemon=True).start()
-        time.sleep(2)
-    print(server.pid, flush=True)
+        headers = {"Authorization": f"Bearer {server.access.api_key}"}
+        url = server.base_url + "/chat/completions"
+        urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers))
+    threading.Thread(target=ask, daemon=True).start()
+    time.sleep(2)
+    print(flush=True)
     time.sleep(600)
 """
-    command = [sys.executable, "-c", code, str(tmp_path / "server.log"), str(busy)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
+    log = tmp_path / "server.log"
+    with subprocess.Popen([sys.executable, "-c", code, str(log)], stdout=subprocess.PIPE) as parent:
         assert parent.stdout
-        pid = int(parent.stdout.readline())
-        assert Path(f"/proc/{pid}").exists()
+        if moment == "while it answers":
+            parent.stdout.readline()
+        else:
+            while not log.is_file() or b"loading model" not in log.read_bytes():
+                time.sleep(0.01)
+        (pid,) = (child.pid for child in psutil.Process(parent.pid).children())
         parent.send_signal(signal.SIGKILL)
     try:
-        assert is_gone(pid, within_s=30)
+        assert is_gone(pid, within_s=2)
     finally:
         if not is_gone(pid, within_s=0.1):
             os.kill(pid, signal.SIGKILL)

@@ -13,7 +13,7 @@ import pytest
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.errors import ConfigError, ModelUnavailable
 from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER, WeightFile
-from harness.models.local_server import local_options, serve_local, weights_digest
+from harness.models.local_server import ServerAccess, ServerSpec, local_options, serve_local, weights_digest
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
 
 
@@ -101,18 +101,69 @@ def test_a_server_that_never_answers_is_given_up_and_stopped(
     assert not Path(f"/proc/{pid}").exists()
 
 
+def test_each_start_has_a_key_of_its_own_that_nobody_else_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gguf: Path
+) -> None:
+    script = tmp_path / "python"
+    lines = ("#!/bin/sh", "read spec", f'echo "$spec" >>{tmp_path}/told', f'(echo "$@"; env) >>{tmp_path}/seen')
+    script.write_text("\n".join(lines))
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    for _ in range(2):
+        assert "(it said nothing)" in refusal(local(path=str(gguf)), tmp_path / "server.log")
+    told = [ServerSpec.model_validate_json(line) for line in (tmp_path / "told").read_text().splitlines()]
+    first, second = (spec.api_key for spec in told)
+    assert first != second
+    assert min(len(first), len(second)) >= 32
+    seen = (tmp_path / "seen").read_text()
+    assert "harness.models.local_process" in seen
+    for spec in told:
+        assert spec.api_key not in seen + repr(spec) + str(ServerAccess(base_url="", api_key=spec.api_key))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends when Python runs again")
+def test_a_server_process_ends_with_its_parent_even_where_python_cannot_run(tmp_path: Path) -> None:
+    """As while it loads weights. A call by PyDLL keeps other threads of Python from running."""
+    code = (
+        "import ctypes, sys; from harness.models.local_process import end_with_input\n"
+        "end_with_input(0); print(flush=True); ctypes.PyDLL(None).sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdout.readline()
+        time.sleep(0.1)
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(timeout=2) != 1
+
+
+def test_a_server_process_whose_parent_is_gone_already_serves_nothing() -> None:
+    command = [sys.executable, "-m", "harness.models.local_process"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    code = (
+        "from harness.models.local_process import end_with_input; end_with_input(0); import time; time.sleep(60)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, timeout=10, check=False)
+    assert done.returncode == 0
+
+
 def test_the_server_process_says_what_to_install_where_its_library_is_missing(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['xllamacpp'] = None\n"
-        "import runpy; runpy.run_module('harness.models.local_server', run_name='__main__')"
+        "import runpy; runpy.run_module('harness.models.local_process', run_name='__main__')"
     )
     spec = b'{"path": "x", "alias": "x", "port": 0, "context_tokens": 256, "parallel": 1, "threads": 1}\n'
-    done = subprocess.run([sys.executable, "-c", code], input=spec, capture_output=True, check=False)
-    assert done.returncode != 0
-    assert (
-        b"xllamacpp is not installed: pip install 'rag-bench-harness[provider-local]'"
-        in done.stderr.splitlines()[-1]
-    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stderr
+        process.stdin.write(spec)
+        process.stdin.flush()
+        *_, line = process.stderr.read().splitlines()
+        assert process.wait() == 1
+    assert b"xllamacpp is not installed: pip install 'rag-bench-harness[provider-local]'" in line
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 
 from harness.config import ModelConfig
+from harness.models.providers import api_key
 from harness.models.providers.http import HttpDefaults, http_provider
 from harness.models.translating import ServerRefused, Translation, chat_reply
 
@@ -16,6 +17,7 @@ class Completion(Translation):
 
     def __init__(self, config: ModelConfig) -> None:
         self._url, self._http = config.base_url, httpx2.AsyncHTTPTransport()
+        self._headers = {"Authorization": f"Bearer {api_key(config)}"}
 
     async def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Turns become a prompt by the template in the model's file, then that prompt is continued."""
@@ -34,7 +36,7 @@ class Completion(Translation):
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The server's reply; what it refuses is raised with its status, by which the seam knows what may pass."""
-        asked = httpx2.Request("POST", f"{self._url}/{path}", json=body)
+        asked = httpx2.Request("POST", f"{self._url}/{path}", headers=self._headers, json=body)
         response = await self._http.handle_async_request(asked)
         reply: dict[str, Any] = json.loads(await response.aread())
         if response.status_code != 200:
