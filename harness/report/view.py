@@ -41,7 +41,7 @@ from harness.report.measures import (
     ranking_choice,
 )
 from harness.report.notes import apart_note, constant_notes, group_notes, judge_notes, resource_notes, run_notes
-from harness.store import Manifest, RunDir, counting
+from harness.store import Manifest, RunDir, SampleRow, counting
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,8 @@ class RunView:
     label: str
     is_finished: bool
     frame: Frame
+    sample: Mapping[str, SampleRow] = field(repr=False)
+    """Query id -> query and reference; in memory once for all runs of a group that were asked the same."""
     rows: tuple[Aggregate, ...]
     scored: tuple[str, ...]
     """The measures that evaluators scored; what else has a row is a cost."""
@@ -105,7 +107,7 @@ class RunView:
     @cached_property
     def refused(self) -> tuple[int, int]:
         """Answerable queries that it refused, and how many there are."""
-        references = (row.reference for row in self.run.sample())
+        references = (row.reference for row in self.sample.values())
         answerable = [one.query_id for one in references if said(one) and not is_null(one)]
         return sum(map(self.abstained, answerable)), len(answerable)
 
@@ -224,7 +226,8 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     manifests = [run.manifest() for run in runs]
     named = labels([manifest.identity for manifest in manifests])
     with _collector_paused():
-        views = tuple(_load_view(run, label, prices) for run, label in zip(runs, named, strict=True))
+        samples = _samples(runs)
+        views = tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
     dataset = manifests[0].identity.get("dataset", {})
     subset = dataset.get("subset")
     shown = f"{dataset.get('name', '')} ({subset})" if subset and subset != "default" else dataset.get("name", "")
@@ -254,8 +257,17 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
-    frame, scores, attempts = Frame.of(run), run.scores(), list(run.iter_records())
+def _samples(runs: Sequence[RunDir]) -> list[dict[str, SampleRow]]:
+    """Of each run; where two are the same, as nearly always, one object."""
+    found: list[dict[str, SampleRow]] = []
+    for run in runs:
+        own = {row.query.query_id: row for row in run.sample()}
+        found.append(next((other for other in found if other == own), own))
+    return found
+
+
+def _load_view(run: RunDir, label: str, sample: Mapping[str, SampleRow], prices: Prices) -> RunView:
+    frame, scores, attempts = Frame.of(run, sample.values()), run.scores(), list(run.iter_records())
     records = counting(attempts)
     path = run.resources_path()
     resources = load_resources(path) if path else None
@@ -263,7 +275,7 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
     aggregates = aggregate_scores(frame, scores, ranges=known_ranges(evaluations))
     rows = (
         *aggregates,
-        *run_costs(run, prices, attempts),
+        *run_costs(run, prices, attempts, frame),
         *evaluation_costs(frame, evaluations, prices),
     )
     manifest = run.manifest()
@@ -278,6 +290,7 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         label=label,
         is_finished=run.done() is not None,
         frame=frame,
+        sample=sample,
         rows=rows,
         scored=tuple(dict.fromkeys(row.measure for row in aggregates)),
         notes=(*run_notes(run, frame, scores, records, prices), *resource_notes(resources)),

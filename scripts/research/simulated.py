@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from harness.analysis.paired_values import QueryValues
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
+Row = tuple[str, str, str, str, str]
 
 # Types of queries: their share of the data set, their share of a balanced sample, how often systems are right.
 MIX = {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
@@ -32,6 +33,45 @@ class World:
     """Standard deviation of a system's own luck with an article."""
     stratified: bool = False
     """As many queries of each type, whatever the data set's mix."""
+
+
+WORLDS = {
+    "shares": World(),
+    "graded": World(binary=False),
+    "costs, long tail": World(skewed=True, binary=False),
+    "shares in the natural mix": World(stratified=True),
+    "shares, luck by article": World(by_article=0.15),
+    "graded, luck by article": World(binary=False, by_article=0.15),
+}
+
+
+class Check:
+    """How many cases, and a generator for each row that no other row shares."""
+
+    def __init__(self, replicates: int, sizes: Sequence[int]) -> None:
+        self.replicates, self.sizes = replicates, sizes
+
+    def share(self, what: str, n: int, nominal: str, case: Callable[[Rng], bool | None], every: int = 1) -> Row:
+        """How often `case` is true; None: it does not count (no interval). One of `every` replicates is made."""
+        (row,) = self.shares({what: nominal}, n, lambda rng: (case(rng),), every)
+        return row
+
+    def shares(
+        self,
+        nominal: Mapping[str, str],
+        n: int,
+        case: Callable[[Rng], Sequence[bool | None]],
+        every: int = 1,
+    ) -> Iterator[Row]:
+        """The same of several things that one case says, in the order of `nominal`."""
+        cases = max(4, self.replicates // (every * (4 if n >= 1_000 else 1)))
+        seed = [n, *next(iter(nominal)).encode()]
+        found = [case(np.random.default_rng([*seed, place])) for place in range(cases)]
+        for (what, promised), own in zip(nominal.items(), zip(*found, strict=True), strict=True):
+            known = [one for one in own if one is not None]
+            measured = f"{np.mean(known):.3f}" if known else "none given"
+            left = f", {len(own) - len(known)} without" if known and len(known) < len(own) else ""
+            yield what, f"{n:,}", promised, measured, f"{cases:,}{left}"
 
 
 def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[Array, Drawn]:

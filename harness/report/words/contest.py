@@ -195,14 +195,16 @@ def _comparison(views: Sequence[RunView], measures: Sequence[str]) -> Comparison
 
 
 def _compared(views: Sequence[RunView]) -> list[ComparedRun]:
-    rows = {row.query.query_id: row for row in views[0].run.sample()}
-    compared = []
-    for view in views:
-        own = {row.query.query_id: row for row in view.run.sample()}
-        kept = rows if own == rows else own  # Nearly always the same: once in memory, then.
-        compared.append(
-            ComparedRun(
-                view.run, view.label, view.manifest, kept, view.values, view.evaluations, view.notes, view.frame
-            )
+    return [
+        ComparedRun(
+            view.run,
+            view.label,
+            view.manifest,
+            view.sample,
+            view.values,
+            view.evaluations,
+            view.notes,
+            view.frame,
         )
-    return compared
+        for view in views
+    ]

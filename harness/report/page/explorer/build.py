@@ -40,7 +40,7 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
     last queries are left out, and the explorer says so. Queries, answers and values always stay. One run at a time
     is in memory. The same runs, and the same zlib, give the same blocks.
     """
-    rows = group.views[0].run.sample() if group.views else []
+    rows = list(group.views[0].sample.values()) if group.views else []
     tables: dict[str, ValueTable] = {}
     cells: list[RunCells] = []
     with tempfile.TemporaryFile() as file:
