@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from harness.analysis.drawn import Drawn
 from harness.analysis.estimates import Spent
 from harness.analysis.non_inferior import MARGIN
 from harness.analysis.paired_values import QueryValues
+from harness.protocols import Measure
 from harness.records import Cost, EvaluationRecord, Query, Reference
 from harness.report.measures import RankingChoice, known_measures
 from harness.report.view import Group, RunView
@@ -124,13 +126,22 @@ def group_of(values: Array, drawn: Drawn) -> Group:
     """
     ids = list(drawn.types)
     measure = "accuracy" if set(np.unique(values)) <= {0.0, 1.0} else "token_f1"
-    made = EvaluationRecord(evaluator="answer", version="1", measures=(measure,), cost=Cost(wall_s=0.0))
+    made = _made(measure)
     sample = {one: _sampled(one, drawn.types[one]) for one in ids}
     views = []
     for place, column in enumerate(values.T, start=1):
         found = QueryValues(dict(zip(ids, column.tolist(), strict=True)), frozenset(ids))
         views.append(_view(f"s{place}", drawn, sample, made, {measure: found}))
-    return Group("made up", "", tuple(views), (), known_measures([made]), RankingChoice(measure, "as made up"))
+    return Group("made up", "", tuple(views), (), _known(measure), RankingChoice(measure, "as made up"))
+
+
+@cache
+def _known(measure: str) -> Mapping[str, Measure]:
+    return known_measures([_made(measure)])
+
+
+def _made(measure: str) -> EvaluationRecord:
+    return EvaluationRecord(evaluator="answer", version="1", measures=(measure,), cost=Cost(wall_s=0.0))
 
 
 def _sampled(query_id: str, query_type: str) -> SampleRow:

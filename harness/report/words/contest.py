@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from harness.analysis.non_inferior import as_good
 from harness.analysis.paired import MeasureComparison, compare_measure
 from harness.protocols import Measure
 from harness.report.comparison.choosing import paired
@@ -115,6 +116,14 @@ class Contest:
             if best in (pair.a, pair.b) and compared.verdict(pair) != "tie"
         }
         return [best, *(place for place in others if place not in below)]
+
+    @cached_property
+    def leaders_are_as_good(self) -> bool:
+        """Whether each of the leaders is shown to be worse than none of the others by more than the margin."""
+        compared, margin, places = self.ranked, self.margin_value, self.leaders
+        if compared is None or margin is None:
+            return False
+        return all(as_good(compared, place, places, margin, len(places) - 1) is not None for place in places)
 
 
 def hold(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Contest | None:
