@@ -73,6 +73,12 @@ class Frame:
     common."""
 
     @property
+    def n_clusters(self) -> int | None:
+        """Groups of queries that cite the same document most; None: no two queries are known to share one."""
+        n = len(set(self.clusters.values()))
+        return n if n < len(self.clusters) else None
+
+    @property
     def drawn(self) -> Drawn:
         """How its queries came about."""
         return Drawn(self.query_types, self.type_mix, self.clusters)

@@ -40,7 +40,15 @@ from harness.report.measures import (
     margin_choice,
     ranking_choice,
 )
-from harness.report.notes import apart_note, constant_notes, group_notes, judge_notes, resource_notes, run_notes
+from harness.report.notes import (
+    apart_note,
+    constant_notes,
+    document_notes,
+    group_notes,
+    judge_notes,
+    resource_notes,
+    run_notes,
+)
 from harness.store import Manifest, RunDir, SampleRow, counting
 
 
@@ -234,6 +242,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     known = known_measures(one for view in views for one in view.evaluations)
     notes = (
         *group_notes(manifests),
+        *document_notes(views[0].frame),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
         *reach_notes({view.label: view.values for view in views if not view.is_bracket}, known),

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from common import command_line, print_table, started
 from reported import headlines
-from simulated import MIX, RIGHT, WORLDS, Check, Rng, Row, World, compared, natural, systems
+from simulated import MIX, RIGHT, WORLDS, Check, Rng, Row, World, compared, natural, systems, with_luck
 
 from harness.analysis.auc import QueryScores, auc
 from harness.analysis.correlation import correlate
@@ -86,6 +86,15 @@ def means(check: Check) -> Iterator[Row]:
             yield check.share(
                 f"interval in the natural mix, {name}", n, ".95", lambda rng, g=graded, n=n: stratified(rng, n, g)
             )
+        for name, binary in (("shares", True), ("graded", False)):
+            yield from check.shares(
+                {
+                    f"interval of a mean, {name}, luck by article: on these documents": ".95",
+                    "the same: on new documents": "not promised",
+                },
+                n,
+                lambda rng, n=n, binary=binary: on_documents(rng, n, binary),
+            )
         yield check.share(
             "interval of a median, times",
             n,
@@ -105,6 +114,12 @@ def stratified(rng: Rng, n: int, graded: bool) -> bool | None:
         strata.append(Stratum(count, (values * rng.choice([0.6, 1.0], n // 4) if graded else values).tolist()))
     true = natural(RIGHT) * (0.8 if graded else 1.0)
     return holds(weighted_mean_interval(strata, proportion=not graded), true)
+
+
+def on_documents(rng: Rng, n: int, binary: bool) -> tuple[bool | None, bool | None]:
+    values, true = with_luck(rng, n, binary=binary)
+    interval = mean_interval(values, proportion=binary)
+    return holds(interval, true), holds(interval, 0.5)
 
 
 def others(check: Check) -> Iterator[Row]:

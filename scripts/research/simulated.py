@@ -83,8 +83,8 @@ def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[A
     types = np.array([list(MIX)[place % 4] for place in range(n)]) if world.stratified else np.repeat("one", n)
     base = np.array([RIGHT.get(name, 0.5) for name in types])
     hard = rng.uniform(-0.25, 0.25, n) * np.minimum(base, 1 - base)
-    clusters, articles = _articles(rng, n)
-    luck = rng.uniform(-1, 1, (articles, len(ahead))) * np.sqrt(3) * world.by_article
+    clusters, popular = _articles(rng, n)
+    luck = rng.uniform(-1, 1, (len(popular), len(ahead))) * np.sqrt(3) * world.by_article
     chance = base[:, None] + hard[:, None] + luck[clusters] + np.array(ahead)
     if world.skewed:
         values = (1 + np.array(ahead)) * rng.lognormal(size=(n, 1)) * rng.lognormal(0, 0.6, (n, len(ahead)))
@@ -117,8 +117,19 @@ def natural(of_type: Mapping[str, float]) -> float:
     return sum(MIX[name] * value for name, value in of_type.items()) / sum(MIX.values())
 
 
-def _articles(rng: Rng, n: int) -> tuple[NDArray[np.int64], int]:
-    """An article for each query: a few are cited by many, as in MultiHop-RAG."""
-    articles = max(2, n // 2)
-    popular = 1 / np.arange(2, articles + 2)
-    return rng.choice(articles, n, p=popular / popular.sum()), articles
+def with_luck(rng: Rng, n: int, *, binary: bool) -> tuple[list[float], float]:
+    """What one system has on `n` queries, and its mean over all queries there could be on these articles, with
+    each of which it has luck (a standard deviation of .15); over all articles there could be that is 0.5.
+    """
+    clusters, popular = _articles(rng, n)
+    luck = rng.uniform(-1, 1, len(popular)) * np.sqrt(3) * 0.15
+    chance = 0.5 + luck[clusters]
+    values = rng.random(n) < chance if binary else chance + rng.choice([-0.2, -0.1, 0.1, 0.2], n)
+    return values.astype(np.float64).tolist(), 0.5 + float(popular @ luck)
+
+
+def _articles(rng: Rng, n: int) -> tuple[NDArray[np.int64], Array]:
+    """An article for each query, a few cited by many as in MultiHop-RAG; and the share of each of all queries."""
+    popular = 1 / np.arange(2, max(2, n // 2) + 2)
+    popular /= popular.sum()
+    return rng.choice(len(popular), n, p=popular), popular

@@ -198,4 +198,5 @@ def _with_interval(contest: Contest, row: Aggregate, mean: float) -> str:
     shown = f"{factor * mean:.{digits}f}{unit} {'of' if share else 'over'} {counted(n, 'answer')}{mix}"
     if row.ci_low is None or row.ci_high is None:
         return shown
-    return f"{shown} (95 % interval {factor * row.ci_low:.{digits}f} to {factor * row.ci_high:.{digits}f})"
+    on = f", {ON['documents']}" if contest.view(0).frame.n_clusters else ""
+    return f"{shown} (95 % interval {factor * row.ci_low:.{digits}f} to {factor * row.ci_high:.{digits}f}{on})"
