@@ -233,7 +233,7 @@ def _apart_notes(group: Group, groups: Sequence[Group]) -> list[str]:
 def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     manifests = [run.manifest() for run in runs]
     named = labels([manifest.identity for manifest in manifests])
-    with _collector_paused():
+    with collector_paused():
         samples = _samples(runs)
         views = tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
     dataset = manifests[0].identity.get("dataset", {})
@@ -253,7 +253,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """A run has a hundred thousand scores, none of them in a cycle: the collector would go through them all again
     and again, which takes a quarter of the time. What is no longer needed is freed without it.
     """
