@@ -28,7 +28,7 @@ from harness.analysis.drawn import Drawn, clusters_of
 from harness.analysis.intervals import Bounds, Interval, Stratum
 from harness.errors import StoreError
 from harness.records import Score
-from harness.store import RunDir
+from harness.store import RunDir, SampleRow
 
 OVERALL = "overall"
 NATURAL = "overall_natural"
@@ -73,14 +73,20 @@ class Frame:
     common."""
 
     @property
+    def n_clusters(self) -> int | None:
+        """Groups of queries that cite the same document most; None: no two queries are known to share one."""
+        n = len(set(self.clusters.values()))
+        return n if n < len(self.clusters) else None
+
+    @property
     def drawn(self) -> Drawn:
         """How its queries came about."""
         return Drawn(self.query_types, self.type_mix, self.clusters)
 
     @classmethod
-    def of(cls, run: RunDir) -> Frame:
-        """The frame of a run directory."""
-        manifest, sample = run.manifest(), run.sample()
+    def of(cls, run: RunDir, sample: Iterable[SampleRow] | None = None) -> Frame:
+        """The frame of a run directory; `sample`: what `run.sample()` gives, where it was read before."""
+        manifest, sample = run.manifest(), list(run.sample() if sample is None else sample)
         # Runs that do not say are from before data sets said it: their queries cite documents, or are alone.
         is_clustered = manifest.dataset.get("cluster_by", "document") == "document"
         return cls(

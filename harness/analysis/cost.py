@@ -82,12 +82,14 @@ def is_lower_bound(row: Aggregate) -> bool:
     return ceil(round(place, 9)) >= row.n_scored
 
 
-def run_costs(run: RunDir, prices: Prices, attempts: Sequence[RunRecord] | None = None) -> list[Aggregate]:
+def run_costs(
+    run: RunDir, prices: Prices, attempts: Sequence[RunRecord] | None = None, frame: Frame | None = None
+) -> list[Aggregate]:
     """Everything above for one run directory, finished or not; what is not there yet has no rows.
 
-    `attempts`: what `run.iter_records()` gives, where it was read before.
+    `attempts`, `frame`: what `run.iter_records()` and `Frame.of` give, where they were read before.
     """
-    frame, models = Frame.of(run), run.manifest().identity.get("models", {})
+    frame, models = frame or Frame.of(run), run.manifest().identity.get("models", {})
     attempts = list(run.iter_records()) if attempts is None else attempts
     rows = query_costs(frame, counting(attempts).values(), models, prices)
     costs = [record.cost for record in attempts]

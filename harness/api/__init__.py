@@ -161,18 +161,19 @@ def compare(
     *,
     query_type: str | None = None,
     baseline: str | Path | RunDir | None = None,
+    margin: float | None = None,
     prices: str | Path | None = None,
     results: str | Path = "results",
 ) -> DataFrame:
     """A row for each measure and pair of runs: difference with interval, p (Holm), what it says, what could have
-    been detected. The columns are those of comparison.csv.
+    been detected, and which of the two is as good within `margin` points. The columns are those of comparison.csv.
     """
     from harness.api.configs import as_names, prices_of_runs
     from harness.api.frames import comparison_frame
     from harness.report.comparison import Choice, compare_runs
 
     against = _found(baseline, results)[:1] if baseline is not None else []
-    choice = Choice(as_names(measures), query_type, next(iter(against), None))
+    choice = Choice(as_names(measures), query_type, next(iter(against), None), margin)
     found = _found(runs, results)
     table = prices_of_runs([*found, *against], _path(prices))
     return comparison_frame(compare_runs(found, table, choice))

@@ -29,12 +29,14 @@ class CompareOptions:
     as_json: bool
     prices: Path | None = None
     """A price table of one's own."""
+    margin: float | None = None
+    """In points; None: what the configs say."""
 
 
 def compare(names: Sequence[str], options: CompareOptions) -> None:
     """Compare the named runs, print what came out, and write it to `out` where that is given."""
     against = find_runs(options.results, [options.baseline]) if options.baseline is not None else []
-    choice = Choice(options.measures, options.query_type, next(iter(against), None))
+    choice = Choice(options.measures, options.query_type, next(iter(against), None), options.margin)
     runs = find_runs(options.results, names)
     comparison = compare_runs(runs, prices_of_runs([*runs, *against], options.prices), choice)
     written = write_comparison(comparison, options.out) if options.out else None

@@ -291,6 +291,7 @@ def compare(
     ] = None,
     query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="Only pairs with this run.")] = None,
+    margin: MarginOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and query ids.")] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
@@ -303,7 +304,8 @@ def compare(
     from harness.cli.comparing import CompareOptions
     from harness.cli.comparing import compare as compare_named
 
-    compare_named(runs, CompareOptions(_words(measures), query_type, baseline, out, results, as_json, prices))
+    options = CompareOptions(_words(measures), query_type, baseline, out, results, as_json, prices, margin)
+    compare_named(runs, options)
 
 
 @app.command()

@@ -44,6 +44,18 @@ def resource_notes(resources: Resources | None) -> list[str]:
     return [f"{counted(resources.n_damaged, 'sample')} of CPU and RAM lost to an interruption."]
 
 
+def document_notes(frame: Frame) -> list[str]:
+    """Of a group whose queries share documents: where the interval of a mean holds, which is by query."""
+    if frame.n_clusters is None:
+        return []
+    queries = counted(len(frame.clusters), "query", "queries")
+    return [
+        f"Intervals of means say what other queries on these documents would give. The {queries} make "
+        f"{counted(frame.n_clusters, 'group')} that cite the same document most: on new documents a mean is less "
+        "sure than its interval. A difference says for which documents it holds."
+    ]
+
+
 def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
     """Where one evaluator judged the runs of a group in different ways; `evaluations` are those of each run."""
     ways: dict[str, set[str]] = {}

@@ -54,7 +54,6 @@ class Refusals:
 def refusals_of(group: Group, names: Sequence[str]) -> dict[str, Refusals]:
     """By measure: those that read answers and of which some run has no value for what it answered."""
     found = {}
-    references: list[Reference] = []
     for name in names:
         measure = group.known.get(name)
         views = [view for view in group.views if view.is_complete and name in view.values]
@@ -63,8 +62,7 @@ def refusals_of(group: Group, names: Sequence[str]) -> dict[str, Refusals]:
             continue
         if all(len(view.values[name].expected) == len(view.frame.query_types) for view in views):
             continue
-        references = references or [row.reference for row in group.views[0].run.sample()]
-        one = _refusals(measure, views, references)
+        one = _refusals(measure, views, [row.reference for row in group.views[0].sample.values()])
         if one.is_any:
             found[name] = one
     return found

@@ -10,8 +10,9 @@ _HOW_TO_READ = """\
 ## How to read this
 
 - **[low, high]** is a 95 % confidence interval: Wilson's for shares, Student's t corrected for skew for
-  other means: of fewer than 30 values at 98 %, of fewer than 6 or of equal ones none. Overlapping intervals are no
-  test of a difference: that takes a comparison paired by query.
+  other means: of fewer than 30 values at 98 %, of fewer than 6 or of equal ones none. It says what other queries
+  on these documents would give; on new documents a mean is less sure. Overlapping intervals are no test of a
+  difference: that takes a comparison paired by query.
 - **Choose**: one run is better than every other by more than chance. **A or B, within 5 points**: each is shown
   to be worse than none of the others by the margin or more (non-inferior). **Undecided**: neither; so many queries
   would find a difference of the margin four times out of five.

@@ -40,8 +40,16 @@ from harness.report.measures import (
     margin_choice,
     ranking_choice,
 )
-from harness.report.notes import apart_note, constant_notes, group_notes, judge_notes, resource_notes, run_notes
-from harness.store import Manifest, RunDir, counting
+from harness.report.notes import (
+    apart_note,
+    constant_notes,
+    document_notes,
+    group_notes,
+    judge_notes,
+    resource_notes,
+    run_notes,
+)
+from harness.store import Manifest, RunDir, SampleRow, counting
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,8 @@ class RunView:
     label: str
     is_finished: bool
     frame: Frame
+    sample: Mapping[str, SampleRow] = field(repr=False)
+    """Query id -> query and reference; in memory once for all runs of a group that were asked the same."""
     rows: tuple[Aggregate, ...]
     scored: tuple[str, ...]
     """The measures that evaluators scored; what else has a row is a cost."""
@@ -105,7 +115,7 @@ class RunView:
     @cached_property
     def refused(self) -> tuple[int, int]:
         """Answerable queries that it refused, and how many there are."""
-        references = (row.reference for row in self.run.sample())
+        references = (row.reference for row in self.sample.values())
         answerable = [one.query_id for one in references if said(one) and not is_null(one)]
         return sum(map(self.abstained, answerable)), len(answerable)
 
@@ -223,14 +233,16 @@ def _apart_notes(group: Group, groups: Sequence[Group]) -> list[str]:
 def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     manifests = [run.manifest() for run in runs]
     named = labels([manifest.identity for manifest in manifests])
-    with _collector_paused():
-        views = tuple(_load_view(run, label, prices) for run, label in zip(runs, named, strict=True))
+    with collector_paused():
+        samples = _samples(runs)
+        views = tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
     dataset = manifests[0].identity.get("dataset", {})
     subset = dataset.get("subset")
     shown = f"{dataset.get('name', '')} ({subset})" if subset and subset != "default" else dataset.get("name", "")
     known = known_measures(one for view in views for one in view.evaluations)
     notes = (
         *group_notes(manifests),
+        *document_notes(views[0].frame),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
         *reach_notes({view.label: view.values for view in views if not view.is_bracket}, known),
@@ -241,7 +253,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """A run has a hundred thousand scores, none of them in a cycle: the collector would go through them all again
     and again, which takes a quarter of the time. What is no longer needed is freed without it.
     """
@@ -254,8 +266,17 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
-    frame, scores, attempts = Frame.of(run), run.scores(), list(run.iter_records())
+def _samples(runs: Sequence[RunDir]) -> list[dict[str, SampleRow]]:
+    """Of each run; where two are the same, as nearly always, one object."""
+    found: list[dict[str, SampleRow]] = []
+    for run in runs:
+        own = {row.query.query_id: row for row in run.sample()}
+        found.append(next((other for other in found if other == own), own))
+    return found
+
+
+def _load_view(run: RunDir, label: str, sample: Mapping[str, SampleRow], prices: Prices) -> RunView:
+    frame, scores, attempts = Frame.of(run, sample.values()), run.scores(), list(run.iter_records())
     records = counting(attempts)
     path = run.resources_path()
     resources = load_resources(path) if path else None
@@ -263,7 +284,7 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
     aggregates = aggregate_scores(frame, scores, ranges=known_ranges(evaluations))
     rows = (
         *aggregates,
-        *run_costs(run, prices, attempts),
+        *run_costs(run, prices, attempts, frame),
         *evaluation_costs(frame, evaluations, prices),
     )
     manifest = run.manifest()
@@ -278,6 +299,7 @@ def _load_view(run: RunDir, label: str, prices: Prices) -> RunView:
         label=label,
         is_finished=run.done() is not None,
         frame=frame,
+        sample=sample,
         rows=rows,
         scored=tuple(dict.fromkeys(row.measure for row in aggregates)),
         notes=(*run_notes(run, frame, scores, records, prices), *resource_notes(resources)),

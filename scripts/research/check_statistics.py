@@ -1,9 +1,9 @@
 """Does the harness's statistics hold what it promises? Truth is simulated, the real code judges it.
 
 Runs with known means are made up and handed to what a report is made with: intervals of means and of
-differences, the comparison of all pairs, queries needed, "as good as", the best of many, evidence that is
-looked at again. Each row is one promise: what is nominal, and how often it was so. A share of REPLICATES cases
-has a standard error of at most half of one over their root: 1.6 points at 1,000.
+differences, the comparison of all pairs, the headline of a report, queries needed, "as good as", the best of
+many, evidence that is looked at again. Each row is one promise: what is nominal, and how often it was so. A share
+of REPLICATES cases has a standard error of at most half of one over their root: 1.6 points at 1,000.
 
 What it does not say: how your data spread. Shapes here are a coin for each query, four grades, a lognormal
 tail, and articles that many queries cite, each with a luck of its own for every system.
@@ -16,11 +16,12 @@ Examples:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from common import command_line, print_table, started
-from simulated import MIX, RIGHT, Rng, World, compared, natural, systems
+from reported import headlines
+from simulated import MIX, RIGHT, WORLDS, Check, Rng, Row, World, compared, natural, systems, with_luck
 
 from harness.analysis.auc import QueryScores, auc
 from harness.analysis.correlation import correlate
@@ -32,26 +33,8 @@ from harness.analysis.power import DISCORDANCE, STEPS, queries_needed
 from harness.analysis.selection import best_of
 from harness.analysis.sequential import anytime_p
 
-Row = tuple[str, str, str, str, str]
 HEADER = ("what", "n", "nominal", "measured", "cases")
 SIZES = (8, 30, 200, 2_000)
-
-
-class Check:
-    """How many cases, and a generator for each row that no other row shares."""
-
-    def __init__(self, replicates: int, sizes: Sequence[int]) -> None:
-        self.replicates, self.sizes = replicates, sizes
-
-    def share(self, what: str, n: int, nominal: str, case: Callable[[Rng], bool | None], every: int = 1) -> Row:
-        """How often `case` is true; None: it does not count (no interval). One of `every` replicates is made."""
-        cases = max(4, self.replicates // (every * (4 if n >= 1_000 else 1)))
-        seed = [n, *what.encode()]
-        found = [case(np.random.default_rng([*seed, place])) for place in range(cases)]
-        known = [one for one in found if one is not None]
-        measured = f"{np.mean(known):.3f}" if known else "none given"
-        left = f", {len(found) - len(known)} without" if known and len(known) < len(found) else ""
-        return what, f"{n:,}", nominal, measured, f"{cases:,}{left}"
 
 
 def main() -> None:
@@ -103,6 +86,15 @@ def means(check: Check) -> Iterator[Row]:
             yield check.share(
                 f"interval in the natural mix, {name}", n, ".95", lambda rng, g=graded, n=n: stratified(rng, n, g)
             )
+        for name, binary in (("shares", True), ("graded", False)):
+            yield from check.shares(
+                {
+                    f"interval of a mean, {name}, luck by article: on these documents": ".95",
+                    "the same: on new documents": "not promised",
+                },
+                n,
+                lambda rng, n=n, binary=binary: on_documents(rng, n, binary),
+            )
         yield check.share(
             "interval of a median, times",
             n,
@@ -122,6 +114,12 @@ def stratified(rng: Rng, n: int, graded: bool) -> bool | None:
         strata.append(Stratum(count, (values * rng.choice([0.6, 1.0], n // 4) if graded else values).tolist()))
     true = natural(RIGHT) * (0.8 if graded else 1.0)
     return holds(weighted_mean_interval(strata, proportion=not graded), true)
+
+
+def on_documents(rng: Rng, n: int, binary: bool) -> tuple[bool | None, bool | None]:
+    values, true = with_luck(rng, n, binary=binary)
+    interval = mean_interval(values, proportion=binary)
+    return holds(interval, true), holds(interval, 0.5)
 
 
 def others(check: Check) -> Iterator[Row]:
@@ -157,15 +155,6 @@ def area(rng: Rng, n: int) -> bool | None:
 
 
 # Differences
-
-WORLDS = {
-    "shares": World(),
-    "graded": World(binary=False),
-    "costs, long tail": World(skewed=True, binary=False),
-    "shares in the natural mix": World(stratified=True),
-    "shares, luck by article": World(by_article=0.15),
-    "graded, luck by article": World(binary=False, by_article=0.15),
-}
 
 
 def true_difference(world: World, ahead: float) -> float:
@@ -330,6 +319,7 @@ CHECKS: dict[str, Callable[[Check], Iterator[Row]]] = {
     "others": others,
     "differences": differences,
     "errors": errors,
+    "headlines": headlines,
     "power": power,
     "selection": selection,
     "looking-again": looking_again,

@@ -7,7 +7,8 @@ that crashes on most of them and is quick on the rest, and one that is not finis
 command line: `import`, `evaluate`, `report`. For each report the script prints the headline and checks that
 
 - no hostile run has the first rank, unless it shares it;
-- the verdict between the honest two is the same as without any hostile run;
+- the difference between the honest two and its p are those without any hostile run, and so is the verdict: only
+  Holm's correction, over more pairs, may have left less of it, which is said;
 - the run that is not finished has no rank and is in no pair;
 - no sentence calls a run that failed on more than 1 % of its queries the cheapest or the fastest.
 
@@ -40,12 +41,15 @@ from harness.store import RunDir, find_runs
 
 Row = Mapping[str, object]
 HONEST = {"honest-good": 0.85, "honest-fair": 0.55}
-"""The share of queries that it gets right."""
+"""The share of queries that it gets right, nearly."""
 FAILING = ("hostile-timeouts", "hostile-crashes")
 UNFINISHED = "hostile-unfinished"
-_SLOWEST = 0.7
-"""Beyond this share of the seconds an answer would take, it times out."""
+_SLOWEST = 0.3
+"""The share of queries that time out: those whose answer would take the longest."""
 _CRASHED = 0.6
+"""The share of queries that crash."""
+_REDRAWN = 0.1
+"""The share of queries on which chance decides, not how hard they are."""
 _DONE = 0.2
 """Of the run that is not finished."""
 _ASKS_YES_NO = (
@@ -69,14 +73,12 @@ class Asked:
 
     query: Query
     reference: Reference
-    rng: random.Random
-    ease: float
-    """From 0 to 1: a system gets right what is easier than its share."""
-
-    @property
-    def seconds(self) -> float:
-        """Of an honest system."""
-        return 1.0 + 3.0 * self.ease
+    hardness: float
+    """Its place among all queries, from 0 to 1 in even steps: below any share lies just that share of them. The
+    same for every system: a system gets right what lies below its share, and takes the longest over the
+    hardest."""
+    luck: float
+    """Likewise, in an order of the system's own."""
 
     @property
     def right(self) -> str:
@@ -88,8 +90,8 @@ def honest(share: float) -> Callable[[Asked], Row]:
     """Right where the query is easy enough for it."""
 
     def answer(asked: Asked) -> Row:
-        right = asked.ease < share if asked.rng.random() < 0.9 else asked.rng.random() < share
-        return row(asked.right if right else "something else")
+        place = asked.luck / _REDRAWN if asked.luck < _REDRAWN else asked.hardness
+        return row(asked.right if place < share else "something else")
 
     return answer
 
@@ -112,12 +114,12 @@ def by_wording(asked: Asked) -> Row:
 
 def times_out(asked: Asked) -> Row:
     """Right wherever it answers in time; it does not on the slowest."""
-    return failed("timeout") if asked.ease > _SLOWEST else row(asked.right, 0.2, 100)
+    return failed("timeout") if asked.hardness > 1 - _SLOWEST else row(asked.right, 0.2, 100)
 
 
 def crashes(asked: Asked) -> Row:
     """Cheap, quick and right on what it survives."""
-    return failed("crash") if asked.rng.random() < _CRASHED else row(asked.right, 0.1, 20)
+    return failed("crash") if asked.luck < _CRASHED else row(asked.right, 0.1, 20)
 
 
 HOSTILE: Mapping[str, Callable[[Asked], Row]] = {
@@ -128,6 +130,19 @@ HOSTILE: Mapping[str, Callable[[Asked], Row]] = {
     "hostile-crashes": crashes,
     UNFINISHED: lambda asked: row(asked.right, 0.05, 10),
 }
+
+
+def met(sample: Dataset, name: str) -> list[Asked]:
+    """Every query, as the system of that name meets it."""
+    hardness, luck = places(len(sample.queries), "hardness"), places(len(sample.queries), name)
+    return [Asked(*one) for one in zip(sample.queries, sample.references, hardness, luck, strict=True)]
+
+
+def places(n: int, seed: str) -> list[float]:
+    """The middles of `n` even steps from 0 to 1, in an order that `seed` says."""
+    middles = [(place + 0.5) / n for place in range(n)]
+    random.Random(seed).shuffle(middles)  # noqa: S311 - no secret
+    return middles
 
 
 class Bench:
@@ -149,11 +164,8 @@ class Bench:
         """Import what a system answers; the run id."""
         path = self._folder / f"{name}.jsonl"
         with path.open("w", encoding="utf-8") as file:
-            for query, reference in zip(self._sample.queries, self._sample.references, strict=True):
-                rng = random.Random(f"{name} {query.query_id}")  # noqa: S311 - no secret
-                ease = random.Random(query.query_id).random()  # noqa: S311
-                own = answer(Asked(query, reference, rng, ease))
-                file.write(json.dumps({"query_id": query.query_id, **own}) + "\n")
+            for one in met(self._sample, name):
+                file.write(json.dumps({"query_id": one.query.query_id, **answer(one)}) + "\n")
         words = ["import", str(path), "--dataset", self._dataset, "--name", name]
         before = self._runs()
         self.call(*words, *(["--like", like] if like else []), "--evaluators", "answer")
@@ -188,6 +200,9 @@ class Told:
     """By the system's name."""
     verdict: str
     """Between the honest two."""
+    uncorrected: tuple[str, str]
+    """Their difference and its p before any correction."""
+    n_pairs: int
     paired: frozenset[str]
     """The systems in any pair."""
 
@@ -200,12 +215,13 @@ def read(report: Path) -> Told:
     board = table(report, "leaderboard")
     pairs = table(report, "pairs-accuracy")
     first, second = HONEST
-    own = [pair for pair in pairs if set(names_of(pair)) == {first, second}]
-    verdict = (
-        own[0]["result"].replace("A is", f"{names_of(own[0])[0]} is").replace("B is", f"{names_of(own[0])[1]} is")
-    )
+    (own,) = [pair for pair in pairs if set(names_of(pair)) == {first, second}]
+    a, b = names_of(own)
+    verdict = own["result"].replace("A is", f"{a} is").replace("B is", f"{b} is")
+    uncorrected = own["A - B [CI]"].split(" ")[0], own["p"]
     ranks = {one["system"].split(" (")[0]: one["rank"] for one in board}
-    return Told(said[0], tuple(said), ranks, verdict, frozenset(name for pair in pairs for name in names_of(pair)))
+    paired = frozenset(name for pair in pairs for name in names_of(pair))
+    return Told(said[0], tuple(said), ranks, verdict, uncorrected, len(pairs), paired)
 
 
 def names_of(pair: Mapping[str, str]) -> list[str]:
@@ -219,6 +235,19 @@ def table(report: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def is_weaker(told: Told, alone: Told) -> bool:
+    """Whether a verdict says less of the same: of fewer documents, or nothing."""
+    steps = [alone.verdict, alone.verdict.replace("also on new documents", "on these documents"), "tie"]
+    return told.n_pairs > alone.n_pairs and told.verdict in steps[1:]
+
+
+def corrected(told: Told, alone: Told) -> str:
+    """What the correction over more pairs took from the verdict of the honest two; empty: nothing."""
+    if told.verdict == alone.verdict or faults(told, alone):
+        return ""
+    return f"nothing; corrected over {told.n_pairs} pairs and not {alone.n_pairs}, '{told.verdict}'"
+
+
 def faults(told: Told, alone: Told) -> list[str]:
     """What a hostile run achieved."""
     found = [
@@ -226,7 +255,7 @@ def faults(told: Told, alone: Told) -> list[str]:
         for name, rank in told.ranks.items()
         if name.startswith("hostile") and rank == "1"
     ]
-    if told.verdict != alone.verdict:
+    if told.uncorrected != alone.uncorrected or (told.verdict != alone.verdict and not is_weaker(told, alone)):
         found.append(f"the verdict of the honest two was '{alone.verdict}' and is '{told.verdict}'")
     if UNFINISHED in told.paired or told.ranks.get(UNFINISHED, "") not in {"", "–"}:  # noqa: RUF001 - not known
         found.append("what is not finished is ranked or compared")
@@ -267,7 +296,7 @@ def main() -> None:
         told = read(bench.report(chosen, name.replace(" ", "-")))
         found = faults(told, alone)
         wrong += len(found)
-        rows.append((name, told.headline, "; ".join(found) or "nothing"))
+        rows.append((name, told.headline, "; ".join(found) or corrected(told, alone) or "nothing"))
     print_table(("beside the honest two", "headline", "what got through"), rows)
     print(f"\nruns and reports: {folder}")
     sys.exit(1 if wrong else 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from harness.analysis.paired_values import QueryValues
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
+Row = tuple[str, str, str, str, str]
 
 # Types of queries: their share of the data set, their share of a balanced sample, how often systems are right.
 MIX = {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
@@ -34,6 +35,45 @@ class World:
     """As many queries of each type, whatever the data set's mix."""
 
 
+WORLDS = {
+    "shares": World(),
+    "graded": World(binary=False),
+    "costs, long tail": World(skewed=True, binary=False),
+    "shares in the natural mix": World(stratified=True),
+    "shares, luck by article": World(by_article=0.15),
+    "graded, luck by article": World(binary=False, by_article=0.15),
+}
+
+
+class Check:
+    """How many cases, and a generator for each row that no other row shares."""
+
+    def __init__(self, replicates: int, sizes: Sequence[int]) -> None:
+        self.replicates, self.sizes = replicates, sizes
+
+    def share(self, what: str, n: int, nominal: str, case: Callable[[Rng], bool | None], every: int = 1) -> Row:
+        """How often `case` is true; None: it does not count (no interval). One of `every` replicates is made."""
+        (row,) = self.shares({what: nominal}, n, lambda rng: (case(rng),), every)
+        return row
+
+    def shares(
+        self,
+        nominal: Mapping[str, str],
+        n: int,
+        case: Callable[[Rng], Sequence[bool | None]],
+        every: int = 1,
+    ) -> Iterator[Row]:
+        """The same of several things that one case says, in the order of `nominal`."""
+        cases = max(4, self.replicates // (every * (4 if n >= 1_000 else 1)))
+        seed = [n, *next(iter(nominal)).encode()]
+        found = [case(np.random.default_rng([*seed, place])) for place in range(cases)]
+        for (what, promised), own in zip(nominal.items(), zip(*found, strict=True), strict=True):
+            known = [one for one in own if one is not None]
+            measured = f"{np.mean(known):.3f}" if known else "none given"
+            left = f", {len(own) - len(known)} without" if known and len(known) < len(own) else ""
+            yield what, f"{n:,}", promised, measured, f"{cases:,}{left}"
+
+
 def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[Array, Drawn]:
     """Values of `n` queries, a column for each system; system i is better than it would be by `ahead[i]`.
 
@@ -43,8 +83,8 @@ def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[A
     types = np.array([list(MIX)[place % 4] for place in range(n)]) if world.stratified else np.repeat("one", n)
     base = np.array([RIGHT.get(name, 0.5) for name in types])
     hard = rng.uniform(-0.25, 0.25, n) * np.minimum(base, 1 - base)
-    clusters, articles = _articles(rng, n)
-    luck = rng.uniform(-1, 1, (articles, len(ahead))) * np.sqrt(3) * world.by_article
+    clusters, popular = _articles(rng, n)
+    luck = rng.uniform(-1, 1, (len(popular), len(ahead))) * np.sqrt(3) * world.by_article
     chance = base[:, None] + hard[:, None] + luck[clusters] + np.array(ahead)
     if world.skewed:
         values = (1 + np.array(ahead)) * rng.lognormal(size=(n, 1)) * rng.lognormal(0, 0.6, (n, len(ahead)))
@@ -77,8 +117,19 @@ def natural(of_type: Mapping[str, float]) -> float:
     return sum(MIX[name] * value for name, value in of_type.items()) / sum(MIX.values())
 
 
-def _articles(rng: Rng, n: int) -> tuple[NDArray[np.int64], int]:
-    """An article for each query: a few are cited by many, as in MultiHop-RAG."""
-    articles = max(2, n // 2)
-    popular = 1 / np.arange(2, articles + 2)
-    return rng.choice(articles, n, p=popular / popular.sum()), articles
+def with_luck(rng: Rng, n: int, *, binary: bool) -> tuple[list[float], float]:
+    """What one system has on `n` queries, and its mean over all queries there could be on these articles, with
+    each of which it has luck (a standard deviation of .15); over all articles there could be that is 0.5.
+    """
+    clusters, popular = _articles(rng, n)
+    luck = rng.uniform(-1, 1, len(popular)) * np.sqrt(3) * 0.15
+    chance = 0.5 + luck[clusters]
+    values = rng.random(n) < chance if binary else chance + rng.choice([-0.2, -0.1, 0.1, 0.2], n)
+    return values.astype(np.float64).tolist(), 0.5 + float(popular @ luck)
+
+
+def _articles(rng: Rng, n: int) -> tuple[NDArray[np.int64], Array]:
+    """An article for each query, a few cited by many as in MultiHop-RAG; and the share of each of all queries."""
+    popular = 1 / np.arange(2, max(2, n // 2) + 2)
+    popular /= popular.sum()
+    return rng.choice(len(popular), n, p=popular), popular

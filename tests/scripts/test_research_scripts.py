@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from large_runs import make_runs
 
+from harness.datasets import load_dataset
 from harness.errors import DataError
+from harness.registry import DATASETS
 
 FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "research"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
@@ -76,6 +78,17 @@ def test_a_check_that_is_repeated_asks_its_judge_nothing_again(call: Call, run_d
 def test_a_run_without_an_answer_to_judge_is_refused(call: Call, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no row of .* has an answer and contexts: name the directory"):
         call("check_confidence", str(tmp_path / "nothing"), "--provider", "fake")
+
+
+def test_a_hostile_run_fails_on_the_share_of_queries_that_it_is_named_for_whatever_their_number() -> None:
+    hostile = importlib.import_module("hostile_runs")
+    sample = load_dataset(DATASETS.load("demo"))
+    n = len(sample.queries)
+    for name, share in (("hostile-crashes", 0.6), ("hostile-timeouts", 0.3)):
+        answers = [hostile.HOSTILE[name](one) for one in hostile.met(sample, name)]
+        assert sum("error" in answer for answer in answers) == round(share * n), name
+    right = [hostile.honest(0.85)(one)["answer"] != "something else" for one in hostile.met(sample, "honest-good")]
+    assert abs(sum(right) - 0.85 * n) <= 0.1 * n
 
 
 @pytest.mark.slow

@@ -159,7 +159,7 @@ class _Maker:
         words = self._corpus.documents[doc][int(place * 20) * 200 :].split()[:9] or ["nothing"]
         head, relation, tail = " ".join(words[:3]), "_".join(words[3:5]).upper(), " ".join(words[5:])
         text = f"({head})-[{relation}]->({tail})"
-        return {"text": text, "doc_ids": [doc], "kind": "triplet", "triplet": [head, relation, tail]}
+        return {"text": text, "doc_ids": [doc], "kind": "triplet", "triplets": [[head, relation, tail]]}
 
     def _trace(self, row: DatasetRow) -> list[dict[str, str]]:
         if self._name not in {"recursive", "kg", "community"}:

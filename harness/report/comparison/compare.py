@@ -20,7 +20,7 @@ from harness.report.comparison.runs import (
     load_compared,
     shared_queries,
 )
-from harness.report.measures import known_measures, ranking_choice
+from harness.report.measures import known_measures, margin_choice, ranking_choice
 from harness.store import RunDir
 
 
@@ -34,6 +34,8 @@ class Choice:
     """Only these queries; with or without the `_query` that types end in."""
     baseline: RunDir | None = None
     """Only pairs with this run."""
+    margin: float | None = None
+    """In points, by how much a run may be worse and count as good; None: what the configs say."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Comparison:
     measures: tuple[MeasureComparison, ...]
     notes: tuple[str, ...]
     """What to know before believing a number."""
+    margin: float
+    """In points: what is worse by less is as good."""
 
     def label(self, position: int) -> str:
         """The name of a run."""
@@ -91,6 +95,7 @@ def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
         shared=shared,
         measures=measures,
         notes=(*notes, *repeated),
+        margin=margin_choice([run.manifest for run in runs]) if choice.margin is None else choice.margin,
     )
 
 

@@ -10,6 +10,7 @@ from harness.analysis.intervals import UNKNOWN
 from harness.analysis.paired import ComparedPair, MeasureComparison, differing_queries
 from harness.display.text import csv_name, printable
 from harness.report.comparison.compare import Comparison
+from harness.report.comparison.quantities import as_good
 
 COLUMNS = (
     *("dataset", "query_type", "measure", "higher_is_better", "run_a", "system_a", "run_b", "system_b"),
@@ -17,6 +18,7 @@ COLUMNS = (
     *("n_a_better", "n_equal", "n_b_better", "test", "p", "family", "p_holm", "result", "detectable"),
     *("ci_level", "mix", "population", "n_clusters", "p_clusters", "clusters_ci_low", "clusters_ci_high"),
     *("balanced_difference", "balanced_ci_low", "balanced_ci_high", "balanced_p_holm"),
+    *("margin", "as_good"),
 )
 DIFFERENCE_COLUMNS = (
     *("measure", "run_a", "system_a", "run_b", "system_b", "query_id", "query_type", "value_a", "value_b"),
@@ -32,8 +34,8 @@ def comparison_csv(comparison: Comparison) -> str:
 def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
     """A row of COLUMNS for each measure and pair. `result`: a or b is significantly better, `tie`, or `differ`
     where no direction is known (then `n_a_better` counts higher values). `ci_level`: of the interval, see
-    `harness.analysis.families`. `balanced_*`: with each query counted the same, where `mix` is another. None: not
-    known.
+    `harness.analysis.families`. `balanced_*`: with each query counted the same, where `mix` is another. `as_good`:
+    a, b, both or neither is worse by less than `margin` points. None: not known.
     """
     for compared in comparison.measures:
         for pair in compared.pairs:
@@ -99,6 +101,7 @@ def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: Compa
         *(pair.level, compared.mix, pair.population, pair.n_clusters, pair.p_clusters),
         *(pair.interval_clusters or UNKNOWN),
         *_balanced_cells(pair),
+        *(comparison.margin, as_good(compared, pair, comparison.margin)),
     ]
 
 

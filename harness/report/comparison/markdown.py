@@ -36,6 +36,8 @@ _HOW_TO_READ = """\
 - **tie**: p (Holm) is above 0.05. A tie is no proof that two systems are alike: see the next line.
 - **detectable**: the true difference that a comparison over so many queries would find four times out of five,
   after Holm, if systems differ on as many queries as these two. A smaller one may well be there and be missed.
+- **within 5 points** (`margin:`, `--margin`): whose interval rules out that it is worse than the other by as much:
+  A, B, both or neither. Two that tie and of which neither is within the margin are undecided.
 - **rank**: from 1 + the runs significantly better to all runs less those significantly worse. Runs that tie share
   ranks; A can tie with B and B with C though A is better than C: then they are 1-2, 1-3 and 2-3.
 - – means not known or not applicable; it is never zero.

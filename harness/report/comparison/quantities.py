@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from harness.analysis.paired import ComparedPair, MeasureComparison
 from harness.display import Entry, Quantity, Rank, Several, counted
 from harness.display.nouns import NumberForm
 from harness.report.aggregates import count
 
+AsGood = Literal["a", "b", "both", "neither"]
 TESTS = {"mcnemar": "McNemar's exact test", "flips": "flips of signs"}
 SIGNS = {"a": ">", "b": "<", "tie": "~", "differ": "≠"}
 RESULTS = {"a": "A is better", "b": "B is better", "tie": "tie", "differ": "they differ"}
@@ -67,6 +70,19 @@ def result(compared: MeasureComparison, pair: ComparedPair) -> str:
     """`A is better, on these documents`."""
     found, on = RESULTS[compared.verdict(pair)], ON[pair.population]
     return f"{found}, {on}" if on and pair.significant else found
+
+
+def as_good(compared: MeasureComparison, pair: ComparedPair, margin: float) -> AsGood | None:
+    """Which of the two is shown to be worse than the other by less than `margin` points, by the interval of their
+    difference; None: nobody knows what is better, how large a difference can be, or how sure this one is.
+    """
+    way, span = compared.measure.higher_is_better, compared.measure.span
+    low, high = pair.interval
+    if way is None or span is None or low is None or high is None:
+        return None
+    limit = margin / 100 * span
+    a, b = (low > -limit, high < limit) if way else (high < limit, low > -limit)
+    return "both" if a and b else "a" if a else "b" if b else "neither"
 
 
 def pair_entries(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry, ...]:

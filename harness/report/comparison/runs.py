@@ -93,7 +93,7 @@ def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> SharedQ
     shared = {}
     for a, b in _places(len(runs), baseline):
         rows, others = runs[a].rows, runs[b].rows
-        same = frozenset(query_id for query_id, row in rows.items() if others.get(query_id) == row)
+        same = frozenset(rows if rows is others else (one for one, row in rows.items() if others.get(one) == row))
         if not same:
             what = f"{runs[a].label} and {runs[b].label} have no query in common"
             raise ConfigError(what, "compare runs over the same sample")

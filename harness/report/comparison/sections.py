@@ -38,6 +38,6 @@ def comparison_sections(comparison: Comparison) -> Iterator[Section]:
     for place, compared in enumerate(comparison.measures):
         name = printable(compared.measure.name)
         besides = BESIDES if place else ""
-        tables = [ranking_table(names, compared), pair_table(names, compared)]
+        tables = [ranking_table(names, compared), pair_table(names, compared, comparison.margin)]
         shown = [replace(table, title=f"{table.title}{besides}") for table in tables]
         yield Section(file_name(name), f"{name}{besides}", Content(tables=shown))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from harness.analysis.paired import ComparedPair, MeasureComparison, PairPlaces
 from harness.display import Entry, Table, file_name, printable
 from harness.report.comparison.quantities import (
     LEFT_TO_FILES,
     PAIR_HEADER,
+    as_good,
     described,
     difference,
     mean,
@@ -30,28 +31,41 @@ def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
     )
 
 
-def pair_table(names: Sequence[str], compared: MeasureComparison) -> Table:
-    """Every pair of runs by one measure."""
-    rows = tuple((f"{names[pair.a]}, {names[pair.b]}", *pair_entries(compared, pair)) for pair in compared.pairs)
+def pair_table(names: Sequence[str], compared: MeasureComparison, margin: float | None = None) -> Table:
+    """Every pair of runs by one measure; with a margin in points, which of the two is as good as the other."""
+    within = () if margin is None else (f"within {margin:g} points",)
+    rows = tuple(
+        (
+            f"{names[pair.a]}, {names[pair.b]}",
+            *pair_entries(compared, pair),
+            *(() if margin is None else (_as_good(compared, pair, margin),)),
+        )
+        for pair in compared.pairs
+    )
     detectable = (
         "CI: at the level at which Holm's correction decided the pair, at least 95 %. Detectable: the true "
         "difference that so many queries would show four times out of five after Holm."
     )
-    note = f"{_sentence(described(compared))} {detectable}"
     title = f"Pairs: {printable(compared.measure.name)}"
-    header, rows = _without_empty(("A, B", *PAIR_HEADER), rows)
+    header, rows = _without_empty(("A, B", *PAIR_HEADER, *within), rows, {"balanced", "p by document", *within})
+    shown = [f"{name.capitalize()}: whose interval rules out more of a disadvantage." for name in within]
+    note = " ".join([_sentence(described(compared)), detectable, *(shown if header[-1:] == within else [])])
     return Table(_name("pairs", compared), title, header, rows, note=note, details=LEFT_TO_FILES & {*header})
 
 
 def _without_empty(
-    header: tuple[str, ...], rows: tuple[tuple[Entry, ...], ...]
+    header: tuple[str, ...], rows: tuple[tuple[Entry, ...], ...], optional: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[Entry, ...], ...]]:
-    """Without a second mix where there is one, and without clusters where there are none."""
-    optional = {"balanced", "p by document"}
+    """Without those of the optional columns in which nothing stands, such as clusters where there are none."""
     kept = [
         at for at, name in enumerate(header) if name not in optional or any(row[at] is not None for row in rows)
     ]
     return tuple(header[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in rows)
+
+
+def _as_good(compared: MeasureComparison, pair: ComparedPair, margin: float) -> Entry:
+    found = as_good(compared, pair, margin)
+    return None if found is None else {"a": "A", "b": "B"}.get(found, found)
 
 
 def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureComparison) -> Table:

@@ -41,7 +41,9 @@ _MOST_BARS = 6
 
 
 def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
-    """`<measure>_overall`, best first, and `<measure>_by_type`; nothing where no run has a value."""
+    """`<measure>_overall`, best first and what is not finished last, and `<measure>_by_type`; nothing where no run
+    has a value.
+    """
     runs = runs_with(group, [measure])
     if not runs:
         return []
@@ -52,7 +54,9 @@ def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Draw
 def _overall(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure) -> Drawing:
     known = group.known.get(scale.measure)
     sign = 1 if known and known.higher_is_better is False else -1
-    best_first = sorted(runs, key=lambda run: (sign * (run[1].value(scale.measure) or 0.0), run[0]))
+    best_first = sorted(
+        runs, key=lambda run: (not run[1].is_complete, sign * (run[1].value(scale.measure) or 0.0), run[0])
+    )
     names = [wrapped(name_of(view), 28) for _, view in best_first]
     figure = new_figure(figsize=(HALF_IN, 0.7 + row_height(names) * len(names)), layout="constrained")
     axes = figure.subplots()
@@ -73,7 +77,7 @@ def _overall(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure)
         "Dot: mean; line: 95 % interval. Intervals that overlap do not mean a tie: see the paired tests."
     )
     spoken = (
-        f"{printable(view.label, 40)} {scale.text(view.row(scale.measure), interval=True)}."
+        f"{printable(name_of(view), 60)} {scale.text(view.row(scale.measure), interval=True)}."
         for _, view in best_first
     )
     alt = alt_of([f"{_title(scale)}{' in %' if scale.is_share else ''}.", *spoken])

@@ -142,8 +142,9 @@ def alt_of(sentences: Iterable[str]) -> str:
 
 
 def extremes(title: str, runs: DrawnRuns, measure: str, query_type: str = OVERALL) -> str:
-    """`title: 0.41 (naive) to 0.72 (kg).`, for an alt text."""
-    rows = ((view.row(measure, query_type), view.label) for _, view in runs)
+    """`title: 0.41 (naive) to 0.72 (kg).`, for an alt text: of the runs that are finished, where any is."""
+    finished = [view for _, view in runs if view.is_complete] or [view for _, view in runs]
+    rows = ((view.row(measure, query_type), view.label) for view in finished)
     values = [(row.mean, printable(label, 40)) for row, label in rows if row is not None and row.mean is not None]
     if not values:
         return ""

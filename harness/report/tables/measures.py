@@ -16,7 +16,8 @@ from harness.report.words.bounds import means_over
 _MOST_NAMED = 4
 _REFUSED = (
     "A measure that says nothing of a refused answer has a mean over other queries in every run: compare the rows "
-    "over the queries of all, and those in which an answerable query that was refused counts as the worst."
+    "over the queries of all, and those in which an answerable query that was refused counts as the worst, "
+    "which are shown and not tested: tests are over the queries of all."
 )
 
 

@@ -12,7 +12,7 @@ from harness.analysis.paired_values import QueryValues
 from harness.display.text import printable
 from harness.errors import HarnessError
 from harness.protocols import Measure
-from harness.records import Reference, Score
+from harness.records import Score
 from harness.registry import SYSTEMS
 from harness.report.comparison.choosing import paired
 from harness.report.view import Group, RunView
@@ -108,7 +108,7 @@ def _constant(group: Group, measure: str, view: RunView) -> Bound | None:
     if known is None or known.constant is None or measure not in view.values:
         return None
     applies = view.values[measure].expected
-    references = _references(view, applies)
+    references = [row.reference for query_id, row in view.sample.items() if query_id in applies]
     ids = [reference.query_id for reference in references]
     found = known.constant(references, query_weights(view.frame, ids, applies))
     if found is None or sum(value > 0 for value in found.values) < _FEWEST_RIGHT:
@@ -116,10 +116,6 @@ def _constant(group: Group, measure: str, view: RunView) -> Bound | None:
     values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
     return Bound(label, values, means_over(view.frame, known, values.values, applies), is_computed=True)
-
-
-def _references(view: RunView, applies: frozenset[str]) -> list[Reference]:
-    return [row.reference for row in view.run.sample() if row.query.query_id in applies]
 
 
 def _is_comparable(view: RunView, like: RunView, measure: str) -> bool:

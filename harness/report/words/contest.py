@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from harness.analysis.non_inferior import as_good
 from harness.analysis.paired import MeasureComparison, compare_measure
 from harness.protocols import Measure
 from harness.report.comparison.choosing import paired
@@ -116,6 +117,14 @@ class Contest:
         }
         return [best, *(place for place in others if place not in below)]
 
+    @cached_property
+    def leaders_are_as_good(self) -> bool:
+        """Whether each of the leaders is shown to be worse than none of the others by more than the margin."""
+        compared, margin, places = self.ranked, self.margin_value, self.leaders
+        if compared is None or margin is None:
+            return False
+        return all(as_good(compared, place, places, margin, len(places) - 1) is not None for place in places)
+
 
 def hold(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Contest | None:
     """The contest of a group by `measure`; None: by the one that its configs or its data set name, if two runs
@@ -195,14 +204,16 @@ def _comparison(views: Sequence[RunView], measures: Sequence[str]) -> Comparison
 
 
 def _compared(views: Sequence[RunView]) -> list[ComparedRun]:
-    rows = {row.query.query_id: row for row in views[0].run.sample()}
-    compared = []
-    for view in views:
-        own = {row.query.query_id: row for row in view.run.sample()}
-        kept = rows if own == rows else own  # Nearly always the same: once in memory, then.
-        compared.append(
-            ComparedRun(
-                view.run, view.label, view.manifest, kept, view.values, view.evaluations, view.notes, view.frame
-            )
+    return [
+        ComparedRun(
+            view.run,
+            view.label,
+            view.manifest,
+            view.sample,
+            view.values,
+            view.evaluations,
+            view.notes,
+            view.frame,
         )
-    return compared
+        for view in views
+    ]

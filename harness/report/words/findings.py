@@ -89,7 +89,7 @@ class Findings:
 
 def find(group: Group, measure: str | None = None, margin: float | None = None) -> Findings:
     """The answer of one group, ranked by `measure` (None: see `hold`), with a margin in points (None: what the
-    configs say). Reads the samples of its runs only: everything else is in the views.
+    configs say). Everything is in the views but earlier looks, which are sought beside its runs.
     """
     first = hold(group, measure, group.margin if margin is None else margin)
     if first is None:

@@ -12,7 +12,7 @@ from harness.report.view import Group
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
 from harness.report.words.contest import Contest
 from harness.report.words.entrants import is_scored, was_evaluated
-from harness.report.words.settling import are_as_good, margin_of, needed_for
+from harness.report.words.settling import margin_of, needed_for
 from harness.report.words.standings import natural_mix, shown_rows
 from harness.report.words.wording import Gap, amount, level, listed, name, times, title_of
 
@@ -92,7 +92,7 @@ def _verdict(contest: Contest, compared: MeasureComparison, bounds: MeasureBound
         return _best(contest, compared, floor)
     labels = listed([contest.view(place).label for place in leaders])
     figures = f"{_within(contest, compared)}({_figures(contest, compared, leaders)})"
-    if are_as_good(contest, leaders):
+    if contest.leaders_are_as_good:
         return f"{' or '.join(labels.rsplit(' and ', 1))}, within {margin_of(contest)} {figures}{floor}"
     between = labels if len(leaders) < 3 else f"{len(leaders):,} systems"
     return f"Undecided between {between} {figures}{floor}{_needed(contest)}"
@@ -198,4 +198,5 @@ def _with_interval(contest: Contest, row: Aggregate, mean: float) -> str:
     shown = f"{factor * mean:.{digits}f}{unit} {'of' if share else 'over'} {counted(n, 'answer')}{mix}"
     if row.ci_low is None or row.ci_high is None:
         return shown
-    return f"{shown} (95 % interval {factor * row.ci_low:.{digits}f} to {factor * row.ci_high:.{digits}f})"
+    on = f", {ON['documents']}" if contest.view(0).frame.n_clusters else ""
+    return f"{shown} (95 % interval {factor * row.ci_low:.{digits}f} to {factor * row.ci_high:.{digits}f}{on})"

@@ -28,4 +28,4 @@ def refusal_sentences(contest: Contest) -> Iterator[str]:
             values = found.counting_refused(view)
             means.append(f"{name(view.label)} {level(compared, sum(values.values()) / len(values))}")
         worst = level(compared, found.measure.failure_value)
-        yield f"A refused answerable query counting {worst}: {', '.join(means)}."
+        yield f"A refused answerable query counting {worst}: {', '.join(means)} (shown, not tested)."

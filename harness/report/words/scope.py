@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.analysis.intervals import UNKNOWN
 from harness.analysis.paired import ComparedPair, MeasureComparison
 from harness.display.text import counted
 from harness.report.comparison.quantities import ON
 from harness.report.words.contest import Contest
-from harness.report.words.wording import Gap, level, name, odds
+from harness.report.words.wording import Gap, amount, bare, level, name, odds
 
 
 def scope_sentences(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
@@ -18,7 +19,7 @@ def scope_sentences(contest: Contest, compared: MeasureComparison) -> Iterator[s
     gaps = (Gap.between(compared, best, place) for place in others)
     nearest = next((gap for gap in gaps if gap is not None and gap.is_told_apart), None)
     if nearest is not None:
-        yield from _documents(nearest.pair)
+        yield from _documents(nearest)
 
 
 def _mix(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
@@ -57,12 +58,22 @@ def _other_verdict(compared: MeasureComparison, pair: ComparedPair | None) -> st
     return f", and told apart that way ({odds(pair.balanced.p_holm)}): the verdict depends on the mix"
 
 
-def _documents(pair: ComparedPair) -> Iterator[str]:
+def _wider(gap: Gap) -> str:
+    """The interval of the difference there, the best one's lead first."""
+    low, high = gap.pair.interval_clusters or UNKNOWN
+    if low is None or high is None:
+        return ""
+    ends = sorted((low, high) if gap.difference == gap.pair.difference else (-low, -high))
+    return f", with an interval of {bare(gap.measure, ends[0])} to {amount(gap.measure, ends[1])}"
+
+
+def _documents(gap: Gap) -> Iterator[str]:
+    pair = gap.pair
     if pair.p_clusters is None or pair.n_clusters is None:
         return
     groups = f"{counted(pair.n_clusters, 'group')} of queries that cite the same document most"
     said = f"with the {groups} flipped together {odds(pair.p_clusters)}"
     if pair.population == "new documents":
-        yield f"It holds {ON[pair.population]}: {said} after Holm's correction."
+        yield f"It holds {ON[pair.population]}: {said} after Holm's correction{_wider(gap)}."
     else:
         yield f"It holds {ON['documents']} and need not on others: {said} after Holm's correction."

@@ -13,7 +13,7 @@ from harness.report.words.costs import cost_sentences
 from harness.report.words.looks import look_sentences
 from harness.report.words.refused import refusal_sentences
 from harness.report.words.scope import scope_sentences
-from harness.report.words.settling import are_as_good, needed_for
+from harness.report.words.settling import needed_for
 from harness.report.words.weaknesses import unranked, weaknesses
 from harness.report.words.wording import Gap, amount, level, listed, name, odds, title_of
 
@@ -104,7 +104,7 @@ def _power(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
         yield f"{queries} and {family} find {difference} four times out of five; {unseen}."
     elif compared.measure.span is not None and all(pair.spread is not None for pair in compared.pairs):
         yield f"{queries} and {family} find no difference that can be four times out of five."
-    needed = None if are_as_good(contest, contest.leaders) else needed_for(contest)
+    needed = None if contest.leaders_are_as_good else needed_for(contest)
     if needed:
         difference = amount(compared, needed.difference).replace(".0 points", " points")
         yield f"About {needed.queries:,} queries would tell {difference} apart between any two of them."

@@ -1,11 +1,9 @@
-"""What would settle a contest that is undecided: how many queries; and which runs are as good as the best."""
+"""What would settle a contest that is undecided: how many queries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.analysis.non_inferior import as_good
 from harness.analysis.paired import MeasureComparison
 from harness.analysis.power import MOST_QUERIES, queries_needed, rounded_up
 from harness.report.words.contest import Contest
@@ -50,11 +48,3 @@ def margin_of(contest: Contest) -> str:
     if compared.measure.is_share:
         return f"{100 * margin:g} points"
     return bare(compared, margin).rstrip("0")
-
-
-def are_as_good(contest: Contest, places: Sequence[int]) -> bool:
-    """Whether each of these runs is shown to be worse than none of the others by more than the margin."""
-    compared, margin = contest.ranked, contest.margin_value
-    if compared is None or margin is None:
-        return False
-    return all(as_good(compared, place, places, margin, len(places) - 1) is not None for place in places)

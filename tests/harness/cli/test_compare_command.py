@@ -49,6 +49,18 @@ def test_json_is_one_value_and_a_baseline_makes_a_family_of_its_own(cli: Command
     assert [pair["family"] for pair in value["measures"][0]["pairs"]] == [2, 2]
 
 
+def test_the_margin_says_which_of_two_is_as_good_and_is_checked_as_that_of_a_report(cli: CommandLine) -> None:
+    runs = names(cli, 35, 34)
+    five = cli.call("compare", *runs, "--measures", "accuracy")
+    assert "within 5 points" in five.stdout
+    wide = cli.call("compare", *runs, "--measures", "accuracy", "--margin", "20", "--json")
+    (pair,) = json.loads(wide.stdout)["measures"][0]["pairs"]
+    assert (pair["margin"], pair["as_good"], pair["result"]) == (20.0, "both", "tie")
+    for command in ("compare", "report"):
+        done = cli.call(command, *runs, "--margin", "0")
+        assert (done.returncode, "Invalid value for '--margin'" in done.stderr) == (2, True), command
+
+
 def test_what_cannot_be_compared_is_one_line(cli: CommandLine) -> None:
     first, second = names(cli, 35, 10)
     assert "at least two different runs" in cli.refused("compare", first, first)

@@ -54,6 +54,16 @@ def test_the_colours_of_differences_are_those_that_are_there(
     assert [one for one in unnamed if one in caption] == []
 
 
+def test_what_is_not_finished_is_drawn_last_and_is_no_extreme(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system="kg", scores={"accuracy": [1.0] * 20}, types=("a", "b"), unfinished=16),
+        ScoredRun(system="naive", scores={"accuracy": [1.0, 0.0] * 10}, types=("a", "b")),
+    ]
+    pictures = drawn(chapter_of(*(write_run(tmp_path, plan) for plan in plans)), "right-answers")
+    assert pictures["accuracy_overall"].alt.index("naive") < pictures["accuracy_overall"].alt.index("kg (not")
+    assert "kg" not in pictures["accuracy_by_type"].alt
+
+
 def test_an_interruption_and_a_phase_are_named_where_they_are(make_run: MakeRun) -> None:
     once = drawn(chapter_of(make_run(types=SMALL, sessions=(8,))), "resources")
     twice = drawn(chapter_of(make_run(system="kg", types=SMALL, sessions=(8, 4))), "resources")

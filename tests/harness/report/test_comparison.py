@@ -452,3 +452,29 @@ def test_an_unfinished_run_is_left_out_and_said_so(tmp_path: Path) -> None:
         compare_runs(runs[:2])
     with pytest.raises(ConfigError, match="the baseline kg is unfinished"):
         compare_runs(runs, Choice(baseline=runs[1]))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "margin", "expected"),
+    [(62, 61, 5.0, "both"), (62, 61, 0.5, "neither"), (110, 60, 5.0, "a"), (60, 110, 5.0, "b")],
+)
+def test_as_good_within_the_margin_is_what_the_interval_rules_out(
+    tmp_path: Path, a: int, b: int, margin: float, expected: str
+) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": [1.0] * right + [0.0] * (200 - right)}))
+        for name, right in (("naive", a), ("kg", b))
+    ]
+    (row,) = rows_of(comparison_csv(compare_runs(runs, Choice(("accuracy",), margin=margin))))
+    assert (float(row["margin"]), row["as_good"]) == (margin, expected)
+
+
+def test_of_seconds_nobody_knows_what_a_point_is(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": [1.0] * 40}, latency_s=(1.0, seconds)))
+        for name, seconds in (("naive", 2.0), ("kg", 3.0))
+    ]
+    comparison = compare_runs(runs, Choice(("latency_s",)))
+    (row,) = rows_of(comparison_csv(comparison))
+    assert row["as_good"] == ""
+    assert "within" not in comparison_markdown(comparison).split("## How to read")[0]

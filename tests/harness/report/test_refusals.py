@@ -64,6 +64,11 @@ def test_a_refused_query_that_has_an_answer_counts_as_the_worst_in_the_variant(t
     assert careful.value < bold.value
 
 
+def test_it_is_said_that_the_variant_is_not_tested(tmp_path: Path) -> None:
+    note = table_of(bold_and_careful(tmp_path)).note
+    assert "counts as the worst, which are shown and not tested" in note
+
+
 def test_a_right_refusal_is_not_counted_against_a_system(tmp_path: Path) -> None:
     plans = []
     for system, refuses in (("bold", False), ("careful", True)):
@@ -79,7 +84,7 @@ def test_where_such_a_measure_ranks_the_sentences_say_over_what(tmp_path: Path) 
     findings = bold_and_careful(tmp_path, JUDGED).findings
     said = "\n".join(findings.sentences)
     assert "(bold 200 of 200, careful 108 of 200 have a value): compared on the 108 queries of all." in said
-    assert "A refused answerable query counting 0.000: bold 0.594, careful 0.413." in said
+    assert "A refused answerable query counting 0.000: bold 0.594, careful 0.413 (shown, not tested)." in said
     assert findings.ranked is not None
     assert {pair.n for pair in findings.ranked.pairs} == {108}
 

@@ -12,7 +12,7 @@ from harness.report.page.explorer.details import Details
 from harness.report.page.explorer.packing import Block, pack_json
 from harness.report.page.explorer.reading import TEXT_CHARS, UNIT, RunCells, RunReader, Spill
 from harness.report.page.explorer.values import MeasureFacts, ValueTable, measure_facts
-from harness.report.view import Group
+from harness.report.view import Group, collector_paused
 from harness.store import SampleRow
 
 BUDGET_BYTES = 12_000_000
@@ -40,10 +40,10 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
     last queries are left out, and the explorer says so. Queries, answers and values always stay. One run at a time
     is in memory. The same runs, and the same zlib, give the same blocks.
     """
-    rows = group.views[0].run.sample() if group.views else []
+    rows = list(group.views[0].sample.values()) if group.views else []
     tables: dict[str, ValueTable] = {}
     cells: list[RunCells] = []
-    with tempfile.TemporaryFile() as file:
+    with tempfile.TemporaryFile() as file, collector_paused():
         spill = Spill(file)
         for number, view in enumerate(group.views):
             reader = RunReader(view)
