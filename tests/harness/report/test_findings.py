@@ -170,12 +170,23 @@ def test_what_costs_many_times_more_stands_in_the_headline_and_with_its_interval
     assert re.search(r"1\d\d times as many, a difference of 29,900 \(the same on every query\)", said(findings))
 
 
-def test_costs_that_a_test_cannot_tell_apart_are_said_with_that_doubt(tmp_path: Path) -> None:
+def test_of_costs_that_a_test_cannot_tell_apart_nobody_takes_the_fewest(tmp_path: Path) -> None:
     few = {"accuracy": right(2, n=4)}
     plans = [ScoredRun(system=name, scores=few, input_tokens=tokens) for name, tokens in (("a", 100), ("b", 900))]
     (told,) = [one for one in find(written(tmp_path, *plans)).sentences if "tokens a query" in one]
-    assert "a takes the fewest tokens a query (106, with accuracy 50.0 %) and b the most (906, with" in told
-    assert told.endswith("; the test does not tell them apart (p = 0.125 after Holm's correction).")
+    assert told == (
+        "Of these runs, none is shown to take fewer tokens a query: from a (106, with accuracy 50.0 %) to b (906, "
+        "with accuracy 50.0 %), p = 0.125 after Holm's correction."
+    )
+
+
+def test_who_is_not_told_apart_from_the_cheapest_shares_its_place(tmp_path: Path) -> None:
+    taken = {"a": [2.0, 2.2] * 100, "b": [2.22, 2.0] * 100, "c": [9.0, 9.5] * 100}
+    plans = [ScoredRun(system=n, scores={"accuracy": right(100)}, latency_s=one) for n, one in taken.items()]
+    (told,) = [one for one in find(written(tmp_path, *plans)).sentences if "seconds a query" in one]
+    assert told.startswith(
+        "Of these runs, a and b take the fewest seconds a query (2.10 to 2.11, with accuracy 50.0 %) and c the "
+    )
 
 
 def test_of_several_ties_without_a_difference_the_least_certain_is_told(tmp_path: Path) -> None:
