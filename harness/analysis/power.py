@@ -29,7 +29,7 @@ STEPS = (0.05, 0.10, 0.20)
 """Differences of shares that a plan says the queries for."""
 MOST_QUERIES = 50_000
 _FARTHEST = 25.0
-"""Standard errors at which power is 1 for all that can be shown; from 35 on scipy's noncentral t may be no number."""
+"""Standard errors at which power is 1; from 35 on scipy's noncentral t may be no number."""
 
 
 @dataclass(frozen=True)

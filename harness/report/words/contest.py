@@ -61,6 +61,12 @@ class Contest:
         """The entrant at that place of the comparison."""
         return self.group.views[self.entrants[place]]
 
+    @property
+    def nobody_answered(self) -> bool:
+        """Whether every query failed in every run."""
+        views = [self.view(place) for place in range(len(self.entrants))]
+        return bool(views) and all(view.n_answered == view.n_errors > 0 for view in views)
+
     def by(self, measure: str) -> MeasureComparison | None:
         """The entrants by that measure, if it was compared."""
         measures = self.comparison.measures if self.comparison else ()

@@ -90,7 +90,7 @@ def test_two_that_are_neither_told_apart_nor_as_good_are_undecided_and_it_is_sai
     findings = find(written(tmp_path, *plans))
     assert re.fullmatch(
         r"Undecided between kg and naive in accuracy \(51\.5 % and 50\.0 % of 200 queries\): "
-        r"about \d,\d00 queries needed\.",
+        r"about \d,\d00 queries needed to tell 5 points apart\.",
         findings.headline,
     )
     assert "kg is not told apart from naive: a difference of 1.5 points (95 % interval" in said(findings)
@@ -108,6 +108,40 @@ def test_more_queries_are_asked_for_than_there_are(tmp_path: Path) -> None:
     needed = re.search(r"about ([\d,]+) queries needed", find(written(tmp_path, *plans)).headline)
     assert needed
     assert int(needed[1].replace(",", "")) > 200
+
+
+def test_more_queries_than_the_data_set_has_are_said_to_be_more(tmp_path: Path) -> None:
+    mix = {"inference_query": 816, "null_query": 301}
+    plans = [
+        ScoredRun(system="naive", scores={"accuracy": [*right(80, 100), *right(20, 100)]}, type_mix=mix),
+        ScoredRun(system="kg", scores={"accuracy": [*right(30, 100), *right(73, 100)]}, type_mix=mix),
+    ]
+    told = said(find(written(tmp_path, *plans)))
+    assert "apart between any two of them; the whole data set has 816 of these types." in told
+
+
+def test_where_no_outcome_decides_a_large_difference_is_not_said_to_be_none(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system="gold", scores={"accuracy": [1.0] * 3}, bracket=BRACKET),
+        ScoredRun(system="naive", scores={"accuracy": [1.0] * 3}),
+        ScoredRun(system="kg", scores={"accuracy": [0.0] * 3}),
+        ScoredRun(system="recursive", scores={"accuracy": [1.0, 0.0, 0.0]}),
+    ]
+    told = said(find(written(tmp_path, *plans)))
+    assert "not told apart" not in told
+    assert "naive is 100.0 points ahead of kg (3 queries are too few to tell anything apart); p = 0.750" in told
+    assert "reaches 100.0 %, level with naive (3 queries are too few to tell anything apart)." in told
+
+
+def test_of_an_undecided_lead_it_is_said_whose_lead_holds_on_new_documents(tmp_path: Path) -> None:
+    counts = {"naive": right(100), "kg": [*right(80, 100), *right(25, 100)], "community": right(20)}
+    plans = [
+        ScoredRun(system=name, scores={"accuracy": values}, cites=[f"doc-{n}" for n in range(100)])
+        for name, values in counts.items()
+    ]
+    findings = find(written(tmp_path, *plans))
+    assert findings.headline.startswith("Undecided between kg and naive")
+    assert "That kg is ahead of community holds also on new documents: with the 100 groups" in said(findings)
 
 
 def test_three_systems_that_tie_have_one_headline(tmp_path: Path) -> None:
@@ -328,7 +362,9 @@ def test_what_is_cheap_stands_beside_what_it_gets_right(make_run: MakeRun) -> No
 @pytest.mark.parametrize("evaluated", [True, False])
 def test_systems_that_failed_everywhere_have_no_winner(make_run: MakeRun, evaluated: bool) -> None:
     runs = [make_run(system=name, failing=20, evaluated=evaluated) for name in ("naive", "kg")]
-    assert find(group_of(*runs)).headline.startswith("No system answered a query: all ")
+    findings = find(group_of(*runs))
+    assert findings.headline.startswith("No system answered a query: all ")
+    assert not re.search(r"points|queries would|told apart", said(findings))
 
 
 def test_a_measure_without_any_value_ranks_nothing(tmp_path: Path) -> None:
