@@ -120,6 +120,26 @@ def test_more_queries_than_the_data_set_has_are_said_to_be_more(tmp_path: Path) 
     assert "apart between any two of them; the whole data set has 816 of these types." in told
 
 
+@pytest.mark.parametrize("values", [right(100), [0.3] * 200], ids=["right or wrong", "graded"])
+@pytest.mark.parametrize(
+    "mix", [{}, {"inference_query": 800, "null_query": 300}], ids=["as sampled", "natural mix"]
+)
+def test_runs_that_answered_all_alike_are_as_good_as_each_other(
+    tmp_path: Path, values: Sequence[Value], mix: Mapping[str, int]
+) -> None:
+    name = "accuracy" if 1.0 in values else "token_f1"
+    types = ("inference_query", "null_query", "null_query")
+    plans = [ScoredRun(system=one, scores={name: values}, types=types, type_mix=mix) for one in ("naive", "kg")]
+    findings = find(written(tmp_path, *plans))
+    assert re.match(r"(kg or naive|naive or kg), within (5 points|0\.05) in ", findings.headline)
+    assert "queries would tell" not in said(findings)
+
+
+def test_a_few_queries_that_were_answered_alike_show_nobody_to_be_as_good(tmp_path: Path) -> None:
+    plans = [ScoredRun(system=one, scores={"accuracy": [1.0] * 40}) for one in ("naive", "kg")]
+    assert find(written(tmp_path, *plans)).headline.startswith("Undecided between")
+
+
 def test_where_no_outcome_decides_a_large_difference_is_not_said_to_be_none(tmp_path: Path) -> None:
     plans = [
         ScoredRun(system="gold", scores={"accuracy": [1.0] * 3}, bracket=BRACKET),
