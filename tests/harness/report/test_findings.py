@@ -9,7 +9,7 @@ from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
 
 from harness.analysis.prices import load_prices
 from harness.display import Rank
-from harness.records import Cost, EvaluationRecord, Usage
+from harness.records import Cost, EvaluationRecord, Score, Usage
 from harness.report.comparison.compare import compare_runs
 from harness.report.view import Group, load_groups
 from harness.report.words.findings import Findings, find
@@ -138,6 +138,30 @@ def test_runs_that_answered_all_alike_are_as_good_as_each_other(
 def test_a_few_queries_that_were_answered_alike_show_nobody_to_be_as_good(tmp_path: Path) -> None:
     plans = [ScoredRun(system=one, scores={"accuracy": [1.0] * 40}) for one in ("naive", "kg")]
     assert find(written(tmp_path, *plans)).headline.startswith("Undecided between")
+
+
+def test_evidence_is_compared_besides_at_a_size_of_prompt_that_every_run_has(tmp_path: Path) -> None:
+    runs = []
+    for system, characters in (("naive", 1500.0), ("kg", 9000.0)):
+        run = write_run(tmp_path, ScoredRun(system=system, scores={"accuracy": right(100)}))
+        names = ("Hit@10", "fact_Recall@1000c", "fact_Recall@8000c", "Recall@1000c")
+        scores = {**dict.fromkeys(names, 0.5), "context_characters": characters}
+        record = EvaluationRecord(
+            evaluator="retrieval", version="2", measures=tuple(scores), cost=Cost(wall_s=0.0)
+        )
+        run.write_scores(
+            record,
+            [
+                Score(query_id=f"q{n:03d}", repeat=0, measure=name, status="scored", value=value)
+                for name, value in scores.items()
+                for n in range(200)
+            ],
+        )
+        runs.append(run)
+    comparison = find(group_of(*runs)).comparison
+    assert comparison is not None
+    names_of = [one.measure.name for one in comparison.measures]
+    assert [name for name in names_of if name in names] == ["fact_Recall@1000c"]
 
 
 def test_where_no_outcome_decides_a_large_difference_is_not_said_to_be_none(tmp_path: Path) -> None:
