@@ -189,7 +189,7 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
 
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
     """Beside the one that ranks: those that ask to be compared, and the first measure of each other evaluator, of
-    those of evidence the one at equal prompt size; of them, what every run has, and has in the same way as another.
+    evidence the one at equal prompt size; of them, what every run has, and has in the same way as another.
     """
     chosen = [name for name, measure in known.items() if measure.compared and _fits(views, name)]
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
