@@ -25,6 +25,9 @@ from harness.analysis.flips import flips_of
 from harness.analysis.intervals import UNKNOWN, Interval
 from harness.analysis.studentized import Array
 
+_SLACK = 1e-9
+"""Of a sum of weights: what it is off by."""
+
 
 class Tested(NamedTuple):
     """What the test says of one pair."""
@@ -52,11 +55,20 @@ class Differences:
     """Of the queries: those with one number are alike. None: each stands for itself."""
     binary: bool = False
     """Every value of every run is 0 or 1."""
+    span: float | None = None
+    """The largest difference that can be; None: nobody knows."""
 
     @property
     def by_wins(self) -> bool:
         """Whether McNemar's test fits."""
         return self.binary and self.weights is None and self.clusters is None
+
+    @property
+    def n_even(self) -> int:
+        """Units of one weight whose mean is as sure as that of these queries, or of their clusters (Kish 1965)."""
+        weights = np.ones(len(self.values)) if self.weights is None else self.weights
+        totals = weights if self.clusters is None else np.bincount(self.clusters, weights)
+        return int(totals.sum() ** 2 / (totals @ totals) + _SLACK)
 
 
 def tested(differences: Differences) -> list[Tested]:
@@ -90,6 +102,21 @@ def _by_wins(values: Array) -> _Found:
 
 def _by_flips(differences: Differences) -> _Found:
     flipped = flips_of(differences.values, differences.weights, differences.clusters)
-    # Of differences that are all the same nothing is known but themselves.
     flat = np.ptp(differences.values, axis=0) == 0
-    return flipped.p_values, lambda place, alpha: UNKNOWN if flat[place] else flipped.interval(place, alpha)
+
+    def interval(place: int, alpha: float) -> Interval:
+        if not flat[place]:
+            return flipped.interval(place, alpha)
+        return UNKNOWN if differences.values[0, place] else _never_differing(differences, alpha)
+
+    return flipped.p_values, interval
+
+
+def _never_differing(differences: Differences, alpha: float) -> Interval:
+    """Of two that are the same on every query: on others they may differ by the span, on no larger a share of them
+    than so many that agree leave open. Flips know nothing of that.
+    """
+    low, high = share_difference_interval(0, 0, differences.n_even, alpha)
+    if differences.span is None or low is None or high is None:
+        return UNKNOWN
+    return Interval(low * differences.span, high * differences.span)

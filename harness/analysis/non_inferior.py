@@ -88,6 +88,8 @@ def _at_most_worse(
         return [None] * len(others)
     sign = 1.0 if higher else -1.0
     ahead = sign * np.stack([compared.differences(place, other) for other in others], axis=1)
-    differences = Differences(ahead, compared.weights, binary=compared.measure.is_binary)
+    differences = Differences(
+        ahead, compared.weights, binary=compared.measure.is_binary, span=compared.measure.span
+    )
     lows = [interval.low for interval in intervals_at(differences, ALPHA / n_tried)]
     return [None if low is None else 0.0 - low for low in lows]

@@ -257,7 +257,7 @@ def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int])
     """The pairs, means and ranks by the weights of `base`."""
     measure, ids = base.measure, base.query_ids
     values = np.stack([base.differences(*place) for place in shared], axis=1)
-    by_query = Differences(values, base.weights, binary=measure.is_binary)
+    by_query = Differences(values, base.weights, binary=measure.is_binary, span=measure.span)
     means = tuple(
         float(np.average(_values(run, ids), weights=base.weights)) if place in compared else None
         for place, run in enumerate(measure.runs)

@@ -28,8 +28,8 @@ DISCORDANCE = 0.25
 STEPS = (0.05, 0.10, 0.20)
 """Differences of shares that a plan says the queries for."""
 MOST_QUERIES = 50_000
-_FARTHEST = 37.0
-"""Standard errors at which power is 1, and scipy's noncentral t still a number."""
+_FARTHEST = 25.0
+"""Standard errors at which power is 1; from 35 on scipy's noncentral t may be no number."""
 
 
 @dataclass(frozen=True)

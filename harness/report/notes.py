@@ -121,6 +121,12 @@ def group_notes(manifests: Sequence[Manifest]) -> list[str]:
         notes.append(
             f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
         )
+    unnamed = [manifest for manifest in manifests if _model_is_unnamed(manifest)]
+    if unnamed and len(manifests) > 1:
+        notes.append(
+            "Which model gave imported answers is not named (rag-harness import --model PROVIDER/NAME): what "
+            "differs between these runs may not be the system alone."
+        )
     weights = other_weights([manifest.identity for manifest in manifests])
     if weights:
         notes.append(
@@ -153,8 +159,16 @@ def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
         own = {key: value for key, value in manifest.identity.items() if key not in _OWN_KEYS}
         if not manifest.is_imported:
             own["models"] = {**played, **own.get("models", {})}
+        if _model_is_unnamed(manifest):
+            own["models"] = {**own["models"], "generator": {"provider": "imported"}}
         shared.append(own)
     return shared
+
+
+def _model_is_unnamed(manifest: Manifest) -> bool:
+    """Whether its generator is called what the import was called, because nobody said what it is."""
+    generator = manifest.identity.get("models", {}).get("generator") or {}
+    return manifest.is_imported and generator.get("provider") == "imported"
 
 
 def _listed(differing: Mapping[str, Sequence[str]], between: str) -> str:

@@ -93,6 +93,11 @@ class RunView:
         """The row of that measure, if there is one."""
         return self._places.get((measure, query_type))
 
+    def row_beside(self, measure: str, other: Aggregate | None) -> Aggregate | None:
+        """The row of that measure in the mix of query types in which another one is, if there is one in that."""
+        row = self.row(measure, other.query_type) if other else None
+        return row if row is not None and row.mean is not None else self.row(measure)
+
     def value(self, measure: str) -> float | None:
         """The overall mean of that measure, if there is one."""
         row = self.row(measure)

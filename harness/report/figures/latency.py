@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.display import Drawing
+from harness.display import Drawing, printable
 from harness.display.plotting import GREY
 from harness.display.written import written
 from harness.report.aggregates import population, taken
@@ -41,19 +41,33 @@ def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
     if waited:
         _throttling(panels[1], group.views)
     n = n_of(view.row("latency_s") for view in group.views)
-    apart = (
-        f"Right: {THROTTLED}, with 95 % CI; waiting for our own cap or for a retry after a failure is latency, "
-        "wall time stands in the table"
-    )
     caption = (
         f"Seconds a query takes, without what limits of providers took (n = {n}, answered live or timed out; log "
         "scale). Thin line: 5th to 95th percentile; thick line: the middle half; mark: median, printed with its "
         f"95 % CI and the number of queries. {'Light dots: single queries. ' if _n_dots(timed) else ''}"
-        f"{apart if waited else 'No system waited for its provider for more than 0.01 s a query'}."
-        f"{restricted(group)}"
+        f"{_waiting(group, is_drawn=bool(waited))}{restricted(group)}"
     )
     alt = alt_of(["Median latency of a query:", *spoken(group.views, "latency_s_p50", "s")])
     return [Drawing("latency", "Latency", caption, alt, figure)]
+
+
+def _waiting(group: Group, *, is_drawn: bool) -> str:
+    """What is known of waiting for limits of providers; where nothing is, latency is all of the wall time."""
+    timed = [view for view in group.views if view.row("latency_s")]
+    unknown = [printable(view.label, 40) for view in timed if view.value("throttled_s") is None]
+    said = []
+    if is_drawn:
+        said.append(
+            f"Right: {THROTTLED}, with 95 % CI; waiting for our own cap or for a retry after a failure is "
+            "latency, wall time stands in the table."
+        )
+    elif len(unknown) < len(timed):
+        who = "No other system" if unknown else "No system"
+        said.append(f"{who} waited for its provider for more than {_WORTH_SHOWING_S:g} s a query.")
+    if unknown:
+        whose = f"Of {', '.join(unknown)}" if len(unknown) < len(timed) else "Of these runs"
+        said.insert(0, f"{whose} nobody knows what limits of providers took: it is part of their seconds.")
+    return " ".join(said)
 
 
 def _n_dots(timed: Mapping[int, Sequence[float]]) -> int:

@@ -100,7 +100,9 @@ def _draw(
     points = [
         ScatterPoint(number, view, x, y)
         for number, view in enumerate(group.views)
-        if view.is_complete and (x := _stretch(view.row(price.measure))) and (y := _stretch(ranked[number]))
+        if view.is_complete
+        and (x := _stretch(view.row_beside(price.measure, ranked[number])))
+        and (y := _stretch(ranked[number]))
     ]
     if not any(point.x.value > 0 for point in points):
         return None
@@ -113,7 +115,11 @@ def _draw(
     competing = [point for point in points if _competes(point.view, price)]
     best = frontier(competing, lower_is_better=lower)
     name_points(figure, axes, points, _draw_frontier(axes, best, lower=lower) if best else ())
-    rows = [row for point in points for row in (ranked[point.number], point.view.row(price.measure))]
+    rows = [
+        row
+        for point in points
+        for row in (ranked[point.number], point.view.row_beside(price.measure, ranked[point.number]))
+    ]
     named = f"{scale.name[:1].upper()}{scale.name[1:]}"
     title = f"{named} against {price.name}"
     caption = (

@@ -20,13 +20,14 @@ def leaderboard(group: Group, findings: Findings) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for line in findings.lines(group):
         score = amount(line.row) if measure in group.costs else share(line.row)
-        spent = [taken(line.view.row(cost)) if line.view else None for cost in costs]
+        spent = [taken(line.view.row_beside(cost, line.row)) if line.view else None for cost in costs]
         rows.append((printable(line.named, 100), line.rank, score, population(line.row), *spent))
     mix = "types weighed as in the whole data set" if findings.is_natural else "each query counting the same"
     note = (
         f"Means over the queries that all ranked runs have, {mix}. Runs that share ranks are not told apart by a "
-        "paired test; what stands behind a bracket has no rank. Tokens and dollars of a query are means, "
-        "lower bounds (≥) where not all were counted; the index is counted once, whoever paid for it."
+        "paired test; what stands behind a bracket has no rank. Tokens and dollars of a query are means in the "
+        "same mix, lower bounds (≥) where not all were counted; latency is the median of the sampled queries; the "
+        "index is counted once, whoever paid for it."
     )
     return Table("leaderboard", "Leaderboard", header, tuple(rows), note=note)
 

@@ -35,7 +35,8 @@ def query_cost_table(group: Group) -> Table:
         rest = [taken(view.row(name)) for name in (*_WALL, "throttled_s", "usd", "answer_usd_total")]
         population_of, failed = population(view.row("latency_s")), failed_share(view)
         rows.append((printable(view.label), *means, *times, population_of, *rest, failed))
-    note = f"{FAILING} ≥: a lower bound, of tokens that a server did not all count or of queries that timed out."
+    bound = "≥: a lower bound, of tokens that a server did not all count or of queries that timed out"
+    note = f"Each sampled query counts the same. {FAILING} {bound}."
     return Table("query_cost", "Cost and time of a query", header, tuple(rows), note=note)
 
 

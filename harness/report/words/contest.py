@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import median
 
 from harness.analysis.non_inferior import as_good
 from harness.analysis.paired import MeasureComparison, compare_measure
@@ -61,6 +62,12 @@ class Contest:
     def view(self, place: int) -> RunView:
         """The entrant at that place of the comparison."""
         return self.group.views[self.entrants[place]]
+
+    @property
+    def nobody_answered(self) -> bool:
+        """Whether every query failed in every run."""
+        views = [self.view(place) for place in range(len(self.entrants))]
+        return bool(views) and all(view.n_answered == view.n_errors > 0 for view in views)
 
     def by(self, measure: str) -> MeasureComparison | None:
         """The entrants by that measure, if it was compared."""
@@ -160,6 +167,24 @@ def against(contest: Contest, position: int, place: int) -> MeasureComparison | 
     return found if found.pairs else None
 
 
+def at_equal_size(views: Sequence[RunView], known: Mapping[str, Measure]) -> list[Measure]:
+    """The measures that rank runs by evidence where answers cannot, of which every run has a value and as far as
+    each of them reaches: the farthest first.
+    """
+    able = [one for one in known.values() if one.ranks_where_answers_cannot and _reached(one, views)]
+    return sorted(able, key=lambda one: -one.panel.at if one.panel else 0.0)
+
+
+def _reached(measure: Measure, views: Sequence[RunView]) -> bool:
+    if not all(has_values(view, measure.name) for view in views):
+        return False
+    panel = measure.panel
+    if panel is None or not panel.reach:
+        return True
+    reaches = [view.values[panel.reach].values.values() for view in views if has_values(view, panel.reach)]
+    return len(reaches) == len(views) and all(median(values) >= panel.at for values in reaches)
+
+
 def _reason(group: Group, measure: str, wanted: str | None) -> str:
     choice = group.ranking
     if wanted is not None:
@@ -172,13 +197,14 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
 
 
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
-    """Beside the one that ranks: those that ask to be compared, and the first measure of each other evaluator; of
-    those, what every run has, and has in the same way as another run.
+    """Beside the one that ranks: those that ask to be compared, and the first measure of each other evaluator, of
+    evidence the one at equal prompt size; of them, what every run has, and has in the same way as another.
     """
     chosen = [name for name, measure in known.items() if measure.compared and _fits(views, name)]
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
     done = {owners.get(name) for name in (ranks_by, *chosen)}
-    for name in known:
+    equal = [measure.name for measure in at_equal_size(views, known)]
+    for name in (*equal, *known):
         if owners.get(name) not in done and name in owners and _fits(views, name):
             chosen.append(name)
             done.add(owners[name])

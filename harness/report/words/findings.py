@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
 from harness.analysis import Aggregate
 from harness.analysis.paired import MeasureComparison
 from harness.display import Rank
-from harness.protocols import Measure
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.quantities import rank
-from harness.report.view import Group, RunView
+from harness.report.view import Group
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, bounds_of
-from harness.report.words.contest import Contest, hold
+from harness.report.words.contest import Contest, at_equal_size, hold
 from harness.report.words.entrants import has_values, is_scored, why_apart
 from harness.report.words.headlines import headline, headline_of_nothing
 from harness.report.words.sentences import sentences
@@ -125,24 +123,12 @@ def _able_to_rank(first: Contest, bounds: MeasureBounds) -> Contest:
     if not bounds.cannot_rank:
         return first
     views = [first.group.views[place] for place in first.entrants]
-    able = [one for one in first.group.known.values() if one.ranks_where_answers_cannot and _reached(one, views)]
-    for measure in sorted(able, key=lambda one: -one.panel.at if one.panel else 0.0):
+    for measure in at_equal_size(views, first.group.known):
         other = hold(first.group, measure.name, first.margin)
         if other is not None and other.entrants == first.entrants:
             reason = f", because {first.spoken} cannot rank here"
             return replace(other, reason=reason, instead_of=first.measure)
     return first
-
-
-def _reached(measure: Measure, views: Sequence[RunView]) -> bool:
-    """Whether every run has a value of it, and reaches as far as it asks for."""
-    if not all(has_values(view, measure.name) for view in views):
-        return False
-    panel = measure.panel
-    if panel is None or not panel.reach:
-        return True
-    reaches = [view.values[panel.reach].values.values() for view in views if has_values(view, panel.reach)]
-    return len(reaches) == len(views) and all(median(values) >= panel.at for values in reaches)
 
 
 def _why_not(contest: Contest) -> str:

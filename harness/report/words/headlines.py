@@ -12,7 +12,7 @@ from harness.report.view import Group
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
 from harness.report.words.contest import Contest
 from harness.report.words.entrants import is_scored, was_evaluated
-from harness.report.words.settling import margin_of, needed_for
+from harness.report.words.settling import margin_of, needed_for, shown_by
 from harness.report.words.standings import natural_mix, shown_rows
 from harness.report.words.wording import Gap, amount, level, listed, name, times, title_of
 
@@ -81,7 +81,7 @@ def _barred(contest: Contest, bounds: MeasureBounds) -> str:
 def _verdict(contest: Contest, compared: MeasureComparison, bounds: MeasureBounds) -> str:
     if not compared.n_common:
         return f"No query has a value of {title_of(compared)} in every run, so they are not ranked"
-    if all(view.n_errors == view.n_answered for view in map(contest.view, range(len(contest.entrants)))):
+    if contest.nobody_answered:
         n = counted(compared.n_common, "query", "queries")
         return f"No system answered a query: all {n} failed in every run"
     if _is_barred(contest, bounds):
@@ -135,7 +135,9 @@ def _not_above(contest: Contest, bounds: MeasureBounds) -> str:
 
 def _needed(contest: Contest) -> str:
     needed = needed_for(contest)
-    return f": about {needed.queries:,} queries needed" if needed else ""
+    if needed is None or contest.ranked is None:
+        return ""
+    return f": about {needed.queries:,} queries needed to tell {shown_by(contest.ranked, needed)} apart"
 
 
 def _figures(contest: Contest, compared: MeasureComparison, places: Sequence[int]) -> str:

@@ -16,10 +16,11 @@ def scope_sentences(contest: Contest, compared: MeasureComparison) -> Iterator[s
     """The mix, with the other one beside it, and what the test by document says of the best against the next."""
     yield from _mix(contest, compared)
     best, *others = contest.order
-    gaps = (Gap.between(compared, best, place) for place in others)
-    nearest = next((gap for gap in gaps if gap is not None and gap.is_told_apart), None)
+    gaps = ((Gap.between(compared, best, place), place) for place in others)
+    nearest = next(((gap, place) for gap, place in gaps if gap is not None and gap.is_told_apart), None)
     if nearest is not None:
-        yield from _documents(nearest)
+        names = [name(contest.view(place).label) for place in (best, nearest[1])]
+        yield from _documents(nearest[0], f"That {names[0]} is ahead of {names[1]} holds")
 
 
 def _mix(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
@@ -67,13 +68,13 @@ def _wider(gap: Gap) -> str:
     return f", with an interval of {bare(gap.measure, ends[0])} to {amount(gap.measure, ends[1])}"
 
 
-def _documents(gap: Gap) -> Iterator[str]:
+def _documents(gap: Gap, holds: str) -> Iterator[str]:
     pair = gap.pair
     if pair.p_clusters is None or pair.n_clusters is None:
         return
     groups = f"{counted(pair.n_clusters, 'group')} of queries that cite the same document most"
     said = f"with the {groups} flipped together {odds(pair.p_clusters)}"
     if pair.population == "new documents":
-        yield f"It holds {ON[pair.population]}: {said} after Holm's correction{_wider(gap)}."
+        yield f"{holds} {ON[pair.population]}: {said} after Holm's correction{_wider(gap)}."
     else:
-        yield f"It holds {ON['documents']} and need not on others: {said} after Holm's correction."
+        yield f"{holds} {ON['documents']} and need not on others: {said} after Holm's correction."

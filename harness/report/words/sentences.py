@@ -13,7 +13,7 @@ from harness.report.words.costs import cost_sentences
 from harness.report.words.looks import look_sentences
 from harness.report.words.refused import refusal_sentences
 from harness.report.words.scope import scope_sentences
-from harness.report.words.settling import needed_for
+from harness.report.words.settling import needed_for, shown_by
 from harness.report.words.weaknesses import unranked, weaknesses
 from harness.report.words.wording import Gap, amount, level, listed, name, odds, title_of
 
@@ -24,8 +24,8 @@ def sentences(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> tuple[str,
     """In the order in which somebody asks: how sure, of what, at what cost, what about refusals, what is weak."""
     compared = contest.ranked
     found = [f"Ranked by {contest.spoken}{contest.reason}."] if compared is not None else []
-    found += _bounds(contest, bounds)
-    if compared is not None and compared.n_common:
+    found += [] if contest.nobody_answered else _bounds(contest, bounds)
+    if compared is not None and compared.n_common and not contest.nobody_answered:
         found += [
             *_differences(contest, compared),
             *scope_sentences(contest, compared),
@@ -64,7 +64,7 @@ def _bounds(contest: Contest, bounds: MeasureBounds) -> Iterator[str]:
         side = "above" if gap.difference > 0 else "below"
         yield f"{name(best.label)} is {side} {floor_is}, by {gap.size()}."
     else:
-        yield f"{name(best.label)} is not told apart from {floor_is}: a difference of {gap.words()}."
+        yield f"{name(best.label)} is {gap.undecided(floor_is)}."
 
 
 def _differences(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
@@ -74,10 +74,10 @@ def _differences(contest: Contest, compared: MeasureComparison) -> Iterator[str]
     gaps = {place: gap for place in others if (gap := Gap.between(compared, best, place))}
     tied = {place: gap for place, gap in gaps.items() if not gap.is_told_apart}
     if tied:
-        widest = max(tied.values(), key=lambda gap: (abs(gap.difference), gap.farthest))
-        whom = listed([contest.view(place).label for place in tied])
+        far, widest = max(tied.items(), key=lambda one: (abs(one[1].difference), one[1].farthest))
+        whom = listed([contest.view(place).label for place in (tied if _decides(compared) else [far])])
         of = "a difference of" if len(tied) == 1 else "the widest difference is"
-        yield f"{first} is not told apart from {whom}: {of} {widest.words()}; {_p(widest)}."
+        yield f"{first} is {widest.undecided(whom, of)}; {_p(widest)}."
     behind = [place for place in gaps if place not in tied]
     for place in behind[:_MOST_PAIRS]:
         gap = gaps[place]
@@ -87,11 +87,16 @@ def _differences(contest: Contest, compared: MeasureComparison) -> Iterator[str]
         yield f"{first} is also ahead of {more}: see the table of pairs."
 
 
+def _decides(compared: MeasureComparison) -> bool:
+    """Whether any outcome of so many queries is more than chance."""
+    return can_show_anything(compared.n_common, len(compared.pairs))
+
+
 def _power(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
     """What so many queries can show at all, and what they find four times out of five."""
     n, pairs = compared.n_common, len(compared.pairs)
     queries, family = counted(n, "query", "queries"), counted(pairs, "pair")
-    if not can_show_anything(n, pairs):
+    if not _decides(compared):
         yield f"{queries} and {family}: no outcome of so few queries is more than chance."
         return
     if not can_show_anything(n - 1, pairs):
@@ -106,8 +111,18 @@ def _power(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
         yield f"{queries} and {family} find no difference that can be four times out of five."
     needed = None if contest.leaders_are_as_good else needed_for(contest)
     if needed:
-        difference = amount(compared, needed.difference).replace(".0 points", " points")
-        yield f"About {needed.queries:,} queries would tell {difference} apart between any two of them."
+        would = f"About {needed.queries:,} queries would tell {shown_by(compared, needed)} apart"
+        yield f"{would} between any two of them{_there_are(compared, needed.queries)}."
+
+
+def _there_are(compared: MeasureComparison, needed: int) -> str:
+    """How many the whole data set has of these types of query, where that is fewer."""
+    mix, asked = compared.drawn.type_mix, set(compared.drawn.types.values())
+    there = sum(count for query_type, count in mix.items() if query_type in asked)
+    if not 0 < there < needed:
+        return ""
+    which = "" if asked >= set(mix) else " of these types"
+    return f"; the whole data set has {there:,}{which}"
 
 
 def _besides(contest: Contest, measure: str) -> Iterator[str]:
@@ -152,7 +167,7 @@ def _brackets(contest: Contest) -> Iterator[str]:
             side = "above" if is_better != falls else "below"
             yield f"{reaches}, {side} {label} by {gap.size()}."
         else:
-            yield f"{reaches}, not told apart from {label}: a difference of {gap.words()}."
+            yield f"{reaches}, {gap.undecided(label)}."
 
 
 def _p(gap: Gap) -> str:

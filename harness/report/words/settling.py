@@ -7,7 +7,7 @@ from typing import NamedTuple
 from harness.analysis.paired import MeasureComparison
 from harness.analysis.power import MOST_QUERIES, queries_needed, rounded_up
 from harness.report.words.contest import Contest
-from harness.report.words.wording import bare
+from harness.report.words.wording import amount, bare
 
 
 class Needed(NamedTuple):
@@ -30,6 +30,11 @@ def needed_for(contest: Contest) -> Needed | None:
         if found is not None and compared.n_common < found < MOST_QUERIES:
             return Needed(rounded_up(found), difference)
     return None
+
+
+def shown_by(compared: MeasureComparison, needed: Needed) -> str:
+    """The difference that so many queries would show: `5 points`."""
+    return amount(compared, needed.difference).replace(".0 points", " points")
 
 
 def _needed(compared: MeasureComparison, difference: float) -> int | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.analysis.intervals import UNKNOWN, Interval
 from harness.analysis.paired import ComparedPair, MeasureComparison
+from harness.analysis.power import can_show_anything
 from harness.display.text import counted, number, printable
 from harness.display.written import LEAST_CHANCE
 
@@ -55,6 +56,17 @@ class Gap:
             return f"{shown} ({counted(self.pair.n, 'query is', 'queries are')} too few for an interval)"
         span = f"{bare(self.measure, low)} to {bare(self.measure, high)}"
         return f"{shown} ({per_cent(self.pair.level)} % interval {span})"
+
+    def undecided(self, whom: str, of: str = "a difference of") -> str:
+        """What is said of two that are not told apart, behind "is": where no outcome of so few queries would tell
+        them apart, that, for a difference of 100 points that is "not told apart" reads like a mistake.
+        """
+        if can_show_anything(self.pair.n, len(self.measure.pairs)):
+            return f"not told apart from {whom}: {of} {self.words()}"
+        side = "ahead of" if self.difference > 0 else "behind"
+        by = f"{amount(self.measure, abs(self.difference))} {side}" if self.difference else "level with"
+        few = f"{counted(self.pair.n, 'query is', 'queries are')} too few to tell anything apart"
+        return f"{by} {whom} ({few})"
 
     def size(self) -> str:
         """`words`, of a gap that is a disadvantage: how large it is."""

@@ -81,6 +81,20 @@ def test_what_needs_more_queries_than_anybody_asks_has_no_number() -> None:
     assert graded_queries_needed(0.0, 1, sd=0.5) is None
 
 
+@pytest.mark.parametrize("pairs", [1, 3, 6, 15, 36])
+def test_what_graded_values_detect_falls_with_the_square_root_of_queries_whatever_scipy_gives(pairs: int) -> None:
+    # At 300 queries and 6 pairs scipy's noncentral t is no number at 37 standard errors.
+    found = [graded_detectable(n, pairs, sd=0.2, highest=1.0) for n in (200, 300, 600, 2000)]
+    scaled = [one * n**0.5 for one, n in zip(found, (200, 300, 600, 2000), strict=True) if one is not None]
+    assert scaled == pytest.approx([scaled[0]] * 4, rel=0.02)
+
+
+def test_graded_power_is_a_number_up_to_the_farthest_difference() -> None:
+    # Of ever more queries; the difference is 1,000 standard deviations and more.
+    powers = [graded_power(n, 1.0, 0.001, ALPHA / pairs) for n in range(20, 3000, 7) for pairs in (1, 6)]
+    assert powers == [1.0] * len(powers)
+
+
 def test_graded_power_is_that_of_the_noncentral_t() -> None:
     expected = stats.nct.sf(stats.t.isf(0.025, 29), 29, np.sqrt(30) * 0.5)
     assert graded_power(30, 0.2, 0.4, 0.05) == pytest.approx(float(expected), abs=1e-6)

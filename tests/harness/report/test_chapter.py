@@ -71,6 +71,22 @@ def test_pictures_go_to_their_sections_and_change_nothing_else(make_run: MakeRun
     assert chapter.tables() == plain.tables()
 
 
+def test_the_leaderboard_says_what_a_query_costs_in_the_mix_in_which_its_sentences_do(tmp_path: Path) -> None:
+    # Dear queries are as many as cheap ones in the sample, and one of ten in the data set.
+    types, mix = ["a"] * 100 + ["b"] * 100, {"a": 900, "b": 100}
+    scores = [1.0, 0.0] * 100
+    plans = [
+        ScoredRun(system=name, scores={"accuracy": scores}, types=types, type_mix=mix, input_tokens=tokens)
+        for name, tokens in (("naive", 100), ("kg", 1000))
+    ]
+    chapter = chapter_of(*(write_run(tmp_path, plan) for plan in plans))
+    (rows,) = [rows_of(table) for table in chapter.tables() if table.name == "leaderboard"]
+    assert {written(row["tokens a query"]) for row in rows} == {"1,064", "164"}
+    (told,) = [one for one in chapter.findings.sentences if "fewest tokens" in one]
+    assert "(164, with" in told
+    assert "(1,064, with" in told
+
+
 def test_the_leaderboard_has_the_best_first_and_what_it_costs(make_run: MakeRun) -> None:
     worse = make_run(sessions=(), right=dict.fromkeys(("comparison_query", "temporal_query"), 0.0))
     better = make_run(system="kg", sessions=())

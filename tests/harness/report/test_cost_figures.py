@@ -135,6 +135,20 @@ def test_throttling_stands_apart_only_where_there_was_some(tmp_path: Path, new_f
     assert group_of(run).views[0].latencies == (2.0, 2.0, 2.0)
 
 
+def test_what_nobody_knows_of_throttling_is_not_said_to_be_nothing(tmp_path: Path, new_figure: NewFigure) -> None:
+    known = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}))
+    unknown = write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": [1.0, 0.0]}))
+    for record in list(unknown.iter_records()):
+        cost = record.cost.model_copy(update={"throttled_s": None})
+        unknown.append_record(record.model_copy(update={"attempt": 2, "cost": cost}))
+    (alone,) = draw_latency(group_of(unknown), new_figure)
+    (both,) = draw_latency(group_of(known, unknown), new_figure)
+    assert "waited for its provider" not in alone.caption
+    assert "Of these runs nobody knows what limits of providers took" in alone.caption
+    assert "Of kg nobody knows what limits of providers took" in both.caption
+    assert "No other system waited for its provider" in both.caption
+
+
 def test_tokens_that_nobody_counted_are_a_dash_and_no_bar(tmp_path: Path, new_figure: NewFigure) -> None:
     counted = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}))
     unknown = write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": [1.0, 0.0]}, input_tokens=None))

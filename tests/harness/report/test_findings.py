@@ -9,7 +9,7 @@ from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
 
 from harness.analysis.prices import load_prices
 from harness.display import Rank
-from harness.records import Cost, EvaluationRecord, Usage
+from harness.records import Cost, EvaluationRecord, Score, Usage
 from harness.report.comparison.compare import compare_runs
 from harness.report.view import Group, load_groups
 from harness.report.words.findings import Findings, find
@@ -90,7 +90,7 @@ def test_two_that_are_neither_told_apart_nor_as_good_are_undecided_and_it_is_sai
     findings = find(written(tmp_path, *plans))
     assert re.fullmatch(
         r"Undecided between kg and naive in accuracy \(51\.5 % and 50\.0 % of 200 queries\): "
-        r"about \d,\d00 queries needed\.",
+        r"about \d,\d00 queries needed to tell 5 points apart\.",
         findings.headline,
     )
     assert "kg is not told apart from naive: a difference of 1.5 points (95 % interval" in said(findings)
@@ -108,6 +108,84 @@ def test_more_queries_are_asked_for_than_there_are(tmp_path: Path) -> None:
     needed = re.search(r"about ([\d,]+) queries needed", find(written(tmp_path, *plans)).headline)
     assert needed
     assert int(needed[1].replace(",", "")) > 200
+
+
+def test_more_queries_than_the_data_set_has_are_said_to_be_more(tmp_path: Path) -> None:
+    mix = {"inference_query": 816, "null_query": 301}
+    plans = [
+        ScoredRun(system="naive", scores={"accuracy": [*right(80, 100), *right(20, 100)]}, type_mix=mix),
+        ScoredRun(system="kg", scores={"accuracy": [*right(30, 100), *right(73, 100)]}, type_mix=mix),
+    ]
+    told = said(find(written(tmp_path, *plans)))
+    assert "apart between any two of them; the whole data set has 816 of these types." in told
+
+
+@pytest.mark.parametrize("values", [right(100), [0.3] * 200], ids=["right or wrong", "graded"])
+@pytest.mark.parametrize(
+    "mix", [{}, {"inference_query": 800, "null_query": 300}], ids=["as sampled", "natural mix"]
+)
+def test_runs_that_answered_all_alike_are_as_good_as_each_other(
+    tmp_path: Path, values: Sequence[Value], mix: Mapping[str, int]
+) -> None:
+    name = "accuracy" if 1.0 in values else "token_f1"
+    types = ("inference_query", "null_query", "null_query")
+    plans = [ScoredRun(system=one, scores={name: values}, types=types, type_mix=mix) for one in ("naive", "kg")]
+    findings = find(written(tmp_path, *plans))
+    assert re.match(r"(kg or naive|naive or kg), within (5 points|0\.05) in ", findings.headline)
+    assert "queries would tell" not in said(findings)
+
+
+def test_a_few_queries_that_were_answered_alike_show_nobody_to_be_as_good(tmp_path: Path) -> None:
+    plans = [ScoredRun(system=one, scores={"accuracy": [1.0] * 40}) for one in ("naive", "kg")]
+    assert find(written(tmp_path, *plans)).headline.startswith("Undecided between")
+
+
+def test_evidence_is_compared_besides_at_a_size_of_prompt_that_every_run_has(tmp_path: Path) -> None:
+    runs = []
+    for system, characters in (("naive", 1500.0), ("kg", 9000.0)):
+        run = write_run(tmp_path, ScoredRun(system=system, scores={"accuracy": right(100)}))
+        names = ("Hit@10", "fact_Recall@1000c", "fact_Recall@8000c", "Recall@1000c")
+        scores = {**dict.fromkeys(names, 0.5), "context_characters": characters}
+        record = EvaluationRecord(
+            evaluator="retrieval", version="2", measures=tuple(scores), cost=Cost(wall_s=0.0)
+        )
+        run.write_scores(
+            record,
+            [
+                Score(query_id=f"q{n:03d}", repeat=0, measure=name, status="scored", value=value)
+                for name, value in scores.items()
+                for n in range(200)
+            ],
+        )
+        runs.append(run)
+    comparison = find(group_of(*runs)).comparison
+    assert comparison is not None
+    names_of = [one.measure.name for one in comparison.measures]
+    assert [name for name in names_of if name in names] == ["fact_Recall@1000c"]
+
+
+def test_where_no_outcome_decides_a_large_difference_is_not_said_to_be_none(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system="gold", scores={"accuracy": [1.0] * 3}, bracket=BRACKET),
+        ScoredRun(system="naive", scores={"accuracy": [1.0] * 3}),
+        ScoredRun(system="kg", scores={"accuracy": [0.0] * 3}),
+        ScoredRun(system="recursive", scores={"accuracy": [1.0, 0.0, 0.0]}),
+    ]
+    told = said(find(written(tmp_path, *plans)))
+    assert "not told apart" not in told
+    assert "naive is 100.0 points ahead of kg (3 queries are too few to tell anything apart); p = 0.750" in told
+    assert "reaches 100.0 %, level with naive (3 queries are too few to tell anything apart)." in told
+
+
+def test_of_an_undecided_lead_it_is_said_whose_lead_holds_on_new_documents(tmp_path: Path) -> None:
+    counts = {"naive": right(100), "kg": [*right(80, 100), *right(25, 100)], "community": right(20)}
+    plans = [
+        ScoredRun(system=name, scores={"accuracy": values}, cites=[f"doc-{n}" for n in range(100)])
+        for name, values in counts.items()
+    ]
+    findings = find(written(tmp_path, *plans))
+    assert findings.headline.startswith("Undecided between kg and naive")
+    assert "That kg is ahead of community holds also on new documents: with the 100 groups" in said(findings)
 
 
 def test_three_systems_that_tie_have_one_headline(tmp_path: Path) -> None:
@@ -170,12 +248,23 @@ def test_what_costs_many_times_more_stands_in_the_headline_and_with_its_interval
     assert re.search(r"1\d\d times as many, a difference of 29,900 \(the same on every query\)", said(findings))
 
 
-def test_costs_that_a_test_cannot_tell_apart_are_said_with_that_doubt(tmp_path: Path) -> None:
+def test_of_costs_that_a_test_cannot_tell_apart_nobody_takes_the_fewest(tmp_path: Path) -> None:
     few = {"accuracy": right(2, n=4)}
     plans = [ScoredRun(system=name, scores=few, input_tokens=tokens) for name, tokens in (("a", 100), ("b", 900))]
     (told,) = [one for one in find(written(tmp_path, *plans)).sentences if "tokens a query" in one]
-    assert "a takes the fewest tokens a query (106, with accuracy 50.0 %) and b the most (906, with" in told
-    assert told.endswith("; the test does not tell them apart (p = 0.125 after Holm's correction).")
+    assert told == (
+        "Of these runs, none is shown to take fewer tokens a query: from a (106, with accuracy 50.0 %) to b (906, "
+        "with accuracy 50.0 %), p = 0.125 after Holm's correction."
+    )
+
+
+def test_who_is_not_told_apart_from_the_cheapest_shares_its_place(tmp_path: Path) -> None:
+    taken = {"a": [2.0, 2.2] * 100, "b": [2.22, 2.0] * 100, "c": [9.0, 9.5] * 100}
+    plans = [ScoredRun(system=n, scores={"accuracy": right(100)}, latency_s=one) for n, one in taken.items()]
+    (told,) = [one for one in find(written(tmp_path, *plans)).sentences if "seconds a query" in one]
+    assert told.startswith(
+        "Of these runs, a and b take the fewest seconds a query (2.10 to 2.11, with accuracy 50.0 %) and c the "
+    )
 
 
 def test_of_several_ties_without_a_difference_the_least_certain_is_told(tmp_path: Path) -> None:
@@ -317,7 +406,9 @@ def test_what_is_cheap_stands_beside_what_it_gets_right(make_run: MakeRun) -> No
 @pytest.mark.parametrize("evaluated", [True, False])
 def test_systems_that_failed_everywhere_have_no_winner(make_run: MakeRun, evaluated: bool) -> None:
     runs = [make_run(system=name, failing=20, evaluated=evaluated) for name in ("naive", "kg")]
-    assert find(group_of(*runs)).headline.startswith("No system answered a query: all ")
+    findings = find(group_of(*runs))
+    assert findings.headline.startswith("No system answered a query: all ")
+    assert not re.search(r"points|queries would|told apart", said(findings))
 
 
 def test_a_measure_without_any_value_ranks_nothing(tmp_path: Path) -> None:

@@ -26,3 +26,17 @@ def test_those_who_call_it_must_call_the_same(make_run: MakeRun) -> None:
     naive = make_run().manifest()
     (note,) = group_notes([with_embedder(naive, None), naive, with_embedder(naive, LARGE)])
     assert note.startswith("The runs differ in embedder.model (minilm, large), embedder.provider (minilm, openai)")
+
+
+def imported(manifest: Manifest, name: str, model: dict[str, Any] | None = None) -> Manifest:
+    models = {"generator": model or {"provider": "imported", "model": name}}
+    return manifest.model_copy(update={"identity": {**manifest.identity, "models": models, "imported": {}}})
+
+
+def test_what_an_import_is_called_is_no_model_in_which_runs_differ(make_run: MakeRun) -> None:
+    naive = make_run().manifest()
+    (note,) = group_notes([imported(naive, "alpha"), imported(naive, "bravo")])
+    assert note.startswith("Which model gave imported answers is not named (rag-harness import --model")
+    named = [imported(naive, "alpha", {"provider": "openai", "model": model}) for model in ("large", "small")]
+    assert group_notes(named)[0].startswith("The runs differ in model (large, small)")
+    assert group_notes([named[0], named[0]]) == []
