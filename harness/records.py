@@ -114,6 +114,9 @@ class Usage(Record):
     unmetered_calls: int = 0
     """Calls whose answer carried no usage: the token counts are then lower bounds. More of them than `calls`: how
     many calls there were is not known either (answers that were produced elsewhere)."""
+    cut_calls: int = 0
+    """Calls whose reply the server ended at `max_tokens` (`finish_reason` length); 0 too where nobody looked, as
+    in records of before this was counted."""
 
     @property
     def is_used(self) -> bool:

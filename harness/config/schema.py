@@ -90,9 +90,17 @@ class ModelConfig(ConfigSection):
     timeout_s: float = Field(600.0, gt=0, le=LONGEST_S)
     """One HTTP request."""
     max_retries: int = Field(6, ge=0, le=100)
+    """Of a call, after a failure that may pass. A 429 is none: it is tried again while the server answers any."""
     max_concurrency: int = Field(8, ge=1, le=MOST_AT_ONCE)
     """Requests under way at once; halved at every 429, regained slowly."""
     requests_per_minute: float | None = Field(None, gt=0)
+    tokens_per_minute: float | None = Field(None, gt=0)
+    """What the provider allows, prompts and replies together. Without both they are what it says (x-ratelimit-*),
+    or what it is seen to let through; waiting for them is no latency."""
+    max_retry_after_s: float = Field(120.0, gt=0, le=LONGEST_S)
+    """The longest wait that a server can ask for (Retry-After): then it is asked again."""
+    max_throttled_s: float = Field(900.0, gt=0, le=LONGEST_S)
+    """A server that answers nothing but 429 for so long stops the run, which resumes."""
     options: dict[str, Any] = {}
     """The provider's own: for local context_tokens, threads, path; for minilm threads; for fake its script."""
 

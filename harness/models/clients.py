@@ -42,8 +42,10 @@ def open_client(config: ModelConfig, seam: Seam, server: "ServerAccess | None" =
         role=config.role,
         base_url=url,
         max_retries=config.max_retries,
-        limiter=AdaptiveLimiter(config.max_concurrency, config.requests_per_minute),
+        limiter=AdaptiveLimiter(config.max_concurrency, config.requests_per_minute, config.tokens_per_minute),
         fix=provider.fix,
+        max_retry_after_s=config.max_retry_after_s,
+        max_throttled_s=config.max_throttled_s,
     )
     transport = MeteredTransport(seam, endpoint, provider.transport(config))
     return AsyncOpenAI(
@@ -84,10 +86,10 @@ class OpenAIChat:
             schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
         reply = await _post(self._client, "/chat/completions", request)
-        content = _part(_part(_part(_part(reply, "choices"), 0), "message"), "content")
-        if content is None:
+        text = _text(_part(_part(_part(_part(reply, "choices"), 0), "message"), "content"))
+        if text is None:
             raise ValueError("the model's reply holds no text")
-        return _well_formed(str(content))
+        return _well_formed(text)
 
 
 class OpenAIEmbedding:
@@ -116,6 +118,15 @@ def _without_lengths(schema: Any) -> Any:
             key: _without_lengths(value) for key, value in schema.items() if key not in {"minLength", "maxLength"}
         }
     return [_without_lengths(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def _text(content: Any) -> str | None:
+    """Of a message: its text, or that of its parts where a server sends a list of them."""
+    if not isinstance(content, list):
+        return None if content is None else str(content)
+    texts = [part if isinstance(part, str) else _part(part, "text") for part in content]
+    found = [text for text in texts if isinstance(text, str)]
+    return "".join(found) if found else None
 
 
 def _well_formed(text: str) -> str:

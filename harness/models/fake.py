@@ -7,18 +7,19 @@ run with it means anything.
 import asyncio
 import hashlib
 import json
-import random
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import httpx2
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from harness.models.fake_faults import FAULTS, Reply, changed, drawn, faulty_reply, is_answered
 from harness.models.fake_json import example_of
+from harness.models.fake_limits import FakeLimits, RateLimit
 
 EMBEDDING_DIM = 64
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -34,25 +35,33 @@ class FakeScript(BaseModel):
     replies: dict[str, str] = {}
     """Regular expression -> reply; the first that is found in the prompt wins."""
     latency_s: float = Field(0.0, ge=0)
-    fault: str | None = Field(None, pattern=r"^(http_[45]\d\d|malformed|no_usage|hang)$")
-    """http_429, http_500, http_401, http_404, http_400, malformed (a body that is no JSON), no_usage, or hang."""
+    fault: str | None = Field(None, pattern=rf"^({FAULTS})$")
+    """In the status: http_429, http_500, ..., retry_after_huge (a 429 that asks for 30 years). In the body:
+    malformed (no JSON), gzip_bomb, no_usage, usage_negative, usage_huge, usage_float, usage_text, length (cut
+    off by max_tokens), list_content. On the wire: truncated, reset, endless, bad_header. In time: slow, hang."""
     fault_rate: float = Field(1.0, ge=0, le=1)
     """The share of requests with the fault: a fixed function of the request and `seed`."""
     fault_match: str = ""
     """Only prompts in which this regular expression is found."""
     fault_times: int | None = None
     """Each faulty request fails this many times, then succeeds; None: always."""
+    faults: dict[str, float] = {}
+    """Several kinds, each with its share, drawn anew whenever a request is made: a fixed function of the request,
+    of how often it came before, and of `seed`. In place of `fault`."""
     retry_after_s: float | None = None
+    slow_s: float = Field(1.0, ge=0)
+    """How long a slow answer takes."""
+    limits: FakeLimits | None = None
+    """How many requests and tokens it lets through in a minute."""
     seed: int = 0
 
-
-@dataclass(frozen=True)
-class Reply:
-    """An HTTP answer."""
-
-    status: int
-    body: bytes
-    headers: dict[str, str] = field(default_factory=dict)
+    @field_validator("faults")
+    @classmethod
+    def _shares(cls, faults: dict[str, float]) -> dict[str, float]:
+        unknown = [name for name in faults if not re.fullmatch(FAULTS, name)]
+        if unknown or min(faults.values(), default=0.0) < 0 or sum(faults.values()) > 1.0 + 1e-9:
+            raise ValueError("must be kinds of faults, with shares that add up to 1 at most")
+        return faults
 
 
 class FakeModel:
@@ -62,7 +71,9 @@ class FakeModel:
         self.script = script
         self._sleep = sleep
         self._lock = threading.Lock()
-        self._faults: dict[str, int] = {}
+        self._faults: Counter[str] = Counter()
+        self._asked: Counter[str] = Counter()
+        self.limit = RateLimit(script.limits) if script.limits else None
         self.served = {"calls": 0, "input_tokens": 0, "output_tokens": 0, "faults": 0}
         """What the server counted: only answered calls have tokens."""
 
@@ -72,17 +83,22 @@ class FakeModel:
         text = prompt_text(request)
         if self.script.latency_s:
             self._sleep(self.script.latency_s)
-        if (fault := self._fault(text, body)) is not None:
-            return fault
         payload = self._embeddings(request) if path.endswith("/embeddings") else self._chat(request, text)
-        usage = payload["usage"]
+        usage, headers = payload["usage"], dict[str, str]()
+        if self.limit:
+            passes, headers = self.limit.admit(int(usage["total_tokens"]))
+            if not passes:
+                return Reply(429, b'{"error": {"message": "rate limit reached"}}', headers)
+        fault = self._fault(text, body)
+        if not is_answered(fault):
+            return self._faulty_reply(str(fault), json.dumps(payload).encode())
+        if fault == "slow":
+            self._sleep(self.script.slow_s)
         with self._lock:
             self.served["calls"] += 1
             self.served["input_tokens"] += usage["prompt_tokens"]
             self.served["output_tokens"] += usage.get("completion_tokens", 0)
-        if self.script.fault == "no_usage":
-            del payload["usage"]
-        return Reply(200, json.dumps(payload).encode())
+        return Reply(200, json.dumps(changed(fault, payload)).encode(), headers)
 
     def _chat(self, request: Mapping[str, Any], text: str) -> dict[str, Any]:
         answer = self._answer(text, request)
@@ -126,34 +142,29 @@ class FakeModel:
             "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
         }
 
-    def _fault(self, text: str, body: bytes) -> Reply | None:
-        script = self.script
-        if script.fault in {None, "no_usage"} or not re.search(script.fault_match, text):
+    def _fault(self, text: str, body: bytes) -> str | None:
+        script, key = self.script, hashlib.sha256(body).hexdigest()
+        if not re.search(script.fault_match, text):
             return None
-        draw = random.Random(f"{script.seed}{_number(text)}").random()  # noqa: S311 - a script, no secret
-        if draw >= script.fault_rate or not self._still_faulty(body):
+        if script.faults:
+            with self._lock:
+                self._asked[key] += 1
+                return drawn(script.faults, f"{script.seed}/{key}/{self._asked[key]}")
+        shares = {script.fault: script.fault_rate} if script.fault else {}
+        if drawn(shares, f"{script.seed}{_number(text)}") is None:
             return None
+        if script.fault_times is not None:
+            with self._lock:
+                self._faults[key] += 1
+                return script.fault if self._faults[key] <= script.fault_times else None
+        return script.fault
+
+    def _faulty_reply(self, fault: str, answer: bytes) -> Reply:
         with self._lock:
             self.served["faults"] += 1
-        return self._faulty_reply(str(script.fault))
-
-    def _still_faulty(self, body: bytes) -> bool:
-        if self.script.fault_times is None:
-            return True
-        with self._lock:
-            key = hashlib.sha256(body).hexdigest()
-            self._faults[key] = self._faults.get(key, 0) + 1
-            return self._faults[key] <= self.script.fault_times
-
-    def _faulty_reply(self, fault: str) -> Reply:
         if fault == "hang":
             self._sleep(3600)
-        if fault == "malformed":
-            return Reply(200, b'{"choices": [{"mess')
-        status = int(fault.removeprefix("http_")) if fault.startswith("http_") else 500
-        headers = {} if self.script.retry_after_s is None else {"retry-after": str(self.script.retry_after_s)}
-        error = {"message": f"the script asked for {fault}", "type": "fake", "code": fault}
-        return Reply(status, json.dumps({"error": error}).encode(), headers)
+        return faulty_reply(fault, self.script.retry_after_s, answer)
 
 
 class FakeTransport(httpx2.AsyncBaseTransport):
@@ -161,17 +172,35 @@ class FakeTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, script: FakeScript) -> None:
         self._latency_s = script.latency_s
-        self._hangs = script.fault == "hang"
-        self._model = FakeModel(script.model_copy(update={"latency_s": 0.0}), sleep=lambda _: None)
+        self._sleeps: list[float] = []
+        self._model = FakeModel(script.model_copy(update={"latency_s": 0.0}), sleep=self._sleeps.append)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer without blocking the event loop."""
         await asyncio.sleep(self._latency_s)
-        faults = self._model.served["faults"]
         reply = self._model.respond(request.url.path, await request.aread())
-        if self._hangs and self._model.served["faults"] > faults:
-            await asyncio.sleep(3600)
-        return httpx2.Response(reply.status, headers=reply.headers, content=reply.body, request=request)
+        sleeps, self._sleeps[:] = sum(self._sleeps), []
+        await asyncio.sleep(sleeps)
+        if reply.wire == "bad_header":
+            raise httpx2.RemoteProtocolError("illegal header line", request=request)
+        return httpx2.Response(reply.status, headers=reply.headers, stream=_Sent(reply), request=request)
+
+
+class _Sent(httpx2.AsyncByteStream):
+    """A body as it comes over the wire."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        reply = self._reply
+        if not reply.wire:
+            yield reply.body
+            return
+        yield reply.body[: len(reply.body) // 2]
+        while reply.wire == "endless":
+            yield b" " * 65_536
+        raise httpx2.ReadError(f"the script asked for {reply.wire}")
 
 
 def prompt_text(request: Mapping[str, Any]) -> str:

@@ -5,9 +5,14 @@ GET /stats says what it served. It serves any model name on 127.0.0.1 only.
 
 import argparse
 import json
+import socket
+import struct
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from harness.models.fake import FakeModel, FakeScript
+from harness.models.fake_faults import Reply
 
 
 class FakeServer(ThreadingHTTPServer):
@@ -27,6 +32,11 @@ class FakeServer(ThreadingHTTPServer):
         """What to put into `base_url`."""
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up, or a connection that was reset on purpose, is no error."""
+        if not isinstance(sys.exception(), OSError | ValueError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -41,7 +51,28 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(401, json.dumps(error).encode(), {})
             return
         reply = self.server.model.respond(self.path, body)
-        self._reply(reply.status, reply.body, reply.headers)
+        if reply.wire:
+            self._misbehave(reply)
+        else:
+            self._reply(reply.status, reply.body, reply.headers)
+
+    def _misbehave(self, reply: Reply) -> None:
+        """An answer that goes wrong on its way; the connection ends with it."""
+        self.close_connection = True
+        if reply.wire == "bad_header":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nno header\x00at all\r\n\r\n")
+            return
+        self.send_response(reply.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(10**15 if reply.wire == "endless" else len(reply.body)))
+        self.end_headers()
+        self.wfile.write(reply.body[: len(reply.body) // 2])
+        while reply.wire == "endless":
+            self.wfile.write(b" " * 65_536)
+        if reply.wire == "reset":
+            # Without lingering, closing discards what is under way and resets.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
 
     def do_GET(self) -> None:
         found = {"/stats": self.server.model.served, "/health": {"status": "ok"}, "/v1/models": {"data": []}}

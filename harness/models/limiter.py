@@ -1,33 +1,54 @@
-"""How many requests at once, and how fast: adapts to what the provider says."""
+"""How many requests at once, and how fast: adapts to what the provider says and does."""
 
 import asyncio
+import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from harness.models.metering import OpenCall
+from harness.models.pacing import Pace
+
+Allowances = Mapping[str, tuple[float, float]]
+"""`requests` and `tokens`, as far as a server says them: what it lets through in a minute, and what is left."""
+_TOKENS_A_BYTE = 0.25
+"""Of English, until the server has counted."""
 
 
 class AdaptiveLimiter:
-    """Additive increase, multiplicative decrease over requests under way, plus an optional fixed rate.
+    """Additive increase, multiplicative decrease over requests under way; requests and tokens a minute beside it.
 
-    A 429 halves the allowance and stops every request until Retry-After has passed; each success gives a
-    little back (1/allowance, so about one more per round), as TCP does (Chiu and Jain, 1989).
+    A 429 halves the allowance and stops every request until its wait has passed; each success gives a little back
+    (1/allowance, so about one more per round), as TCP does (Chiu and Jain, 1989). Requests that were under way
+    together are refused together, which counts once.
 
     Each call hears whose doing its waiting is. One that has a place and may not start yet waits for the provider.
     One without a place waits for the provider while a place of our own cap is free of requests under way, for then
     it is the provider who keeps places empty; otherwise for us.
     """
 
-    def __init__(self, max_concurrency: int, requests_per_minute: float | None = None) -> None:
+    def __init__(
+        self,
+        max_concurrency: int,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+    ) -> None:
         self._max = float(max_concurrency)
         self._allowed = self._max
         self._active = 0
         self._held_back = 0
         """Of the active ones, those that may not start yet."""
-        self._interval_s = 60.0 / requests_per_minute if requests_per_minute else 0.0
-        self._next_start = 0.0
+        self._paces = {"requests": Pace(requests_per_minute), "tokens": Pace(tokens_per_minute)}
+        self._blamed = "tokens"
+        """For what it refused last, as far as can be told."""
+        self._tokens_a_byte = _TOKENS_A_BYTE
+        self._stopped_until = 0.0
+        self._gate = asyncio.Lock()
+        """Of those that may not start yet, the first looks at the clock."""
+        self._refused_at, self._refused_since = -math.inf, math.inf
+        self.refusals = 0
+        """In a row, each of requests that began after the one before."""
         self._queue: deque[tuple[OpenCall, asyncio.Future[bool]]] = deque()
         self._queue_waits = False
         """Whether those in the queue wait for the provider."""
@@ -37,13 +58,25 @@ class AdaptiveLimiter:
         """How many requests may be under way now; at least 1."""
         return max(1, int(self._allowed))
 
+    @property
+    def refused_s(self) -> float:
+        """For how long the server has answered nothing but 429."""
+        return max(0.0, time.monotonic() - self._refused_since)
+
     @asynccontextmanager
-    async def slot(self, call: OpenCall) -> AsyncIterator[None]:
-        """Wait for a place, first come, first served; hold it during the request."""
+    async def slot(self, call: OpenCall, n_bytes: int = 0) -> AsyncIterator[None]:
+        """Wait for a place, first come, first served; hold it during the request, which has so many bytes."""
         is_early = await self._place(call)
         try:
-            await self._wait_for_start(call, is_early)
-            yield
+            waited = await self._wait_for_start(call, is_early)
+            expected = self._expected(n_bytes)
+            for kind, pace in self._paces.items():
+                pace.begin(expected[kind], waited=waited)
+            try:
+                yield
+            finally:
+                for kind, pace in self._paces.items():
+                    pace.end(expected[kind])
         finally:
             self._active -= 1
             self._hand_out()
@@ -71,7 +104,7 @@ class AdaptiveLimiter:
 
     def _hand_out(self) -> None:
         """Give free places to the first in the queue, without a moment in which a place that is wanted is free."""
-        is_early = self._next_start > time.monotonic()
+        is_early = self._next_start_s() > time.monotonic()
         while self._queue and self._active < self.allowed:
             _, place = self._queue.popleft()
             if not place.cancelled():
@@ -87,36 +120,75 @@ class AdaptiveLimiter:
             for call, _ in self._queue:
                 call.turn(waits=waits)
 
-    async def _wait_for_start(self, call: OpenCall, is_held_back: bool) -> None:
-        if not is_held_back and self._next_start > time.monotonic():
+    async def _wait_for_start(self, call: OpenCall, is_held_back: bool) -> bool:
+        """Whether it had to wait."""
+        if not is_held_back:
+            if not self._gate.locked() and self._next_start_s() <= time.monotonic():
+                return False
             self._held_back += 1
-            is_held_back = True
             self._tell_queue()
-        if is_held_back:
-            call.turn(waits=True)
-            try:
+        call.turn(waits=True)
+        try:
+            async with self._gate:
                 # The time to start may move back while we sleep, when another request meets a 429.
-                while (delay := self._next_start - time.monotonic()) > 0:  # noqa: ASYNC110
+                while (delay := self._next_start_s() - time.monotonic()) > 0:  # noqa: ASYNC110
                     await asyncio.sleep(delay)
-            finally:
-                call.turn(waits=False)
-                self._held_back -= 1
-                self._tell_queue()
-        self._next_start = time.monotonic() + self._interval_s
+        finally:
+            call.turn(waits=False)
+            self._held_back -= 1
+            self._tell_queue()
+        return True
 
-    def succeeded(self) -> None:
-        """Give back a little of the allowance."""
+    def _next_start_s(self) -> float:
+        return max(self._stopped_until, *(pace.next_s for pace in self._paces.values()))
+
+    def _expected(self, n_bytes: int) -> dict[str, float]:
+        return {"requests": 1.0, "tokens": n_bytes * self._tokens_a_byte}
+
+    def succeeded(self, began: float = math.inf, n_bytes: int = 0, tokens: int | None = None) -> None:
+        """Give back a little of the allowance. What was answered began then (time.monotonic), had so many bytes,
+        and took so many tokens, its reply included; None: nobody counted.
+        """
+        if began > self._refused_at:
+            self.refusals, self._refused_since = 0, math.inf
+        expected = self._expected(n_bytes)
+        took = expected if tokens is None else {**expected, "tokens": float(tokens)}
+        for kind, pace in self._paces.items():
+            pace.let_through(took[kind], expected[kind], min(began, time.monotonic()))
+        if tokens is not None and n_bytes:
+            self._tokens_a_byte += 0.2 * (tokens / n_bytes - self._tokens_a_byte)
         if self._allowed < self._max:
             self._allowed = min(self._max, self._allowed + 1.0 / self._allowed)
             self._hand_out()
 
-    def throttled(self, retry_after_s: float, refused_since: float) -> None:
-        """Halve the allowance and let nothing start for `retry_after_s` seconds.
+    def told(self, allowances: Allowances) -> None:
+        """What the server says of its limits."""
+        for kind, (limit, left) in allowances.items():
+            self._paces[kind].told(limit, left)
+
+    def throttled(self, wait_s: float, refused_since: float, n_bytes: int = 0) -> None:
+        """Halve the allowance and let nothing start for `wait_s` seconds.
 
         To be called while the refused request still has its place, which it has held in vain since `refused_since`
         (time.monotonic): whoever waited for a place meanwhile waited for the provider.
         """
-        self._allowed = max(1.0, self._allowed / 2)
-        self._next_start = max(self._next_start, time.monotonic() + retry_after_s)
+        now, expected = time.monotonic(), self._expected(n_bytes)
+        if refused_since > self._refused_at:
+            self._allowed = max(1.0, self._allowed / 2)
+            self.refusals += 1
+            self._refused_at, self._refused_since = now, min(self._refused_since, now)
+            self._blame(expected)
+        self._stopped_until = max(self._stopped_until, now + wait_s)
         for call, _ in self._queue:
             call.waited_since(refused_since)
+
+    def _blame(self, expected: Mapping[str, float]) -> None:
+        """Slow down the kind for which the server refuses: one of which it never let as much through."""
+        suspects = [kind for kind, pace in self._paces.items() if not pace.has_carried(expected[kind])]
+        if not suspects:
+            for pace in self._paces.values():
+                pace.doubt()
+        elif self._blamed not in suspects:
+            self._paces[self._blamed].absolve()
+            self._blamed = suspects[-1]
+        self._paces[self._blamed].refuse()

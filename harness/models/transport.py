@@ -6,13 +6,11 @@ so keys, are never stored. See ARCHITECTURE.md, "Model calls".
 
 import asyncio
 import json
-import math
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -24,12 +22,24 @@ from harness.models.budget import Budget, Call, Hold
 from harness.models.heard import without_key
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, OpenCall, current_meter
+from harness.models.replies import (
+    ACCEPTED_CODINGS,
+    UnreadableReply,
+    allowances,
+    damage,
+    read_usage,
+    received,
+    retry_after_s,
+)
 from harness.records import Usage
 from harness.store import CallKey, Journal, StoredCall
 
 _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504})
 _MAX_BACKOFF_S = 60.0
+_MAX_PROBE_S = 8.0
+"""Where a server refuses without a word, when is found out by asking."""
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_LIMIT = "HTTP 429"
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
 
@@ -46,6 +56,8 @@ class Seam:
     budget: Budget = field(default_factory=Budget)
     """What may still be paid; by default no limit."""
     backoff: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - jitter, no secret
+    say: Callable[[str], None] = lambda _line: None
+    """Hears what a person who waits should know, in one line."""
     _flights: WeakValueDictionary[CallKey, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def flight(self, key: CallKey) -> asyncio.Lock:
@@ -63,6 +75,10 @@ class Endpoint:
     limiter: AdaptiveLimiter
     fix: str
     """What the user can do when it cannot be reached, such as the command that starts the server."""
+    max_retry_after_s: float = 120.0
+    """The longest that one answer of the server can make us wait."""
+    max_throttled_s: float = 900.0
+    """A server that answers nothing but 429 for so long stops the run."""
 
 
 class MeteredTransport(httpx2.AsyncBaseTransport):
@@ -72,6 +88,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         self._seam = seam
         self._endpoint = endpoint
         self._inner = inner
+        self._has_said = False
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The server's response, or the journal's; counted on the current meter either way."""
@@ -96,7 +113,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         key = CallKey(meter.scope, role, request_digest, meter.next_occurrence(role, request_digest))
         async with self._seam.flight(key):
             if stored := self._seam.journal.find(key):
-                meter.add_replayed(role, stored)
+                # Of the usage, the journal keeps the tokens alone.
+                cut = read_usage(stored.response).cut_calls
+                meter.add_replayed(role, replace(stored, usage=stored.usage.model_copy(update={"cut_calls": cut})))
                 return _response(200, stored.response, request)
             if self._seam.fatal:
                 raise self._seam.fatal
@@ -111,19 +130,18 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         try:
             with meter.call() as call:
                 response = await self._send(request, meter, call, hold)
-                content = await response.aread()
+                content = response.content
             # A garbled body is no answer: in the journal it would garble every resumed build too.
-            answered = response.status_code == 200 and _is_json(content)
+            answered = response.status_code == 200 and not damage(response)
         finally:
             if not answered:
                 meter.give_back_occurrence(key.role, key.request_digest, key.occurrence)
-        if response.status_code == 200:
+        if answered:
             usage = read_usage(content)
             paid = StoredCall(hold.call.model, body, content, usage, time.monotonic() - start, started_at)
             meter.add_call(key.role, usage)
-            if answered:
-                content = self._seam.journal.add(key, paid, reservation=hold.note).response
-                hold.paid(usage)
+            content = self._seam.journal.add(key, paid, reservation=hold.note).response
+            hold.paid(usage)
         return _response(response.status_code, content, request)
 
     async def aclose(self) -> None:
@@ -131,56 +149,116 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
     async def _send(self, request: httpx2.Request, meter: Meter, call: OpenCall, hold: Hold) -> httpx2.Response:
-        """Try until the server answers for good; `call` hears when it waits for a limit of the provider."""
-        limiter = self._endpoint.limiter
-        for attempt in range(self._endpoint.max_retries + 1):
-            last = attempt == self._endpoint.max_retries
-            async with limiter.slot(call):
+        """Try until the server answers for good; `call` hears when it waits for a limit of the provider.
+
+        A 429 is no failure: it is tried again as long as the server lets anything through.
+        """
+        failures = 0
+        while True:
+            async with self._endpoint.limiter.slot(call, hold.call.n_bytes):
                 await hold.take()
                 began = time.monotonic()
                 try:
-                    reply = without_key(await self._try(request, hold))
+                    reply = without_key(await self._try(request, meter, hold), request)
                 except asyncio.CancelledError:
                     # Cut off by a time limit: it was made, and nobody knows what it used.
                     meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
                     raise
-                wait_s = self._wait_s(reply, attempt) if _is_fault(reply) else 0.0
-                if is_limit := isinstance(reply, httpx2.Response) and reply.status_code == 429:
+                is_limit = isinstance(reply, httpx2.Response) and reply.status_code == 429
+                wait_s = self._heed(reply, began, hold, failures)
+                if is_limit:
                     # Without the limit the request that was refused would not have been made either.
-                    limiter.throttled(wait_s, refused_since=began)
                     call.waited_since(began)
             if isinstance(reply, httpx2.Response):
                 await self._refuse_hopeless(reply)
-                if not _is_fault(reply):
-                    limiter.succeeded()
-                if last or not _is_fault(reply):
+            failures += not is_limit
+            if not (reason := _fault(reply)) or failures > self._endpoint.max_retries:
+                if isinstance(reply, httpx2.Response):
                     return reply
-            elif last:
                 raise self._give_up(reply)
-            reason = f"HTTP {reply.status_code}" if isinstance(reply, httpx2.Response) else type(reply).__name__
             self._seam.journal.add_fault(
                 datetime.now(UTC).isoformat(), meter.scope, self._endpoint.role, reason, wait_s
             )
-            call.turn(waits=is_limit)
-            await asyncio.sleep(wait_s)
-            call.turn(waits=False)
-        raise AssertionError("the last try returns or raises")
+            if is_limit:
+                self._check_patience()
+            else:
+                await asyncio.sleep(wait_s)
 
-    async def _try(self, request: httpx2.Request, hold: Hold) -> httpx2.Response | httpx2.TransportError:
+    async def _try(self, request: httpx2.Request, meter: Meter, hold: Hold) -> httpx2.Response | Exception:
+        """One try: a response with its body, or why there is none."""
         # What is not answered gives up its reservation here: while it waits to be tried again, calls that wait for
         # that room may hold every slot of the limiter.
+        status, limit_s = 0, request.extensions.get("timeout", {}).get("read")
+        request.headers["accept-encoding"] = ACCEPTED_CODINGS
         try:
-            response = await self._inner.handle_async_request(request)
-            await response.aread()
+            async with asyncio.timeout(limit_s) as limit:
+                response = await self._inner.handle_async_request(request)
+                status = response.status_code
+                reply: httpx2.Response | Exception = await received(response, request)
         except _NEVER_SENT as error:
             hold.unpaid()
             return error
-        except httpx2.TransportError as error:
-            hold.lost()
-            return error
-        if response.status_code != 200:
+        except (httpx2.TransportError, UnreadableReply) as error:
+            reply = error
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            reply = httpx2.ReadTimeout(f"no whole reply within {limit_s:g} s", request=request)
+            reply.__cause__ = error
+        if isinstance(reply, httpx2.Response) and status != 200:
             hold.unpaid()
-        return response
+        elif _fault(reply):
+            hold.lost()
+            if status == 200:
+                # It was answered, so it was paid, and nobody knows for how much.
+                meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
+        return reply
+
+    def _heed(self, reply: httpx2.Response | Exception, began: float, hold: Hold, failures: int) -> float:
+        """Tell the limiter how it went; the seconds to wait before the next try, if there is one."""
+        limiter, n_bytes = self._endpoint.limiter, hold.call.n_bytes
+        if isinstance(reply, httpx2.Response):
+            limiter.told(allowances(reply.headers))
+        if not (reason := _fault(reply)):
+            usage = read_usage(reply.content) if isinstance(reply, httpx2.Response) else Usage()
+            known = None if usage.unmetered_calls else usage.input_tokens + usage.output_tokens
+            limiter.succeeded(began, n_bytes, known)
+            return 0.0
+        wait_s = self._asked_s(reply)
+        if reason != _LIMIT:
+            # Full jitter (Brooker, "Exponential Backoff And Jitter", 2015): what failed together parts ways.
+            backoff_s = self._seam.backoff.uniform(0.1, min(_MAX_BACKOFF_S, 0.5 * 2.0**failures))
+            return backoff_s if wait_s is None else wait_s
+        if wait_s is None:
+            longest_s = min(_MAX_PROBE_S, self._endpoint.max_retry_after_s, 2.0 ** min(10, limiter.refusals))
+            wait_s = self._seam.backoff.uniform(0.5 * longest_s, longest_s)
+        limiter.throttled(wait_s, began, n_bytes)
+        return wait_s
+
+    def _asked_s(self, reply: httpx2.Response | Exception) -> float | None:
+        """What the server asks to wait, no longer than the cap; None where it asks for nothing."""
+        asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, httpx2.Response) else None
+        cap = self._endpoint.max_retry_after_s
+        if asked is None or asked <= cap:
+            return asked
+        role, where = self._endpoint.role, self._endpoint.base_url
+        line = (
+            f"the {role} at {where} asks to wait {asked:,.0f} s: asked again after {cap:g} s "
+            f"(models.{role}.max_retry_after_s)"
+        )
+        if not self._has_said:
+            self._has_said = True
+            self._seam.say(line)
+        return cap
+
+    def _check_patience(self) -> None:
+        """Raise where the server has let nothing through for too long: no query is lost, for the run stops."""
+        role, most = self._endpoint.role, self._endpoint.max_throttled_s
+        if self._endpoint.limiter.refused_s >= most:
+            raise ModelUnavailable(
+                f"the {role} at {self._endpoint.base_url} has refused every request for {most:g} s (HTTP 429)",
+                f"run the same command again later, it resumes; models.{role}.max_throttled_s waits longer",
+            )
 
     async def _refuse_hopeless(self, response: httpx2.Response) -> None:
         """Raise where no other query could succeed either: wrong key, unknown model, no money left."""
@@ -198,7 +276,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 f"{where} refused: the quota is used up ({message})", "add credit, then run again"
             )
 
-    def _give_up(self, error: httpx2.TransportError) -> Exception:
+    def _give_up(self, error: Exception) -> Exception:
         if not isinstance(error, httpx2.ConnectError | httpx2.RemoteProtocolError | httpx2.ReadError):
             return error
         where = f"the {self._endpoint.role} at {self._endpoint.base_url}"
@@ -206,33 +284,14 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             f"cannot reach {where} ({error or 'it closed the connection'})", self._endpoint.fix
         )
 
-    def _wait_s(self, fault: httpx2.Response | httpx2.TransportError, attempt: int) -> float:
-        if isinstance(fault, httpx2.Response):
-            asked = retry_after_s(fault.headers.get("retry-after"))
-            if asked is not None:
-                return asked
-        # Full jitter (Brooker, "Exponential Backoff And Jitter", 2015): clients that failed together part ways.
-        return self._seam.backoff.uniform(0.1, min(_MAX_BACKOFF_S, 0.5 * 2.0**attempt))
 
-
-def _is_fault(reply: httpx2.Response | httpx2.TransportError) -> bool:
-    """Whether it may go well when it is tried again."""
-    return not isinstance(reply, httpx2.Response) or reply.status_code in _RETRIED_STATUS
-
-
-def read_usage(content: bytes) -> Usage:
-    """The usage block of an OpenAI-compatible answer; without one, a call whose tokens are unknown."""
-    try:
-        usage = json.loads(content)["usage"]
-        details = usage.get("prompt_tokens_details") or {}
-        return Usage(
-            calls=1,
-            input_tokens=int(usage["prompt_tokens"]),
-            output_tokens=int(usage.get("completion_tokens") or 0),
-            cached_tokens=int(details.get("cached_tokens") or 0),
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        return Usage(calls=1, unmetered_calls=1)
+def _fault(reply: httpx2.Response | Exception) -> str:
+    """Why it may go well when it is tried again; empty: it is an answer, or an error that stays one."""
+    if not isinstance(reply, httpx2.Response):
+        return str(reply) if isinstance(reply, UnreadableReply) else type(reply).__name__
+    if reply.status_code in _RETRIED_STATUS:
+        return f"HTTP {reply.status_code}"
+    return damage(reply) if reply.status_code == 200 else ""
 
 
 def read_error(content: bytes) -> tuple[str, str]:
@@ -245,21 +304,6 @@ def read_error(content: bytes) -> tuple[str, str]:
     return " ".join(str(message).split())[:200], str(code)
 
 
-def retry_after_s(header: str | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float | None:
-    """Seconds from a Retry-After header (RFC 9110 10.2.3: a number or a date); None if absent or unreadable."""
-    if not header:
-        return None
-    try:
-        seconds = float(header)
-        return max(0.0, seconds) if math.isfinite(seconds) else None
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(header) - now()).total_seconds())
-    except (ValueError, TypeError):
-        return None
-
-
 def _parse_request(body: bytes) -> dict[str, Any]:
     parsed = json.loads(body or b"{}")
     if not isinstance(parsed, dict):
@@ -267,14 +311,6 @@ def _parse_request(body: bytes) -> dict[str, Any]:
     if parsed.get("stream"):
         raise TypeError("the seam does not carry streamed calls: their usage would not be counted")
     return parsed
-
-
-def _is_json(content: bytes) -> bool:
-    try:
-        json.loads(content)
-    except ValueError:
-        return False
-    return True
 
 
 def _response(status: int, content: bytes, request: httpx2.Request) -> httpx2.Response:

@@ -45,7 +45,7 @@ def api_key(config: ModelConfig) -> str:
         )
     if not (key.isascii() and key.isprintable()):
         # Such as two lines: a client would name the header that it cannot send, with the key.
-        raise ModelUnavailable(
+        raise ConfigError(
             f"{config.api_key_env} holds characters that no key has, such as a line break",
             "set it to the key alone",
         )

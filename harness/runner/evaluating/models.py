@@ -88,7 +88,8 @@ class EvaluationModels:
 
     def _seam(self) -> Seam:
         # A seam for each model: where one server is down, the other's calls go on.
-        return Seam(self._journal, server_digests(self._plan.models), budget=self.budget)
+        servers = server_digests(self._plan.models)
+        return Seam(self._journal, servers, budget=self.budget, say=self._reporter.say)
 
 
 class MeteredEvaluation:

@@ -61,9 +61,22 @@ class Job(WorkerMessage):
 class Event(WorkerMessage):
     """Something that happened in a worker."""
 
-    kind: Literal["progress", "started", "finished", "indexed", "completed", "refused", "stopped", "broken"]
+    kind: Literal[
+        "progress",
+        "said",
+        "started",
+        "extended",
+        "finished",
+        "indexed",
+        "completed",
+        "refused",
+        "stopped",
+        "broken",
+    ]
     todo: Todo | None = None
-    """started, finished."""
+    """started, extended, finished."""
+    left_s: float = 0.0
+    """extended: seconds until the query is overdue, at least; its clock stood for a while."""
     status: RunStatus | None = None
     """finished."""
     usage: dict[str, Usage] = {}
@@ -81,4 +94,5 @@ class Event(WorkerMessage):
     """indexed."""
     what: str = ""
     fix: str = ""
-    """refused (the user can fix it), stopped (at the budget), broken (a bug of the system)."""
+    """said (one line for who waits), refused (the user can fix it), stopped (at the budget), broken (a bug of the
+    system)."""

@@ -125,7 +125,13 @@ class Execution:
         sampler = ResourceSampler(self.run, phase, interval_s, self._servers(phase))
         self.spending.check()
         job = self._job(phase, todo)
-        return Supervisor(job, self.run.log_path, sampler, on_event, self.lock_fd).run()
+
+        def heard(event: Event) -> None:
+            if event.kind == "said":
+                self.reporter.say(event.what)
+            on_event(event)
+
+        return Supervisor(job, self.run.log_path, sampler, heard, self.lock_fd).run()
 
     def _servers(self, phase: Phase) -> Servers:
         cell = self.cell

@@ -113,6 +113,8 @@ class Supervisor:
         outcome = self._outcome
         if event.kind == "started" and event.todo:
             self._started_at[event.todo] = time.monotonic()
+        elif event.kind == "extended" and event.todo:
+            self._started_at[event.todo] = time.monotonic() + event.left_s - self._job.limits.query_timeout_s
         elif event.kind == "finished" and event.todo:
             self._started_at.pop(event.todo, None)
             outcome.n_finished += 1

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +40,7 @@ from harness.records import (
 )
 from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
+from harness.runner.executing.clock import latency_limit
 from harness.runner.executing.messages import Event, Job, Todo
 from harness.runner.executing.runtime import Unnamed, WorkerRuntime
 from harness.store import IndexDir, Journal, RunDir
@@ -74,7 +75,7 @@ class Worker:
         corpus = list(Corpora(Path(self._job.results)).iter_documents(self._job.corpus_digest))
         self._index_dir.begin()
         journal = Journal(self._index_dir.journal_path, payer=self._job.run_id, shared=True)
-        opened = Seam(journal, self._job.servers, budget=self._budget)
+        opened = Seam(journal, self._job.servers, budget=self._budget, say=self._say)
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
         with self._system(opened) as (system, seam), metered(Meter(scope)) as meter:
             start, cpu = time.monotonic(), time.process_time()
@@ -93,7 +94,7 @@ class Worker:
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
         journal = Journal(self._run.journal_path, payer=self._job.run_id)
-        with self._system(Seam(journal, budget=self._budget)) as (system, seam):
+        with self._system(Seam(journal, budget=self._budget, say=self._say)) as (system, seam):
             with metered(Meter("load")):
                 await system.load()
             waiting = iter(self._job.todo)
@@ -111,7 +112,11 @@ class Worker:
         self._tell(Event(kind="started", todo=todo))
         meter = Meter(f"answer/{todo.query_id}/{todo.repeat}/{todo.attempt}")
         started_at, start, cpu = datetime.now(UTC).isoformat(), time.monotonic(), time.process_time()
-        prediction, failure, status = await self._predict(system, query, meter)
+
+        def extended(left_s: float) -> None:
+            self._tell(Event(kind="extended", todo=todo, left_s=left_s))
+
+        prediction, failure, status = await self._predict(system, query, meter, extended)
         if seam.fatal:
             # Nothing that follows could succeed: the run stops here and this query is answered on resume.
             raise seam.fatal
@@ -132,12 +137,12 @@ class Worker:
         self._tell(Event(kind="finished", todo=todo, status=status, usage=record.cost.usage, spent=spent))
 
     async def _predict(
-        self, system: System, query: Query, meter: Meter
+        self, system: System, query: Query, meter: Meter, extended: Callable[[float], None]
     ) -> tuple[Prediction | None, Failure | None, RunStatus]:
         limit_s = self._job.limits.query_timeout_s
         with metered(meter):
             try:
-                async with asyncio.timeout(limit_s) as deadline:
+                async with latency_limit(limit_s, meter, extended) as deadline:
                     prediction = await system.answer(query)
                 if not isinstance(prediction, Prediction):
                     raise TypeError(f"the system returned {type(prediction).__name__}, not a Prediction")
@@ -196,6 +201,9 @@ class Worker:
             self._told_at = time.monotonic()
             usage, spent = current_meter().usage, self._budget.spent
             self._tell(Event(kind="progress", done=done, total=total, doing=doing, usage=usage, spent=spent))
+
+    def _say(self, line: str) -> None:
+        self._tell(Event(kind="said", what=line))
 
     def _tell(self, event: Event) -> None:
         self._events.write(event.model_dump_json().encode() + b"\n")

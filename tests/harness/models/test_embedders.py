@@ -21,7 +21,8 @@ from harness.models import clients
 from harness.models.clients import OpenAIEmbedding, open_client
 from harness.models.embedders import CachedEmbedder, build_embedder
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.fake import EMBEDDING_DIM, FakeScript, Reply, bag_of_words
+from harness.models.fake import EMBEDDING_DIM, FakeScript, bag_of_words
+from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.providers.sentence_transformers import SentenceTransformerEncoder

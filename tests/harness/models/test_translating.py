@@ -22,8 +22,9 @@ from harness.models.fake import bag_of_words
 from harness.models.identity import model_identity
 from harness.models.metering import Meter, metered
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
+from harness.models.replies import read_usage
 from harness.models.translating import ServerRefused, Translation, chat_reply, embeddings_reply
-from harness.models.transport import Seam, read_error, read_usage
+from harness.models.transport import Seam, read_error
 from harness.protocols import ChatModel, Message
 from harness.records import Usage
 

@@ -19,7 +19,8 @@ from journals import usage_by_role
 
 from harness.errors import ModelUnavailable, StoreError
 from harness.models.clients import OpenAIChat
-from harness.models.fake import FakeScript, Reply
+from harness.models.fake import FakeScript
+from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.transport import Seam
