@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from harness.records import Query, Record, Reference
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raised when a run directory of this version could be misread by an older one."""
 
 

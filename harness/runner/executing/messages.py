@@ -58,7 +58,9 @@ class Job(WorkerMessage):
 class Event(WorkerMessage):
     """Something that happened in a worker."""
 
-    kind: Literal["progress", "started", "finished", "indexed", "completed", "refused", "stopped", "broken"]
+    kind: Literal[
+        "progress", "started", "finished", "indexed", "completed", "refused", "stopped", "broken", "said"
+    ]
     todo: Todo | None = None
     """started, finished."""
     status: RunStatus | None = None
@@ -78,4 +80,4 @@ class Event(WorkerMessage):
     """indexed."""
     what: str = ""
     fix: str = ""
-    """refused (the user can fix it), stopped (at the budget), broken (a bug of the system)."""
+    """refused (the user can fix it), stopped (at the budget), broken (a bug of the system), said (it goes on)."""
