@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from harness.errors import DISTRIBUTION, ConfigError, StoreError, explained_io, nearest
 from harness.records import Estimate, EvaluationRecord, IndexRecord, RunRecord, Score
@@ -87,8 +88,16 @@ class RunDir:
             )
         tree, closes = seals.opened(path, tree, _NEW_MANIFEST)
         if migration.is_old(version):
-            tree = migration.migrated_manifest(tree, version)
+            tree = self._migrated_manifest(tree, version)
         return files.checked(path, tree, Manifest, _NEW_MANIFEST), closes
+
+    def _migrated_manifest(self, tree: dict[str, Any], version: int) -> dict[str, Any]:
+        try:
+            return migration.migrated_manifest(tree, version)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise StoreError(
+                f"{self._manifest_path} is damaged (a value of another type: {error})", _NEW_MANIFEST
+            ) from error
 
     @cached_property
     def _told_id(self) -> str:

@@ -334,3 +334,26 @@ def test_of_an_earlier_version_counts_are_held_against_counts(run: RunDir, name:
     again = RunDir(run.path)
     read = {"sample": again.sample, "records": again.records, "answer": again.scores}[Path(name).stem]
     assert Path(name).stem in refusal(read) or "done.json" in refusal(read)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("identity", {"dataset": 3}),
+        ("identity", {"dataset": {"name": []}}),
+        ("identity", {"system": "naive"}),
+        ("identity", {"models": {"generator": "gpt"}}),
+        ("identity", {"repeats": "many"}),
+        ("dataset", {"type_mix": [1]}),
+        ("dataset", {"n_queries": True}),
+        ("dataset", {"notes": "a"}),
+        ("config", {"systems": 3, "per_system": 3}),
+        ("config", []),
+    ],
+)
+def test_a_manifest_of_an_earlier_version_with_a_value_of_another_type_is_one_line(
+    run: RunDir, key: str, value: object
+) -> None:
+    without_seals(run.path)
+    rewrite_json(run.path / "manifest.json", lambda tree: tree | {"schema_version": 2, key: value})
+    assert "manifest.json is damaged" in refusal(RunDir(run.path).manifest)
