@@ -18,6 +18,7 @@ Examples:
 import random
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,7 +39,7 @@ def main() -> None:
     parser.add_argument("--resume-every", type=int, default=5, help="of so many copies one is resumed (default 5)")
     options = parser.parse_args()
     found: list[Seen] = []
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
         bench = Bench(Path(folder) / "bench")
         for number in range(options.first, options.first + options.folders):
             draw = random.Random(f"{options.seed}/{number}")  # noqa: S311 - damage, no secret

@@ -1,9 +1,9 @@
 """Does kill -9 at any moment lose or double anything, or pay for it twice?
 
 The demo with the scripted model over HTTP, in real processes. One run is left alone. Others, of the same config,
-are killed again and again: `run` while it indexes and answers, then `evaluate`, then `report`, each at a moment drawn
-over the time that it takes when left alone; the command's own process dies, or one that it started. Then the same
-command is left to end, and the script counts
+are killed again and again: `run` while it indexes and answers, then `evaluate`, then `report`, each at a moment
+drawn over the time that it takes when left alone; the command's own process dies, or one that it started. Then the
+same command is left to end, and the script counts
 
 - records that are missing or stand there twice, and answers or scores that are not those of the run left alone;
 - calls that reached the server beyond those of the run left alone, and how many could be under way at the kills;
@@ -78,7 +78,7 @@ class Killing:
     def _begun(self, name: str) -> CommandLine:
         folder = self._folder / name
         folder.mkdir()
-        return CommandLine(folder, {"RAG_HARNESS_CACHE": str(folder / "cache")})
+        return CommandLine(folder, {"RAG_HARNESS_CACHE": str(folder / "cache")}, timeout_s=3600)
 
     def _words(self, cli: CommandLine, stage: str) -> list[str]:
         if stage == "run":

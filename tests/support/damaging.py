@@ -1,15 +1,18 @@
 """Random damage to the files of a run, and what commands then do: for a test, and for a script that does more."""
 
+import asyncio
 import json
 import random
 import shutil
 import sqlite3
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from command_line import SMOKE, CommandLineHere
 
@@ -17,7 +20,47 @@ from harness.analysis.prices import load_prices
 from harness.errors import HarnessError
 from harness.report.chapter import load_chapters
 from harness.report.tables import summary_csv
+from harness.runner.executing.messages import Event
+from harness.runner.executing.supervise import Supervisor, WorkerEnd
+from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
 from harness.store import RunDir, find_runs
+
+
+class WorkersHere:
+    """While it is entered, workers of runs work in this process: to start theirs takes most of the time."""
+
+    def __enter__(self) -> None:
+        self._patch = patch.object(Supervisor, "run", _work_here)
+        self._patch.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._patch.stop()
+
+
+class _Events:
+    """The events of a worker, taken as they are written."""
+
+    def __init__(self, take: Callable[[Event], None]) -> None:
+        self._take = take
+
+    def write(self, line: bytes) -> None:
+        self._take(Event.model_validate_json(line))
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+
+def _work_here(self: Supervisor) -> WorkerEnd:
+    """`Supervisor.run` without a process."""
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            asyncio.run(Worker(self._job, _Events(self._take)).work())  # type: ignore[arg-type]
+    except Exception as error:
+        known = _first_harness_error(error)
+        event = _event_of(known) if known else Event(kind="broken", what=traceback.format_exc()[-3000:])
+        self._take(event)
+    return self._conclude(0)
+
 
 STATES = ("finished", "unfinished", "unbuilt")
 """Of the run that is damaged: whole; some answers to come; those, and its index to be built again."""
@@ -114,12 +157,14 @@ class Bench:
         self.whole.mkdir(parents=True)
         cli = command_line(self.whole)
         self._words = (
-            *("run", "--config", str(SMOKE), "--set", "evaluators=[answer,retrieval]"),
+            *("run", "--config", str(SMOKE), "--records-only", "--set", "evaluators=[answer,retrieval]"),
             *("--set", f"systems=[{','.join(_SYSTEMS)}]"),
         )
-        done = cli.call(*self._words)
+        with WorkersHere():
+            done = cli.call(*self._words)
         assert done.returncode == 0, done.stderr
-        shutil.rmtree(self.whole / "results" / "reports", ignore_errors=True)
+        done = cli.call("evaluate", *(run.run_id for run in self._runs(self.whole)))
+        assert done.returncode == 0, done.stderr
         self._values, self._notes, self._answers = self._look(self.whole)
         self._shown = self._show(self.whole)
 
@@ -128,6 +173,14 @@ class Bench:
         found = (path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
         return sorted(path for path in found if path.name not in {".lock", ".users"})
 
+    def read_targets(self, folder: Path) -> list[Path]:
+        """Those that commands read which do not run."""
+        return [
+            path
+            for path in self.targets(folder)
+            if path.parent.name.startswith("demo--") or "scores" in path.parts
+        ]
+
     def damaged(self, number: int, draw: random.Random, *, resumes: bool) -> Seen:
         """Damage one file of a copy, and see what the commands do; with `resumes`, `run` as well."""
         folder = self._folder / f"damaged-{number}"
@@ -135,7 +188,7 @@ class Bench:
         try:
             if resumes:
                 self._interrupt(folder, draw.choice(STATES))
-            path = draw.choice(self.targets(folder))
+            path = draw.choice(self.targets(folder) if resumes else self.read_targets(folder))
             name = draw.choice(list(DAMAGES))
             seen = Seen(path.relative_to(folder).as_posix(), name)
             DAMAGES[name](path, draw)
@@ -161,7 +214,13 @@ class Bench:
             self._report(folder, seen, "report")
             self._command(folder, seen, "evaluate", *(run.run_id for run in self._runs(folder)))
             self._report(folder, seen, "report after evaluate")
-        elif self._command(folder, seen, *self._words) == 0:
+            return
+        with WorkersHere():
+            ended = self._command(folder, seen, *self._words)
+        if (
+            ended == 0
+            and self._command(folder, seen, "evaluate", *(run.run_id for run in self._runs(folder))) == 0
+        ):
             self._report(folder, seen, "report after run")
 
     def _report(self, folder: Path, seen: Seen, doing: str) -> None:
