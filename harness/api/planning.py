@@ -34,12 +34,12 @@ def planned_cells(config: BenchConfig, results: Path) -> list[PlannedCell]:
 
 def _planned(cell: Cell, results: Path) -> PlannedCell:
     run = RunDir(results / cell.run_id)
-    n_recorded = len(run.records())
+    n_recorded = len(run.whole_records())
     return PlannedCell(
         run_id=cell.run_id,
         system=cell.spec.name,
         dataset=cell.dataset.name,
-        status="done" if run.done() else "partial" if n_recorded else "missing",
+        status="done" if run.is_closed() else "partial" if n_recorded else "missing",
         n_recorded=n_recorded,
         n_expected=cell.n_answers,
         n_documents=len(cell.dataset.documents),

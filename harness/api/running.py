@@ -109,7 +109,7 @@ def _check_all(
     with explained_io("write to", results):
         results.mkdir(parents=True, exist_ok=True)
     for cell in cells:
-        if not RunDir(results / cell.run_id).done():
+        if not RunDir(results / cell.run_id).is_closed():
             check_needs(cell, results)
     if evaluation:
         check_judges(evaluation)

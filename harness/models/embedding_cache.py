@@ -3,20 +3,21 @@
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from harness.errors import StoreError
+from harness.store.seals import row_check
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 
 class EmbeddingCache:
-    """One SQLite file for all models; several processes may use it at once."""
+    """One SQLite file for all models; several processes may use it at once. A damaged entry is as good as none."""
 
     def __init__(self, path: Path, model: str, payer: str = "") -> None:
         self._model = model
@@ -29,25 +30,18 @@ class EmbeddingCache:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=60)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
+            # Tables of earlier versions stay as they are, so that those can use the same file.
             self._db.execute(
-                "CREATE TABLE IF NOT EXISTS embeddings"
-                " (model TEXT, text_digest BLOB, vector BLOB, paid_by TEXT NOT NULL DEFAULT '',"
+                "CREATE TABLE IF NOT EXISTS checked (model TEXT, text_digest BLOB, vector BLOB NOT NULL,"
+                " paid_by TEXT NOT NULL, seconds REAL, row_check INTEGER NOT NULL,"
                 " PRIMARY KEY (model, text_digest)) WITHOUT ROWID"
             )
-            # A table of its own, so that earlier versions can use the same file.
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS seconds (model TEXT, text_digest BLOB, seconds REAL NOT NULL,"
-                " PRIMARY KEY (model, text_digest)) WITHOUT ROWID"
-            )
-            if "paid_by" not in {row[1] for row in self._db.execute("PRAGMA table_info(embeddings)")}:
-                # A cache from before the payer was noted; another process may be adding the column too.
-                with suppress(sqlite3.OperationalError):
-                    self._db.execute("ALTER TABLE embeddings ADD COLUMN paid_by TEXT NOT NULL DEFAULT ''")
+            self._earlier = _earlier_query(self._db)
 
     def payers(self, texts: Sequence[str]) -> dict[str, str]:
         """Each distinct text that is kept, and the run that computed its vector (empty: not known)."""
         found = ((text, self._find(text)) for text in dict.fromkeys(texts))
-        return {text: row[1] for text, row in found if row}
+        return {text: entry.paid_by for text, entry in found if entry}
 
     def missing(self, texts: Sequence[str]) -> list[str]:
         """The distinct texts that are not kept yet, in order."""
@@ -58,27 +52,28 @@ class EmbeddingCache:
         """What it took to compute the kept vectors of these texts, each once; None: of some it was not noted."""
         total = 0.0
         for text in dict.fromkeys(texts):
-            with self._explained():
-                row = self._db.execute(
-                    "SELECT seconds FROM seconds WHERE model=? AND text_digest=?", (self._model, _digest(text))
-                ).fetchone()
-            if row is None:
+            entry = self._find(text)
+            if entry is None or entry.seconds is None:
                 return None
-            total += row[0]
+            total += entry.seconds
         return total
 
     def add(self, texts: Sequence[str], vectors: "Vectors", seconds: float | None = None) -> None:
         """Keep vectors[i] for texts[i]; committed when this returns. `seconds`: what all of them took together."""
-        rows = [
-            (self._model, _digest(text), np.asarray(vector, dtype="<f4").tobytes(), self.payer)
+        each = None if seconds is None else seconds / len(texts)
+        entries = [
+            (text, KeptVector(np.asarray(vector, dtype="<f4").tobytes(), self.payer, each))
             for text, vector in zip(texts, vectors, strict=True)
         ]
         with self._explained():
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT OR IGNORE INTO embeddings VALUES (?,?,?,?)", rows)
-            if seconds is not None:
-                took = [(model, text, seconds / len(rows)) for model, text, _, _ in rows]
-                self._db.executemany("INSERT OR IGNORE INTO seconds VALUES (?,?,?)", took)
+            for text, entry in entries:
+                # The first vector of a text stays, unless it is damaged.
+                if self._find(text) is None:
+                    values = (self._model, _digest(text), *entry)
+                    self._db.execute(
+                        "INSERT OR REPLACE INTO checked VALUES (?,?,?,?,?,?)", (*values, row_check(values))
+                    )
             self._db.execute("COMMIT")
 
     def get(self, texts: Sequence[str]) -> "Vectors":
@@ -88,20 +83,23 @@ class EmbeddingCache:
             found = self._find(text)
             if found is None:
                 raise KeyError(text[:80])
-            rows.append(np.frombuffer(found[0], dtype="<f4"))
+            rows.append(np.frombuffer(found.vector, dtype="<f4"))
         return np.stack(rows).astype(np.float32, copy=False)
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
-    def _find(self, text: str) -> tuple[bytes, str] | None:
+    def _find(self, text: str) -> "KeptVector | None":
+        place = (self._model, _digest(text))
         with self._explained():
-            row: tuple[bytes, str] | None = self._db.execute(
-                "SELECT vector, paid_by FROM embeddings WHERE model=? AND text_digest=?",
-                (self._model, _digest(text)),
+            row = self._db.execute(
+                "SELECT vector, paid_by, seconds, row_check FROM checked WHERE model=? AND text_digest=?", place
             ).fetchone()
-        return row
+            if row is not None and row_check((*place, *row[:3])) == row[3]:
+                return KeptVector(*row[:3])
+            row = self._db.execute(self._earlier, place).fetchone() if self._earlier else None
+        return KeptVector(*row) if row else None
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -112,6 +110,28 @@ class EmbeddingCache:
                 f"cannot use the embedding cache {self._path} ({error})",
                 "free some disk space, delete that file, or set RAG_HARNESS_CACHE",
             ) from error
+
+
+class KeptVector(NamedTuple):
+    """One kept vector."""
+
+    vector: bytes
+    paid_by: str
+    seconds: float | None
+
+
+def _earlier_query(db: sqlite3.Connection) -> str:
+    """How to ask for an entry of an earlier version, which nothing checks; empty: the file holds none."""
+    columns = {row[1] for row in db.execute("PRAGMA table_info(embeddings)")}
+    if not columns:
+        return ""
+    payer = "e.paid_by" if "paid_by" in columns else "''"
+    timed = bool(db.execute("PRAGMA table_info(seconds)").fetchall())
+    join = " LEFT JOIN seconds AS s USING (model, text_digest)" if timed else ""
+    return (
+        f"SELECT e.vector, {payer}, {'s.seconds' if timed else 'NULL'} FROM embeddings AS e{join}"  # noqa: S608
+        " WHERE e.model=? AND e.text_digest=?"
+    )
 
 
 def _digest(text: str) -> bytes:

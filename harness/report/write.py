@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.display.text import file_name
-from harness.errors import ConfigError, explained_io
 from harness.report.chapter import Chapter
+from harness.report.folder import report_folder
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
 from harness.report.pictures import draw_pictures
@@ -21,9 +21,6 @@ from harness.report.view import Group
 _SUMMARY, _PAGE = "summary.md", "report.html"
 _PAGE_BYTES = 14_800_000
 """What the page may take: contexts, traces and explanations that would make it larger are left to `show`."""
-_FOLDERS = {"figures": {".svg", ".png"}, "tables": {".csv", ".md", ".tex"}}
-"""Folders that are ours as a whole, with the kinds of files that an earlier report may have left there."""
-_OWN = {_SUMMARY, _PAGE, "summary.csv", *_FOLDERS}
 _RENDERERS = {"csv": table_csv, "md": table_markdown, "tex": table_latex}
 
 
@@ -31,18 +28,15 @@ def write_report(chapters: Sequence[Chapter], out: Path) -> Path:
     """Write report.html, summary.md, summary.csv, figures/ and tables/ into `out`; return the path of the page.
 
     Reads the runs only: unfinished, unevaluated and failed ones are reported as that. The same runs give the same
-    bytes, on whatever day. `out` is empty, not there yet, or holds an earlier report, of which nothing is left;
-    anything else is one ConfigError line.
+    bytes, on whatever day. `out` is empty, not there yet, or holds an earlier report, of which nothing is left
+    once the new one is whole; anything else is one ConfigError line. See `report_folder`.
     """
-    _refuse_other_content(out)
-    with explained_io("write the report in", out):
-        out.mkdir(parents=True, exist_ok=True)
-        _remove_earlier(out)
-        whole = [_illustrated(chapter, out, alone=len(chapters) == 1) for chapter in chapters]
-        (out / "summary.csv").write_text(summary_csv([chapter.group for chapter in whole]), encoding="utf-8")
-        _write_tables(whole, out / "tables")
-        (out / _PAGE).write_text(_page(whole), encoding="utf-8", newline="\n")
-        (out / _SUMMARY).write_text(summary_markdown(whole), encoding="utf-8")
+    with report_folder(out) as folder:
+        whole = [_illustrated(chapter, folder, alone=len(chapters) == 1) for chapter in chapters]
+        (folder / "summary.csv").write_text(summary_csv([chapter.group for chapter in whole]), encoding="utf-8")
+        _write_tables(whole, folder / "tables")
+        (folder / _PAGE).write_text(_page(whole), encoding="utf-8", newline="\n")
+        (folder / _SUMMARY).write_text(summary_markdown(whole), encoding="utf-8")
     return out / _PAGE
 
 
@@ -54,23 +48,6 @@ def _page(chapters: Sequence[Chapter]) -> str:
         for number, chapter in enumerate(chapters)
     }
     return page_html(chapters, explorers)
-
-
-def _refuse_other_content(out: Path) -> None:
-    """What an interrupted report left is ours, too; hidden files are nobody's."""
-    if not out.is_dir():
-        return
-    with explained_io("read", out):
-        names = {path.name for path in out.iterdir() if not path.name.startswith(".")}
-    if _SUMMARY not in names and names - _OWN:
-        raise ConfigError(f"{out} holds other files than a report", "name an empty folder with --out")
-
-
-def _remove_earlier(out: Path) -> None:
-    for folder, kinds in _FOLDERS.items():
-        for path in sorted((out / folder).glob("*")):
-            if path.suffix in kinds and not path.is_dir():
-                path.unlink()
 
 
 def _illustrated(chapter: Chapter, out: Path, *, alone: bool) -> Chapter:

@@ -20,13 +20,14 @@ from harness.config.load import explain
 from harness.config.moved import where_now
 from harness.datasets import Dataset, QuerySample, load_dataset
 from harness.errors import ConfigError
-from harness.identity import digest, short_digest
+from harness.identity import short_digest
 from harness.models.identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import Params, Role, Roles, SystemSpec
 from harness.records import AnswerStyle
 from harness.registry import DATASETS, SYSTEMS
 from harness.runner.evaluating.plan import plan_evaluation
+from harness.store.index_dir import corpus_digest
 
 IDENTITY_SCHEMA = 2
 
@@ -101,7 +102,7 @@ def _resolve(config: BenchConfig) -> Cell:
     index_params, answer_params = _params(spec, "index", config), _params(spec, "answer", config)
     roles = spec.roles(index_params, answer_params)
     generator, embedder = _generator(config, spec, roles), _embedder(config, spec, roles)
-    dataset, corpus_digest = load_selected(config.dataset)
+    dataset, documents_digest = load_selected(config.dataset)
     models = {
         role: model_identity(model)
         for role, model in (("generator", generator), ("embedder", embedder))
@@ -129,7 +130,7 @@ def _resolve(config: BenchConfig) -> Cell:
         identity["weights"] = weights
     index_identity = {
         "kind": spec.stored_index_kind,
-        "corpus": corpus_digest,
+        "corpus": documents_digest,
         "params": identity["system"]["index"],
         "models": {role: models[role] for role in sorted(roles.index)},
         "seed": config.seed,
@@ -145,7 +146,7 @@ def _resolve(config: BenchConfig) -> Cell:
         embedder=embedder,
         answer_style=style,
         dataset=dataset,
-        corpus_digest=corpus_digest,
+        corpus_digest=documents_digest,
         identity=identity,
         run_id=f"{dataset.name}--{spec.name}--{short_digest(identity)}",
         index_id=short_digest(index_identity),
@@ -181,7 +182,7 @@ def load_selected(config: DatasetConfig) -> tuple[Dataset, str]:
         sample=QuerySample(sample.per_type, sample.seed) if isinstance(sample, SampleConfig) else None,
         corpus=config.corpus,
     )
-    return dataset, digest([document.model_dump() for document in dataset.documents])
+    return dataset, corpus_digest(dataset.documents)
 
 
 def _params(spec: SystemSpec, half: str, config: BenchConfig) -> Params:

@@ -3,7 +3,7 @@
 ```
 results/<dataset>--<system>--<12 hex>/
   manifest.json   sample.jsonl   estimate.json   index.json   calls.sqlite   records.jsonl   resources.csv
-  worker.log   scores/<evaluator>.jsonl   scores/<evaluator>.json   done.json
+  records.damaged.jsonl   worker.log   scores/<evaluator>.jsonl   scores/<evaluator>.json   done.json
 results/indexes/<12 hex>/     an index, its own calls.sqlite and index.json; shared by every run that needs it
 results/corpora/<12 hex>.jsonl    the documents an index is built from
 results/judge/calls.sqlite    every judgement of every evaluation

@@ -2,26 +2,34 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import StoreError, explained_io
+from harness.store import seals
+from harness.store.seals import FileSeal
 
+RUN_AGAIN = "run the same command again, `rag-harness run` or `import`: it is mended, and nothing is paid twice"
 R = TypeVar("R", bound=BaseModel)
 
 
 def write_atomic(path: Path, text: str) -> None:
     """Replace `path` by `text` in one step; after a crash it holds the old text or the new, never a part."""
+    write_atomic_bytes(path, text.encode())
+
+
+def write_atomic_bytes(path: Path, content: bytes) -> None:
+    """Likewise."""
     # Two processes may write the same file, such as a corpus that both their runs need: each its own part.
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     with explained_io("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with partial.open("w", encoding="utf-8") as file:
-                file.write(text)
+            with partial.open("wb") as file:
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
@@ -30,31 +38,28 @@ def write_atomic(path: Path, text: str) -> None:
             raise
 
 
-def write_json(path: Path, record: BaseModel) -> None:
-    """Write one record as indented JSON, atomically."""
-    write_atomic(path, record.model_dump_json(indent=2) + "\n")
+def write_json(path: Path, record: BaseModel, closes: Iterable[Path] = ()) -> None:
+    """Write one record as indented JSON, atomically, sealed together with the files that it closes."""
+    write_atomic(path, seals.sealed(record, closes))
 
 
-def read_json(path: Path, kind: type[R]) -> R:
-    """Read one record; a damaged file is one `StoreError` line."""
-    with explained_io("read", path):
-        text = path.read_text(encoding="utf-8", errors="replace")
-    try:
-        return kind.model_validate_json(text)
-    except ValidationError as error:
-        raise _damaged(path, error) from error
+def read_json(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> R:
+    """Read one record; a file that is damaged or does not fit its seal is one `StoreError` line with `fix`."""
+    return checked(path, seals.opened(path, read_object(path, fix), fix)[0], kind, fix)
 
 
-def checked(path: Path, tree: dict[str, object], kind: type[R]) -> R:
+def read_closing(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> tuple[R, Mapping[str, FileSeal] | None]:
+    """Likewise, with the files that it closes; None: an earlier version wrote it, and it says nothing of them."""
+    tree, closes = seals.opened(path, read_object(path, fix), fix)
+    return checked(path, tree, kind, fix), closes
+
+
+def checked(path: Path, tree: dict[str, object], kind: type[R], fix: str = RUN_AGAIN) -> R:
     """The record that the JSON object in `path` is; a damaged one is one `StoreError` line."""
     try:
         return kind.model_validate_json(json.dumps(tree))
-    except ValidationError as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: ValidationError) -> StoreError:
-    return StoreError(f"{path} is damaged ({first_error(error)})", "delete the run directory")
+    except (ValidationError, ValueError) as error:
+        raise StoreError(f"{path} is damaged ({_reason(error)})", fix) from error
 
 
 def write_jsonl(path: Path, records: Iterable[BaseModel]) -> None:
@@ -62,10 +67,10 @@ def write_jsonl(path: Path, records: Iterable[BaseModel]) -> None:
     write_atomic(path, "".join(record.model_dump_json() + "\n" for record in records))
 
 
-def append_line(path: Path, line: str) -> None:
-    """Append one line and have it on the disk before returning."""
+def append_bytes(path: Path, lines: bytes) -> None:
+    """Append whole lines and have them on the disk before returning."""
     with explained_io("append to", path), path.open("ab") as file:
-        file.write(line.encode() + b"\n")
+        file.write(lines)
         file.flush()
         os.fsync(file.fileno())
 
@@ -91,21 +96,22 @@ def repair_tail(path: Path) -> bool:
     return True
 
 
-def iter_jsonl(path: Path, kind: type[R]) -> Iterator[R]:
-    """Yield one record a line. A torn last line is passed over; damage elsewhere is named by its line."""
+def iter_jsonl(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> Iterator[R]:
+    """Yield one record a line. Damage is named by its line, a last line without its end included."""
     if not path.exists():
         return
     with explained_io("read", path), path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
-                return
+                raise StoreError(f"{path} line {number} is torn", fix)
             try:
                 yield kind.model_validate_json(line)
             except ValidationError as error:
-                raise StoreError(
-                    f"{path} line {number} is damaged ({first_error(error)})",
-                    f"delete that line (sed -i {number}d FILE); run again and only what it held is redone",
-                ) from error
+                raise StoreError(f"{path} line {number} is damaged ({first_error(error)})", fix) from error
+
+
+def _reason(error: ValueError) -> str:
+    return first_error(error) if isinstance(error, ValidationError) else str(error)
 
 
 def first_error(error: ValidationError) -> str:
@@ -115,14 +121,14 @@ def first_error(error: ValidationError) -> str:
     return f"{where}: {detail['msg']}" if where else str(detail["msg"])
 
 
-def read_object(path: Path) -> dict[str, object]:
+def read_object(path: Path, fix: str = RUN_AGAIN) -> dict[str, object]:
     """The JSON object in `path` without any schema: for looking at a version before trusting the rest."""
     with explained_io("read", path):
         text = path.read_text(encoding="utf-8", errors="replace")
     try:
         value = json.loads(text)
-    except ValueError as error:
-        raise StoreError(f"{path} is not JSON ({error})", "delete the run directory") from error
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged (no JSON: {error})", fix) from error
     if not isinstance(value, dict):
-        raise StoreError(f"{path} holds no JSON object", "delete the run directory")
+        raise StoreError(f"{path} is damaged (no JSON object)", fix)
     return value

@@ -1,13 +1,15 @@
 """A stored index: built once, used by every run that needs exactly it."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from harness.errors import explained_io
+from harness import identity
+from harness.errors import StoreError, explained_io
 from harness.records import Document, IndexRecord
 from harness.store import files, lock
+from harness.store.stored_files import Inventory
 
 
 class IndexDir:
@@ -18,6 +20,7 @@ class IndexDir:
         self.index_id = index_id
         self.store = self.path / "store"
         """What the system wrote; its only folder."""
+        self._inventory = Inventory(self.path, self.store)
         self.journal_path = self.path.parent / "calls.sqlite"
         """The journal that all indexes share: a killed build replays its calls, and so does another index that
         asks the same of the same model, such as a graph in another store. Nothing is paid twice."""
@@ -29,7 +32,27 @@ class IndexDir:
     def record(self) -> IndexRecord | None:
         """The finished index's record, or None where there is none yet."""
         path = self.path / "index.json"
-        return files.read_json(path, IndexRecord) if path.exists() else None
+        fix = "delete it and run the same command again: the index is built again, and no call is paid twice"
+        return files.read_json(path, IndexRecord, fix) if path.exists() else None
+
+    def mend(self) -> list[str]:
+        """Forget an index of which something is damaged or gone, so that it is built again, and say it."""
+        if not (self.path / "index.json").exists():
+            return []
+        try:
+            record = self.record()
+            lost = record is not None and record.bytes_on_disk > 0 and not self.bytes_on_disk()
+            misfit = "its files are gone" if lost else self._inventory.misfit()
+        except StoreError as error:
+            misfit = error.what
+        if not misfit:
+            return []
+        self.forget()
+        return [f"the stored index {self.path} is built again, and no call is paid twice: {misfit}"]
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """While a system answers from it: its files may change."""
+        return self._inventory.in_use()
 
     def forget(self) -> None:
         """Let the next run that needs it build it anew. Runs that have it keep their record of it."""
@@ -49,7 +72,8 @@ class IndexDir:
         return sum(path.stat().st_size for path in self.store.rglob("*") if path.is_file())
 
     def finish(self, record: IndexRecord) -> None:
-        """Write index.json: from now on the index is there."""
+        """Note the files and write index.json: from now on the index is there."""
+        self._inventory.take()
         files.write_json(self.path / "index.json", record)
 
 
@@ -64,11 +88,26 @@ class Corpora:
         return self._folder / f"{digest}.jsonl"
 
     def save(self, digest: str, documents: Sequence[Document]) -> None:
-        """Keep these documents; nothing is written where they already are."""
+        """Keep these documents; nothing is written where they already are, whole."""
         path = self.path(digest)
-        if not path.exists():
-            files.write_jsonl(path, documents)
+        try:
+            if path.exists():
+                self.documents(digest)
+                return
+        except StoreError:
+            pass  # It is damaged, and the whole one is here.
+        files.write_jsonl(path, documents)
 
-    def iter_documents(self, digest: str) -> Iterator[Document]:
-        """The documents of that digest."""
-        return files.iter_jsonl(self.path(digest), Document)
+    def documents(self, digest: str) -> list[Document]:
+        """The documents of that digest, none where they were not kept; others than those are a `StoreError`."""
+        path = self.path(digest)
+        fix = "delete it: the next `rag-harness run` writes it again"
+        found = list(files.iter_jsonl(path, Document, fix))
+        if path.exists() and corpus_digest(found) != digest:
+            raise StoreError(f"{path} does not hold the documents that its name says", fix)
+        return found
+
+
+def corpus_digest(documents: Sequence[Document]) -> str:
+    """What tells one selection of documents, in its order, from any other."""
+    return identity.digest([document.model_dump() for document in documents])

@@ -2,13 +2,17 @@
 
 import sqlite3
 import zlib
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
 
 from harness.errors import StoreError
 from harness.records import Usage
+from harness.store.seals import row_check
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -16,6 +20,7 @@ CREATE TABLE IF NOT EXISTS calls (
   model TEXT NOT NULL, request BLOB NOT NULL, response BLOB NOT NULL,
   input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL,
   metered INTEGER NOT NULL, wall_s REAL NOT NULL, started_at TEXT NOT NULL, paid_by TEXT NOT NULL DEFAULT '',
+  row_check INTEGER,
   PRIMARY KEY (scope, role, request_digest, occurrence)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS faults (
@@ -26,10 +31,31 @@ CREATE TABLE IF NOT EXISTS reservations (
   paid_by TEXT NOT NULL
 );
 """
+_COLUMNS = (
+    *("scope", "role", "request_digest", "occurrence", "model", "request", "response", "input_tokens"),
+    *("output_tokens", "cached_tokens", "metered", "wall_s", "started_at", "paid_by"),
+)
+"""What `row_check` is of, in this order; a row of an earlier version has none."""
+_ADDED = {"paid_by": "TEXT NOT NULL DEFAULT ''", "row_check": "INTEGER"}
+_AT = "WHERE scope=? AND role=? AND request_digest=? AND occurrence=?"
+_MOST_TOKENS = 10**9
+_RESERVE_CALL = (
+    "INSERT INTO reservations (role, input_tokens, output_tokens, paid_by)"
+    " SELECT role, input_tokens, output_tokens, paid_by FROM calls"
+    " WHERE scope=? AND role=? AND request_digest=? AND occurrence=?"
+    " AND typeof(input_tokens) = 'integer' AND input_tokens BETWEEN 0 AND ?"
+    " AND typeof(output_tokens) = 'integer' AND output_tokens BETWEEN 0 AND ?"
+)
 _PAID = (
     "SELECT paid_by, role, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cached_tokens) FROM calls"
     " GROUP BY paid_by, role",
     "SELECT paid_by, role, 0, SUM(input_tokens), SUM(output_tokens), 0 FROM reservations GROUP BY paid_by, role",
+)
+
+
+_REMAKE = (
+    "restore it from a copy, or save what can be read (`sqlite3 OLD .recover | sqlite3 NEW`), or delete it: the"
+    " calls it holds are made again"
 )
 
 
@@ -59,14 +85,18 @@ class StoredCall:
 
 
 class Journal:
-    """Append-only; a committed call survives kill -9.
+    """Append-only; a committed call survives kill -9, and one that was damaged since is told and made again.
 
     A run's is used by one process at a time. Those that all indexes and all judgements share (`shared`) are used
     by many: two that make the same call at once both pay, and the first answer is kept.
     """
 
-    def __init__(self, path: Path, *, payer: str = "", shared: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, payer: str = "", shared: bool = False, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`tell` is given a line for every call that is found damaged."""
         self._path = path
+        self._tell = tell
         self.payer = payer
         """The run that pays for what is added from now on."""
         self._insert = "INSERT OR IGNORE" if shared else "INSERT"
@@ -83,30 +113,34 @@ class Journal:
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(_SCHEMA)
-        if "paid_by" not in {row[1] for row in self._db.execute("PRAGMA table_info(calls)")}:
-            # A journal from before calls were shared.
-            self._db.execute("ALTER TABLE calls ADD COLUMN paid_by TEXT NOT NULL DEFAULT ''")
+        there = {row[1] for row in self._db.execute("PRAGMA table_info(calls)")}
+        for name, kind in _ADDED.items():
+            if name not in there:
+                # A journal of an earlier version; another process may be adding the column too.
+                with suppress(sqlite3.OperationalError):
+                    self._db.execute(f"ALTER TABLE calls ADD COLUMN {name} {kind}")
 
     def find(self, key: CallKey) -> StoredCall | None:
-        """The call if it was answered before."""
+        """The call if it was answered before; one whose row is damaged was not."""
+        place = (key.scope, key.role, key.request_digest, key.occurrence)
         with _explained(self._path):
-            row = self._db.execute(
-                "SELECT model, request, response, input_tokens, output_tokens, cached_tokens, metered, wall_s,"
-                " started_at, paid_by FROM calls WHERE scope=? AND role=? AND request_digest=? AND occurrence=?",
-                (key.scope, key.role, key.request_digest, key.occurrence),
-            ).fetchone()
+            query = f"SELECT {', '.join(_COLUMNS)}, row_check FROM calls {_AT}"  # noqa: S608 - our own names
+            row = self._db.execute(query, place).fetchone()
             if row is None:
                 return None
-            model, request, response, tokens_in, tokens_out, cached, metered, wall_s, started_at, payer = row
-            request, response = zlib.decompress(request), zlib.decompress(response)
-        usage = Usage(
-            calls=1,
-            input_tokens=tokens_in,
-            output_tokens=tokens_out,
-            cached_tokens=cached,
-            unmetered_calls=int(not metered),
-        )
-        return StoredCall(model, request, response, usage, wall_s, started_at, payer)
+            *values, check = row
+            found = _stored(values) if check in (None, row_check(values)) else None
+            if found is None:
+                self._forget(place)
+        if found is None:
+            self._tell(f"{self._path}: a damaged call is made again ({key.role}, {key.scope})")
+        return found
+
+    def _forget(self, place: tuple[str, str, str, int]) -> None:
+        """Take a damaged call out; the tokens that its row speaks of stay paid, as far as they can be."""
+        with self._at_once():
+            self._db.execute(_RESERVE_CALL, (*place, _MOST_TOKENS, _MOST_TOKENS))
+            self._db.execute(f"DELETE FROM calls {_AT}", place)  # noqa: S608
 
     def reserve(self, role: str, at_most: Usage) -> int:
         """Note that a call by `payer` is about to be made, and return the note's id.
@@ -133,15 +167,17 @@ class Journal:
         Its `reservation` goes at the same moment, unless the call is not kept or its tokens were not counted.
         """
         usage = call.usage
+        values = (
+            *(key.scope, key.role, key.request_digest, key.occurrence, call.model),
+            *(zlib.compress(call.request), zlib.compress(call.response)),
+            *(usage.input_tokens, usage.output_tokens, usage.cached_tokens),
+            *(int(not usage.unmetered_calls), float(call.wall_s), call.started_at, self.payer),
+        )
         with _explained(self._path), self._at_once():
             added = self._db.execute(
-                f"{self._insert} INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                (
-                    *(key.scope, key.role, key.request_digest, key.occurrence, call.model),
-                    *(zlib.compress(call.request), zlib.compress(call.response)),
-                    *(usage.input_tokens, usage.output_tokens, usage.cached_tokens),
-                    *(int(not usage.unmetered_calls), call.wall_s, call.started_at, self.payer),
-                ),
+                f"{self._insert} INTO calls ({', '.join(_COLUMNS)}, row_check)"
+                f" VALUES ({', '.join('?' * (len(_COLUMNS) + 1))})",
+                (*values, row_check(values)),
             )
             if reservation is not None and added.rowcount and not usage.unmetered_calls:
                 self.cancel(reservation)
@@ -157,7 +193,10 @@ class Journal:
         with _explained(self._path):
             sums = [row for query in _PAID for row in self._db.execute(query).fetchall()]
         names = ("calls", "input_tokens", "output_tokens", "cached_tokens")
-        return [(run, role, Usage(**dict(zip(names, row, strict=True)))) for run, role, *row in sums]
+        try:
+            return [(run, role, Usage(**dict(zip(names, row, strict=True)))) for run, role, *row in sums]
+        except ValidationError as error:
+            raise StoreError(f"{self._path} is damaged (tokens that are no counts)", _REMAKE) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -188,6 +227,23 @@ def paid_by_runs(path: Path) -> dict[tuple[str, str], Usage]:
     return total
 
 
+def _stored(values: Sequence[Any]) -> StoredCall | None:
+    """The call that a row holds; None: an earlier version wrote it, and it can be read no more."""
+    model, request, response, tokens_in, tokens_out, cached, metered, wall_s, started_at, payer = values[4:]
+    try:
+        usage = Usage(
+            calls=1,
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            cached_tokens=cached,
+            unmetered_calls=int(not metered),
+        )
+        bodies = zlib.decompress(request), zlib.decompress(response)
+    except (ValidationError, TypeError, zlib.error):
+        return None
+    return StoredCall(model, *bodies, usage, wall_s, started_at, payer)
+
+
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     try:
@@ -199,5 +255,5 @@ def _explained(path: Path) -> Iterator[None]:
             f"cannot use {path} ({error})",
             "free some disk space or make it writable, then run the same command again",
         ) from error
-    except (sqlite3.Error, zlib.error) as error:
-        raise StoreError(f"{path} is damaged ({error})", "delete it: the calls it holds are made again") from error
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} is damaged ({error})", _REMAKE) from error

@@ -29,11 +29,25 @@ def exclusive(path: Path, *, wait_s: float = 10.0) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _acquire(descriptor: int, path: Path, wait_s: float) -> None:
+@contextmanager
+def shared(path: Path, *, wait_s: float = 3600.0) -> Iterator[None]:
+    """Hold the lock file `path` together with others that hold it so, and never beside one that is `exclusive`."""
+    with explained_io("lock", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        with explained_io("lock", path):
+            _acquire(descriptor, path, wait_s, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, path: Path, wait_s: float, how: int = fcntl.LOCK_EX) -> None:
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
             return
         except BlockingIOError:
             if time.monotonic() > deadline:

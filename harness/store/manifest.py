@@ -1,13 +1,39 @@
 """The header and the footer of a run, and the sample between them."""
 
-from typing import Any
+import json
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from harness.records import Query, Record, Reference
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raised when a run directory of this version could be misread by an older one."""
+_ABSENT = object()
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "identity.dataset": dict,
+    "identity.dataset.name": str,
+    "identity.dataset.subset": str,
+    "identity.dataset.digest": str,
+    "identity.system": dict,
+    "identity.system.name": str,
+    "identity.system.index": dict,
+    "identity.system.answer": dict,
+    "identity.models": dict,
+    "identity.models.generator": dict,
+    "identity.models.embedder": dict,
+    "identity.limits": dict,
+    "identity.repeats": int,
+    "identity.answers": dict,
+    "identity.imported": dict,
+    "dataset.name": str,
+    "dataset.type_mix": dict,
+    "dataset.n_queries": int,
+    "dataset.n_documents": (int, type(None)),
+    "dataset.corpus_digest": (str, type(None)),
+    "dataset.notes": list,
+}
+"""What readers of a manifest take for granted, where it stands there."""
 
 
 class Manifest(BaseModel):
@@ -32,6 +58,16 @@ class Manifest(BaseModel):
     packages: dict[str, str]
     git_commit: str
     created_at: str
+
+    @model_validator(mode="after")
+    def _fits_its_readers(self) -> Self:
+        for path, kind in _KINDS.items():
+            value: Any = {"identity": self.identity, "dataset": self.dataset}
+            for part in path.split("."):
+                value = value.get(part, _ABSENT) if isinstance(value, dict) else _ABSENT
+            if value is not _ABSENT and (not isinstance(value, kind) or isinstance(value, bool)):
+                raise ValueError(f"{path} cannot be {json.dumps(value)[:60]}")
+        return self
 
     @property
     def is_imported(self) -> bool:

@@ -4,67 +4,111 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from harness.errors import DISTRIBUTION, ConfigError, StoreError, explained_io, nearest
 from harness.records import Estimate, EvaluationRecord, IndexRecord, RunRecord, Score
-from harness.store import files, lock, migration
+from harness.store import files, lock, migration, seals
+from harness.store.closing import Closing
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
+from harness.store.record_lines import RecordLines
+from harness.store.score_files import read_evaluations, read_scores, write_scores
+from harness.store.seals import FileSeal
 
 RecordKey = tuple[str, int]
 """(query_id, repeat)."""
 Records = Mapping[RecordKey, RunRecord]
 """What `RunDir.records` gives."""
+_NEW_MANIFEST = (
+    "restore it, or delete it and run the same command again, `rag-harness run` or `import`: it is written anew,"
+    " and no answer is lost"
+)
+_NEW_INDEX = "delete it and run the same command again: it is copied from the stored index"
 
 
 class RunDir:
-    """Reads and writes one run directory. Every writing method survives kill -9 at any moment."""
+    """Reads and writes one run directory. Every writing method survives kill -9 at any moment.
+
+    What is read back fits what closed it (see `seals`) or is one `StoreError` line that says the way out: the
+    manifest closes the sample, done.json the records, and what made scores closes the scores.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run_id = path.name
         self.journal_path = path / "calls.sqlite"
         self.log_path = path / "worker.log"
-        self._records_path = path / "records.jsonl"
+        self._manifest_path = path / "manifest.json"
+        self._sample_path = path / "sample.jsonl"
+        self._index_path = path / "index.json"
+        self._lines = RecordLines(path / "records.jsonl", lambda: self._told_id)
         self._resources_path = path / "resources.csv"
-        self._done_path = path / "done.json"
         self._estimate_path = path / "estimate.json"
+        self._closing = Closing(path / "done.json")
 
     @classmethod
     def create(cls, results: Path, manifest: Manifest, sample: Sequence[SampleRow]) -> "RunDir":
-        """Start a run, or open the one of the same id that is already there (its files stay as they are)."""
+        """Start a run, or open the one of the same id that is already there: its files stay as they are, but for a
+        sample that is no longer what its manifest says, which is written again.
+        """
         run = cls(results / manifest.run_id)
-        if (run.path / "manifest.json").exists():
+        if run._manifest_path.exists():
             if run.manifest().identity != manifest.identity:
                 raise StoreError(
                     f"{run.path} holds another run with the same id", "move it away or use another --results"
                 )
+            if run._has_lost(sample):
+                files.write_jsonl(run._sample_path, sample)
             return run
         # The manifest comes last: where it stands, the sample is complete.
-        files.write_jsonl(run.path / "sample.jsonl", sample)
-        files.write_json(run.path / "manifest.json", manifest)
+        files.write_jsonl(run._sample_path, sample)
+        files.write_json(run._manifest_path, manifest, [run._sample_path])
         return run
+
+    def _has_lost(self, sample: Sequence[SampleRow]) -> bool:
+        try:
+            return bool(sample) and not self.sample()
+        except StoreError:
+            return True
 
     def manifest(self) -> Manifest:
         """The header; a newer schema version is refused in one line."""
-        path = self.path / "manifest.json"
+        return self._header()[0]
+
+    def _header(self) -> tuple[Manifest, Mapping[str, FileSeal] | None]:
+        path = self._manifest_path
         if not path.exists():
             raise StoreError(f"{self.path} is not a run directory (no manifest.json)", "name a run id or path")
-        tree = files.read_object(path)
+        tree = files.read_object(path, _NEW_MANIFEST)
         version = tree.get("schema_version")
         if not isinstance(version, int) or version > SCHEMA_VERSION:
             raise StoreError(
                 f"{self.path} was written by a newer version (schema {version}, this one reads {SCHEMA_VERSION})",
                 f"upgrade {DISTRIBUTION}",
             )
-        return files.checked(
-            path, migration.migrated_manifest(tree, version) if migration.is_old(version) else tree, Manifest
-        )
+        tree, closes = seals.opened(path, tree, _NEW_MANIFEST)
+        if migration.is_old(version):
+            tree = self._migrated_manifest(tree, version)
+        return files.checked(path, tree, Manifest, _NEW_MANIFEST), closes
+
+    def _migrated_manifest(self, tree: dict[str, Any], version: int) -> dict[str, Any]:
+        try:
+            return migration.migrated_manifest(tree, version)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise StoreError(
+                f"{self._manifest_path} is damaged (a value of another type: {error})", _NEW_MANIFEST
+            ) from error
+
+    @cached_property
+    def _told_id(self) -> str:
+        """Its id as its manifest has it, wherever the directory was moved."""
+        return self.manifest().run_id if self._manifest_path.exists() else self.run_id
 
     @cached_property
     def _old_version(self) -> int | None:
         """The schema of its lines; None: this one."""
-        path = self.path / "manifest.json"
-        version = files.read_object(path).get("schema_version") if path.exists() else SCHEMA_VERSION
+        path = self._manifest_path
+        version = files.read_object(path, _NEW_MANIFEST).get("schema_version") if path.exists() else SCHEMA_VERSION
         return version if isinstance(version, int) and migration.is_old(version) else None
 
     def exclusive(self, *, wait_s: float = 10.0) -> AbstractContextManager[int]:
@@ -73,35 +117,76 @@ class RunDir:
 
     def sample(self) -> list[SampleRow]:
         """The sampled queries with their references, in the order they are answered."""
-        return list(files.iter_jsonl(self.path / "sample.jsonl", SampleRow))
+        manifest, closes = self._header()
+        if closes is not None:
+            seals.check_closed(self._sample_path, closes, "manifest.json", files.RUN_AGAIN)
+        rows = list(files.iter_jsonl(self._sample_path, SampleRow))
+        expected = manifest.dataset.get("n_queries")
+        if closes is None and isinstance(expected, int) and len(rows) != expected:
+            raise StoreError(f"{self._sample_path} holds {len(rows):,} of {expected:,} queries", files.RUN_AGAIN)
+        return rows
+
+    def mend(self) -> list[str]:
+        """Take away what is damaged, so that it is made again, and say it: a torn or damaged record, an index.json
+        that cannot be read, a done.json that does not fit. Only for the writer; nothing that is whole is lost.
+        """
+        said = []
+        if self._lines.repair():
+            said.append("cut a torn last record; its query is answered again")
+        if damaged := self._lines.set_aside():
+            said.append(
+                f"{damaged:,} damaged records now stand in records.damaged.jsonl; their queries are answered again"
+            )
+        try:
+            self.index()
+        except StoreError as error:
+            said.append(f"{error.what}; it is written again")
+            with explained_io("remove", self._index_path):
+                self._index_path.unlink(missing_ok=True)
+        try:
+            self.done()
+        except StoreError as error:
+            said.append(f"{error.what}; the run is open again")
+            self.reopen()
+        return said
 
     def repair(self) -> bool:
         """Cut a torn last line of the records; True if there was one."""
-        return files.repair_tail(self._records_path)
+        return self._lines.repair()
 
     def append_record(self, record: RunRecord) -> None:
         """Append one record; it is on the disk when this returns."""
-        files.append_line(self._records_path, record.model_dump_json())
+        self._lines.append(record)
 
     def iter_records(self) -> Iterator[RunRecord]:
         """Every line, earlier attempts included, in the order written."""
-        records, version = files.iter_jsonl(self._records_path, RunRecord), self._old_version
-        return records if version is None else (migration.migrated_record(one, version) for one in records)
+        self.done()
+        return map(self._migrated, self._lines.read())
 
     def records(self) -> dict[RecordKey, RunRecord]:
         """The record that counts for each (query_id, repeat): the one of the highest attempt."""
         return counting(self.iter_records())
 
+    def whole_records(self) -> dict[RecordKey, RunRecord]:
+        """Likewise, of the lines that are whole: what a resumed run goes on from."""
+        return counting(map(self._migrated, self._lines.whole()))
+
+    def _migrated(self, record: RunRecord) -> RunRecord:
+        version = self._old_version
+        return record if version is None else migration.migrated_record(record, version)
+
     def write_index(self, index: IndexRecord) -> None:
         """Write index.json."""
-        files.write_json(self.path / "index.json", index)
+        files.write_json(self._index_path, index)
 
     def index(self) -> IndexRecord | None:
         """index.json, or None where the index is not built yet."""
-        path, version = self.path / "index.json", self._old_version
+        path, version = self._index_path, self._old_version
         if not path.exists():
             return None
-        index = files.read_json(path, IndexRecord)
+        index = files.read_json(path, IndexRecord, _NEW_INDEX)
+        if self._manifest_path.exists() and index.index_id != self.manifest().index_id:
+            raise StoreError(f"{path} is of another index than manifest.json says", _NEW_INDEX)
         return index if version is None else migration.migrated_index(index, version)
 
     def append_resources(self, header: str, line: str) -> None:
@@ -113,27 +198,30 @@ class RunDir:
 
     def resources_path(self) -> Path | None:
         """resources.csv, or None where nothing was sampled."""
-        return self._resources_path if self._resources_path.exists() else None
+        if not self._resources_path.exists():
+            return None
+        self._closing.check(self._resources_path, "delete it: the report then leaves out CPU and RAM")
+        return self._resources_path
 
     def write_scores(self, evaluation: EvaluationRecord, scores: Iterable[Score]) -> None:
         """Write scores/<evaluator>.jsonl, sorted, so that the same scores give the same bytes.
 
-        What made them stands beside it as .json.
+        What made them stands beside it as .json and closes it.
         """
-        ordered = sorted(scores, key=lambda score: (score.query_id, score.repeat, score.measure))
-        files.write_jsonl(self.path / "scores" / f"{evaluation.evaluator}.jsonl", ordered)
-        files.write_json(self.path / "scores" / f"{evaluation.evaluator}.json", evaluation)
+        write_scores(self.path / "scores", evaluation, scores)
 
     def evaluations(self) -> list[EvaluationRecord]:
         """What made the scores, by the evaluator's name."""
-        paths = sorted((self.path / "scores").glob("*.json"))
-        return [files.read_json(path, EvaluationRecord) for path in paths]
+        return [one.evaluation for one in read_evaluations(self.path / "scores", self._evaluate_again)]
 
     def scores(self) -> list[Score]:
         """Every score of every evaluator that has run."""
-        paths = sorted((self.path / "scores").glob("*.jsonl"))
-        scores, version = (one for path in paths for one in files.iter_jsonl(path, Score)), self._old_version
+        scores, version = read_scores(self.path / "scores", self._evaluate_again), self._old_version
         return list(scores if version is None else (migration.migrated_score(one, version) for one in scores))
+
+    @property
+    def _evaluate_again(self) -> str:
+        return f"run `rag-harness evaluate {self.run_id}` again: judgements that were paid are not paid again"
 
     def write_estimate(self, estimate: Estimate) -> None:
         """Keep what the run is expected to take; the first one stays, however often the run is resumed."""
@@ -142,20 +230,32 @@ class RunDir:
 
     def estimate(self) -> Estimate | None:
         """What the run was expected to take when it began, or None where nobody estimated it."""
-        return files.read_json(self._estimate_path, Estimate) if self._estimate_path.exists() else None
+        if not self._estimate_path.exists():
+            return None
+        return files.read_json(self._estimate_path, Estimate, "delete it: the run goes on without it")
 
     def mark_done(self, done: Done) -> None:
-        """Write done.json, the footer."""
-        files.write_json(self._done_path, done)
+        """Write done.json, the footer, which closes the records and what stands beside them."""
+        closed = (self._manifest_path, self._index_path, self._lines.path, self._resources_path)
+        self._closing.write(done, closed)
 
     def done(self) -> Done | None:
-        """The footer, or None where the run can still be resumed."""
-        return files.read_json(self._done_path, Done) if self._done_path.exists() else None
+        """The footer, or None where the run can still be resumed; one that does not fit what it closed is a
+        `StoreError`.
+        """
+        closed = (self._manifest_path, self._index_path, self._lines.path)
+        return self._closing.read(closed, lambda: self.whole_records().values())
+
+    def is_closed(self) -> bool:
+        """Whether the run is done, and nothing of it is damaged or lost."""
+        try:
+            return self.done() is not None
+        except StoreError:
+            return False
 
     def reopen(self) -> None:
         """Make a finished run resumable again (to retry its failed queries)."""
-        with explained_io("reopen", self.path):
-            self._done_path.unlink(missing_ok=True)
+        self._closing.remove()
 
 
 def counting(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:

@@ -2,16 +2,15 @@
 
 import random
 import signal
-import sqlite3
 import subprocess
 import time
-from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from command_line import SMOKE, CommandLine, over_http
+from killing import journaled, kill_somewhere, what_was_answered
 
 from harness.models.fake import FakeScript
 from harness.records import RunRecord
@@ -20,46 +19,6 @@ from harness.store import RunDir
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 SAMPLE = ("--set", "dataset.sample.per_type=5", "--set", "limits.concurrency=2")
-
-
-def what_was_answered(run: RunDir) -> dict[str, Any]:
-    """Everything of the records that is no measurement of time or memory."""
-    return {
-        record.query_id: (record.status, record.prediction, record.cost.usage.get("generator"))
-        for record in run.iter_records()
-    }
-
-
-def journaled(path: Path) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute("SELECT scope, role, request_digest, occurrence FROM calls").fetchall()
-
-
-def kill_somewhere(cli: CommandLine, words: list[str], after_s: float, draw: random.Random) -> None:
-    """Start a run and SIGKILL its parent or one of its processes after a while, then wait until all are gone."""
-    process = subprocess.Popen(
-        cli.command(*words),
-        cwd=cli.folder,
-        env=cli.environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    parent = psutil.Process(process.pid)
-    deadline = time.monotonic() + after_s
-    while time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.02)
-    family = [parent]
-    with suppress(psutil.Error):
-        family += parent.children(recursive=True)
-    victim = draw.choice(family)
-    with suppress(psutil.Error):
-        victim.send_signal(signal.SIGKILL)
-    if victim != parent and process.poll() is None:
-        # The runner goes on after its worker's death; then it too is killed.
-        time.sleep(draw.uniform(0.0, 1.0))
-        process.kill()
-    process.communicate()
-    psutil.wait_procs(family, timeout=20)
 
 
 @pytest.mark.timeout(900)

@@ -25,6 +25,7 @@ class CommandLine:
 
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
+    timeout_s: float = 300.0
 
     @property
     def results(self) -> Path:
@@ -45,7 +46,7 @@ class CommandLine:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=self.timeout_s,
         )
 
     def run(self, *words: str) -> dict[str, Any]:

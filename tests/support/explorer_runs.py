@@ -1,5 +1,6 @@
 """Runs on disk as a test of the explorer wants them: its own queries, records and scores."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,7 +116,9 @@ def write_run(results: Path, asked: Sequence[Asked], answers: Answers) -> RunDir
         )
         for one in asked
     ]
-    run = RunDir.create(results, _manifest(answers), sample)
+    manifest = _manifest(answers)
+    shutil.rmtree(results / manifest.run_id, ignore_errors=True)
+    run = RunDir.create(results, manifest, sample)
     for one in answers.records.values():
         run.append_record(one)
     measures = tuple(dict.fromkeys(one.measure for one in answers.scores))

@@ -289,7 +289,7 @@ def _stored_corpus(results: Path, digest: str) -> Corpus | None:
     path = Corpora(results).path(digest)
     if not path.is_file() or path.stat().st_size > _LARGEST_CORPUS:
         return None
-    documents: list[Document] = list(Corpora(results).iter_documents(digest))
+    documents: list[Document] = Corpora(results).documents(digest)
     return Corpus(digest, documents)
 
 

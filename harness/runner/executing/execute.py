@@ -73,23 +73,29 @@ def run_cell(
     spending = spending or Spending.unlimited()
     run = open_run(cell, results)
     with run.exclusive() as lock_fd:
-        if run.repair():
-            reporter.say(f"{run.run_id}: cut a torn last record; its query is answered again")
+        for line in run.mend():
+            reporter.say(f"{run.run_id}: {line}")
         if run.done() and not (again.failed and _todo(cell, run, retry_failed=True)):
             return _result(run)
         run.reopen()
         if again.index and run.index() is None:
             IndexDir(results, cell.index_id).forget()
-        check_needs(cell, results)
+        todo = _todo(cell, run, retry_failed=again.failed)
         try:
-            if _todo(cell, run, retry_failed=again.failed):
-                spending.check()
-            models = _models_left(cell, results)
-            fetch_weights(reporter, *models.values())
-            with _model_server(models.get("generator"), run) as server:
-                execution = Execution(cell, run, results, reporter, priced, spending, lock_fd, server, again.index)
-                execution.ensure_index()
-                execution.answer(_todo(cell, run, retry_failed=again.failed))
+            if todo or run.index() is None:
+                for line in IndexDir(results, cell.index_id).mend():
+                    reporter.say(f"{run.run_id}: {line}")
+                check_needs(cell, results)
+                if todo:
+                    spending.check()
+                models = _models_left(cell, results)
+                fetch_weights(reporter, *models.values())
+                with _model_server(models.get("generator"), run) as server:
+                    execution = Execution(
+                        cell, run, results, reporter, priced, spending, lock_fd, server, again.index
+                    )
+                    execution.ensure_index()
+                    execution.answer(todo)
         except SystemBroken as broken:
             return replace(_result(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
         except BudgetReached as reached:

@@ -71,7 +71,8 @@ class Execution:
     def answer(self, todo: Sequence[Todo]) -> None:
         """Answer `todo`; a query that kills the system's process becomes a record, and the rest goes on."""
         expected, pending = self.cell.n_answers, list(todo)
-        with self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
+        index = IndexDir(self.results, self.cell.index_id)
+        with index.in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
             tally = _Tally(bar, self.priced, self.spending, expected - len(pending), expected)
             while pending:
                 outcome = self._supervise("answer", pending, tally.take)
@@ -128,7 +129,7 @@ class Execution:
 
         def heard(event: Event) -> None:
             if event.kind == "said":
-                self.reporter.say(event.what)
+                self.reporter.say(f"{self.run.run_id}: {event.what}")
             on_event(event)
 
         return Supervisor(job, self.run.log_path, sampler, heard, self.lock_fd).run()

@@ -72,9 +72,9 @@ class Worker:
         self._tell(Event(kind="completed"))
 
     async def _index(self) -> None:
-        corpus = list(Corpora(Path(self._job.results)).iter_documents(self._job.corpus_digest))
+        corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
         self._index_dir.begin()
-        journal = Journal(self._index_dir.journal_path, payer=self._job.run_id, shared=True)
+        journal = self._journal(self._index_dir.journal_path, shared=True)
         opened = Seam(journal, self._job.servers, budget=self._budget, say=self._say)
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
         with self._system(opened) as (system, seam), metered(Meter(scope)) as meter:
@@ -93,7 +93,7 @@ class Worker:
 
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
-        journal = Journal(self._run.journal_path, payer=self._job.run_id)
+        journal = self._journal(self._run.journal_path)
         with self._system(Seam(journal, budget=self._budget, say=self._say)) as (system, seam):
             with metered(Meter("load")):
                 await system.load()
@@ -189,6 +189,9 @@ class Worker:
             if provider_of(config).encoder is not None:
                 self._embedder_rss_bytes = max(0, psutil.Process().memory_info().rss - before)
             yield made
+
+    def _journal(self, path: Path, *, shared: bool = False) -> Journal:
+        return Journal(path, payer=self._job.run_id, shared=shared, tell=self._say)
 
     def _embedding(self, done: int, total: int) -> None:
         self._progress(done, total, "embedding")

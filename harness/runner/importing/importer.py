@@ -103,7 +103,7 @@ def _dataset_of(run: RunDir) -> Dataset:
     """What the run worked on; without documents where its corpus was not kept."""
     manifest, sample = run.manifest(), run.sample()
     identity, described = manifest.identity["dataset"], manifest.dataset
-    corpus = Corpora(run.path.parent).iter_documents(str(described.get("corpus_digest")))
+    corpus = Corpora(run.path.parent).documents(str(described.get("corpus_digest")))
     return Dataset(
         name=identity["name"],
         subset=identity["subset"],
@@ -119,9 +119,9 @@ def _dataset_of(run: RunDir) -> Dataset:
 def _write(run: RunDir, records: Sequence[RunRecord]) -> bool:
     """Write the records that are not there yet, and done.json; True if it was there before."""
     with run.exclusive():
+        run.mend()
         if run.done():
             return True
-        run.repair()
         there = run.records()
         for record in records:
             if (record.query_id, record.repeat) not in there:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from earlier import rewrite_json, without_seals
 from paired_runs import ScoredRun, write_run
 
 import harness.api as rag
@@ -29,9 +30,8 @@ def made_with(tmp_path: Path) -> MadeWith:
     def make(system: str, prices: str | None) -> RunDir:
         run = write_run(tmp_path / "results", ScoredRun(system=system, scores={"accuracy": [1.0, 0.0, 1.0]}))
         path = run.path / "manifest.json"
-        tree = json.loads(path.read_text(encoding="utf-8"))
-        tree["config"]["prices"] = prices
-        path.write_text(json.dumps(tree), encoding="utf-8")
+        without_seals(run.path)
+        rewrite_json(path, lambda tree: tree | {"config": tree["config"] | {"prices": prices}})
         return RunDir(run.path)
 
     return make

@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 
 import pytest
+from earlier import without_seals
 from paired_runs import FAILED, ScoredRun, write_run
 
 from harness.cli import showing
@@ -34,6 +35,9 @@ def run(tmp_path: Path) -> RunDir:
         evidence=(Evidence(doc_id="d1", fact="Not in it."), Evidence(doc_id="d2", fact="Mars is red.")),
     )
     row = SampleRow(query=Query(query_id="q000", text=f"Is it so? {EVIL}"), reference=reference)
+    without_seals(made.path)
+    made.reopen()
+    (made.path / "records.jsonl").unlink()
     (made.path / "sample.jsonl").write_text(row.model_dump_json() + "\n", encoding="utf-8")
     contexts = (
         Context(text=f"We know: Mars is\nred. {EVIL}", doc_ids=("d2",), score=0.5),

@@ -149,13 +149,43 @@ from harness.models.embedding_cache import EmbeddingCache
 cache = EmbeddingCache(Path(sys.argv[1]), "minilm")
 cache.add(["kept"], np.ones((1, 2), dtype=np.float32))
 cache._db.execute("BEGIN IMMEDIATE")
-cache._db.execute("INSERT INTO embeddings VALUES ('minilm', x'00', x'00', '')")
+cache._db.execute("INSERT INTO checked VALUES ('minilm', x'00', x'00', '', NULL, 0)")
 os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
     with closing(EmbeddingCache(path, "minilm")) as cache:
         assert cache.missing(["kept", "other"]) == ["other"]
         cache.add(["other"], rows(1.0))
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("vector", rows(9.0)[0].tobytes()),
+        ("vector", b""),
+        ("vector", b"odd"),
+        ("paid_by", "another run"),
+        ("seconds", 1e9),
+        ("row_check", 7),
+        ("text_digest", hashlib.sha256(b"another text").digest()),
+    ],
+)
+def test_a_damaged_entry_is_as_good_as_none_and_is_computed_anew(path: Path, column: str, value: object) -> None:
+    with closing(EmbeddingCache(path, "minilm", payer="one")) as cache:
+        cache.add(["a"], rows(1.0), seconds=2.0)
+        cache.add(["b"], rows(2.0), seconds=2.0)
+    with closing(sqlite3.connect(path)) as db:
+        digest = hashlib.sha256(b"a").digest()
+        db.execute(f"UPDATE checked SET {column} = ? WHERE text_digest = ?", (value, digest))
+        db.commit()
+    with closing(EmbeddingCache(path, "minilm", payer="two")) as cache:
+        assert cache.missing(["a", "b", "another text"]) == ["a", "another text"]
+        assert cache.seconds(["a"]) is None
+        with pytest.raises(KeyError):
+            cache.get(["a"])
+        cache.add(["a"], rows(3.0), seconds=4.0)
+        np.testing.assert_array_equal(cache.get(["a", "b"]), rows(3.0, 2.0))
+        assert (cache.payers(["a"]), cache.seconds(["a"])) == ({"a": "two"}, 4.0)
 
 
 def test_a_damaged_cache_is_one_line_that_says_what_to_do(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,6 +79,7 @@ def build_run(results: Path, plan: RunPlan) -> RunDir:
     """The run directory of a plan."""
     manifest = _manifest(plan)
     sample = _sample(plan)
+    shutil.rmtree(results / manifest.run_id, ignore_errors=True)
     run = RunDir.create(results, manifest, sample)
     keys = [(row, repeat) for repeat in range(plan.repeats) for row in sample]
     rng = random.Random(manifest.run_id)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earlier import without_seals
 
 from harness.analysis.prices import load_prices
 from harness.evaluators.base import NO_RECORD
@@ -32,7 +33,11 @@ def runs(make_run: MakeRun) -> list[RunDir]:
     stated = Context(text="(Acme)-[OWNS]->(Lagos)", doc_ids=("d",), kind="triplet")
     contexts = (stated.model_copy(update={"triplets": (Triplet("Acme", "OWNS", "Lagos"),)}),)
     prediction = template.prediction.model_copy(update={"contexts": contexts})
+    done = graph.done()
+    assert done is not None
+    graph.reopen()
     graph.append_record(template.model_copy(update={"prediction": prediction, "attempt": 2}))
+    graph.mark_done(done)
     return [
         make_run(system="gold", bracket=BRACKET, sessions=()),
         make_run(system="naive", missing=3, failing=1, sessions=()),
@@ -45,6 +50,7 @@ def as_version_2(run: RunDir, results: Path) -> RunDir:
     """The same run as version 2 wrote it."""
     folder = results / run.run_id
     shutil.copytree(run.path, folder)
+    without_seals(folder)
     tree = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     bracket = tree.pop("bracket")
     tree |= {"schema_version": 2, "notes": [*([bracket] if bracket else []), *tree["notes"]]}
@@ -115,6 +121,7 @@ def test_waits_that_an_older_run_called_throttling_are_in_its_latency_and_the_re
         return record | {"cost": record["cost"] | {"wall_s": 4.2, "throttled_s": 4.0}}
 
     run = make_run(sessions=(), evaluated=False)
+    without_seals(run.path)
     rewrite(run.path / "records.jsonl", throttled)
     (today,) = load_chapters([RunDir(run.path)], load_prices())
     rewrite_version(run)

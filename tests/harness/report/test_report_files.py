@@ -261,9 +261,11 @@ def test_another_machine_or_another_state_of_the_code_is_named(make_run: MakeRun
 
 def test_samples_lost_to_a_crash_are_counted(make_run: MakeRun) -> None:
     run = make_run(types=SMALL, sessions=(3,))
-    path = run.resources_path()
+    path, done = run.resources_path(), run.done()
     assert path is not None
+    assert done is not None
     path.write_text(path.read_text() + "1763", encoding="utf-8")
+    run.mark_done(done)
     assert "1 sample of CPU and RAM lost to an interruption." in text_of(run)
 
 

@@ -1,10 +1,10 @@
 """Which measure ranks, and that a report says which and why: by name, by config, by data set, or what is left."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from earlier import rewrite_json, without_seals
 from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
 from pydantic import JsonValue
 
@@ -99,9 +99,8 @@ def test_the_run_says_what_its_data_set_said_then(tmp_path: Path) -> None:
     runs = [write_run(tmp_path, plan) for plan in plans_of(BOTH)]
     for run in runs:
         path = run.path / "manifest.json"
-        manifest = json.loads(path.read_text("utf-8"))
-        manifest["dataset"]["primary_measure"] = "em"
-        path.write_text(json.dumps(manifest), "utf-8")
+        without_seals(run.path)
+        rewrite_json(path, lambda tree: tree | {"dataset": tree["dataset"] | {"primary_measure": "em"}})
     (chapter,) = load_chapters(runs, load_prices())
     assert answer(chapter)[1] == "Ranked by exact match, the measure of this data set."
 

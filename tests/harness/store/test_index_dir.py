@@ -1,5 +1,8 @@
 """Stored indexes and corpora: each once."""
 
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,7 @@ import pytest
 from harness.errors import StoreError
 from harness.records import Cost, Document, IndexRecord, IndexStats
 from harness.store import IndexDir
-from harness.store.index_dir import Corpora
+from harness.store.index_dir import Corpora, corpus_digest
 
 
 @pytest.fixture
@@ -57,6 +60,85 @@ def test_an_index_that_was_never_begun_has_no_size(index: IndexDir) -> None:
     assert index.bytes_on_disk() == 0
 
 
+def built(index: IndexDir) -> IndexDir:
+    index.begin()
+    (index.store / "deep").mkdir()
+    (index.store / "graph.db").write_bytes(b"graph")
+    (index.store / "deep" / "vectors.bin").write_bytes(b"vectors")
+    (index.store / "graph.db.wal").write_bytes(b"passing")
+    record = IndexRecord(
+        index_id=index.index_id,
+        stats=IndexStats(documents=1),
+        cost=Cost(wall_s=1.0),
+        bytes_on_disk=index.bytes_on_disk(),
+        built_by="demo--naive--0",
+    )
+    index.finish(record)
+    return index
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (shutil.rmtree, "its files are gone"),
+        (lambda store: (shutil.rmtree(store), store.mkdir()), "its files are gone"),
+        (lambda store: (store / "graph.db").unlink(), "its file graph.db is gone"),
+        (lambda store: (store / "graph.db").write_bytes(b""), "its file graph.db is gone"),
+        (lambda store: (store / "deep" / "vectors.bin").write_bytes(b"vectorz"), "vectors.bin is damaged"),
+        (lambda store: (store.parent / "index.json").write_text("{"), "index.json is damaged"),
+        (lambda store: (store.parent / "store.json").write_text("{"), "store.json is damaged"),
+    ],
+)
+def test_an_index_of_which_something_is_gone_or_damaged_is_built_again(
+    index: IndexDir, damage: Callable[[Path], object], said: str
+) -> None:
+    assert built(index).mend() == []
+    damage(index.store)
+    (line,) = index.mend()
+    assert said in line
+    assert "no call is paid twice" in line
+    assert index.record() is None
+    assert built(index).mend() == []
+
+
+def test_files_that_a_database_removes_as_it_pleases_are_not_missed(index: IndexDir) -> None:
+    (built(index).store / "graph.db.wal").unlink()
+    assert index.mend() == []
+
+
+def test_a_system_may_change_its_files_while_it_answers_and_damage_afterwards_is_seen(index: IndexDir) -> None:
+    with built(index).in_use():
+        (index.store / "graph.db").write_bytes(b"opened")
+        assert index.mend() == []
+        with IndexDir(index.path.parent.parent, index.index_id).in_use():
+            pass
+        # Another run has gone; this one still answers.
+        (index.store / "graph.db").write_bytes(b"opened again")
+        assert index.mend() == []
+    assert index.mend() == []
+    (index.store / "graph.db").write_bytes(b"damaged")
+    assert "graph.db is damaged" in index.mend()[0]
+
+
+def test_after_a_kill_the_names_alone_are_held_against_the_files(index: IndexDir) -> None:
+    with suppress(KeyboardInterrupt), built(index).in_use():
+        (index.store / "graph.db").write_bytes(b"opened")
+        raise KeyboardInterrupt
+    assert index.mend() == []
+    (index.store / "graph.db").unlink()
+    assert "graph.db is gone" in index.mend()[0]
+
+
+def test_an_index_of_an_earlier_version_or_on_a_server_is_used_on(index: IndexDir) -> None:
+    (built(index).path / "store.json").unlink()
+    assert index.mend() == []
+    record = index.record()
+    assert record is not None
+    index.begin()
+    index.finish(record.model_copy(update={"bytes_on_disk": 0}))
+    assert index.mend() == []
+
+
 def test_an_index_that_cannot_be_begun_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "indexes").write_text("")
     with pytest.raises(StoreError, match=r"cannot prepare .*choose another folder"):
@@ -68,16 +150,45 @@ def test_a_corpus_is_saved_once(tmp_path: Path) -> None:
         Corpora(tmp_path),
         [Document(doc_id=str(n), text="å\n", metadata={"a": "b"}) for n in range(3)],
     )
-    corpora.save("digest", documents)
-    stamp = corpora.path("digest").stat().st_mtime_ns
-    corpora.save("digest", [])
-    assert corpora.path("digest").stat().st_mtime_ns == stamp
-    assert list(corpora.iter_documents("digest")) == documents
+    digest = corpus_digest(documents)
+    corpora.save(digest, documents)
+    stamp = corpora.path(digest).stat().st_mtime_ns
+    corpora.save(digest, documents)
+    assert corpora.path(digest).stat().st_mtime_ns == stamp
+    assert corpora.documents(digest) == documents
 
 
 def test_another_selection_is_another_file(tmp_path: Path) -> None:
     corpora = Corpora(tmp_path)
-    corpora.save("one", [Document(doc_id="1", text="")])
-    corpora.save("two", [Document(doc_id="2", text="")])
-    assert [document.doc_id for document in corpora.iter_documents("one")] == ["1"]
-    assert [document.doc_id for document in corpora.iter_documents("two")] == ["2"]
+    selections = [[Document(doc_id=name, text="")] for name in "12"]
+    for documents in selections:
+        corpora.save(corpus_digest(documents), documents)
+    assert [corpora.documents(corpus_digest(documents)) for documents in selections] == selections
+
+
+@pytest.mark.parametrize("damage", ["emptied", "torn", "a document less", "another text", "swapped"])
+def test_a_corpus_that_is_not_what_its_name_says_is_refused_and_written_again(tmp_path: Path, damage: str) -> None:
+    corpora = Corpora(tmp_path)
+    documents = [Document(doc_id=str(n), text=f"text {n}") for n in range(4)]
+    digest = corpus_digest(documents)
+    corpora.save(digest, documents)
+    path = corpora.path(digest)
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    path.write_bytes(
+        {
+            "emptied": b"",
+            "torn": whole[:-9],
+            "a document less": b"".join(lines[:-1]),
+            "another text": whole.replace(b"text 2", b"text 3"),
+            "swapped": b"".join([lines[1], lines[0], *lines[2:]]),
+        }[damage]
+    )
+    with pytest.raises(StoreError, match="delete it: the next `rag-harness run` writes it again"):
+        corpora.documents(digest)
+    corpora.save(digest, documents)
+    assert path.read_bytes() == whole
+
+
+def test_a_corpus_that_was_not_kept_has_no_documents(tmp_path: Path) -> None:
+    assert Corpora(tmp_path).documents("0" * 64) == []

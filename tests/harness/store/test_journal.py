@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -178,7 +179,7 @@ def test_a_file_that_is_no_journal_is_one_line_that_says_what_to_do(path: Path, 
     for use in (Journal, paid_by_runs):
         line = refusal(lambda use=use: use(path))  # type: ignore[misc]
         assert line.startswith(f"{path} is damaged (")
-        assert line.endswith("delete it: the calls it holds are made again")
+        assert line.endswith("or delete it: the calls it holds are made again")
 
 
 def test_pages_overwritten_in_the_middle_are_one_line(path: Path) -> None:
@@ -194,14 +195,73 @@ def test_pages_overwritten_in_the_middle_are_one_line(path: Path) -> None:
     assert "is damaged" in refusal(lambda: paid_by_runs(path))
 
 
-def test_a_body_that_does_not_unpack_is_one_line(path: Path) -> None:
+def change(path: Path, setting: str, *values: object) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"UPDATE calls SET {setting}", values)
+        db.commit()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("response = ?", b"\x00\x11\x22\x33"),
+        ("response = ?", zlib.compress(b'{"another": "answer"}')),
+        ("request = ?", zlib.compress(b'{"another": "question"}')),
+        ("model = ?", "another"),
+        ("wall_s = ?", 99.0),
+        ("started_at = ?", "2027-01-01T00:00:00+00:00"),
+        ("paid_by = ?", "another run"),
+        ("metered = ?", 0),
+        ("cached_tokens = ?", "three"),
+        ("row_check = ?", 1),
+    ],
+)
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_damaged_call_is_told_and_made_again_and_what_it_took_stays_paid(
+    path: Path, setting: str, value: object, shared: bool
+) -> None:
+    with closing(Journal(path, payer="r")) as journal:
+        journal.add(KEY, stored(response=b"as it was"))
+    change(path, setting, value)
+    told: list[str] = []
+    with closing(Journal(path, payer="r", shared=shared, tell=told.append)) as journal:
+        assert journal.find(KEY) is None
+        assert told == [f"{path}: a damaged call is made again (generator, answer/q1/0/1)"]
+        assert sum(usage.input_tokens for _, _, usage in journal.paid()) == 10
+        journal.add(KEY, stored(response=b"anew"))
+        found = journal.find(KEY)
+        assert sum(usage.input_tokens for _, _, usage in journal.paid()) == 20
+    assert found is not None
+    assert found.response == b"anew"
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("tokens", ["many", -5, 2.5, 10**10])
+def test_of_a_damaged_call_no_tokens_that_cannot_be_are_counted(path: Path, tokens: object) -> None:
     with closing(Journal(path)) as journal:
         journal.add(KEY, stored())
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("UPDATE calls SET response = x'00112233'")
-        db.commit()
+    change(path, "input_tokens = ?", tokens)
     with closing(Journal(path)) as journal:
-        assert "is damaged (" in refusal(lambda: journal.find(KEY))
+        assert journal.find(KEY) is None
+        assert journal.paid() == []
+
+
+def test_tokens_that_are_no_counts_are_one_line(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        journal.add(KEY, stored())
+    change(path, "input_tokens = ?", 2.5)
+    assert "is damaged (tokens that are no counts)" in refusal(lambda: paid_by_runs(path))
+
+
+def test_a_call_from_before_rows_had_a_check_is_used_on(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        journal.add(KEY, stored(response=b"old"))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE calls DROP COLUMN row_check")
+    with closing(Journal(path)) as journal:
+        found = journal.find(KEY)
+    assert found is not None
+    assert found.response == b"old"
 
 
 def test_a_journal_below_a_file_is_one_line(tmp_path: Path) -> None:

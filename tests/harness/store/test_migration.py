@@ -151,7 +151,13 @@ def test_of_what_once_counted_as_throttling_nobody_knows_what_was_a_limit_of_the
     line = record("q1", context("a passage", "passage"))
     line["cost"] = {"wall_s": 4.5, "throttled_s": waited_s}
     run = old(version, records=(line,))
-    index = {"index_id": "i", "stats": {"documents": 1}, "cost": line["cost"], "bytes_on_disk": 1, "built_by": "x"}
+    index = {
+        "index_id": "0" * 12,
+        "stats": {"documents": 1},
+        "cost": line["cost"],
+        "bytes_on_disk": 1,
+        "built_by": "x",
+    }
     (run.path / "index.json").write_text(json.dumps(index))
     (found,), built = run.records().values(), run.index()
     assert built is not None

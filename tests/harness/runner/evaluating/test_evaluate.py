@@ -14,7 +14,7 @@ from harness.evaluators.judged import judge_each
 from harness.models.identity import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts
-from harness.records import Cost, EvaluationRecord, Prediction, Query, Reference, RunRecord, Score
+from harness.records import Cost, Prediction, Query, Reference, RunRecord, Score
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.progress import Reporter
@@ -174,7 +174,7 @@ def test_what_made_the_scores_stands_beside_them(make_run: MakeRun, evaluate: Ev
     assert (answer.evaluator, answer.models, answer.cost.usage) == ("answer", {}, {})
     assert grader.models["judge"]["provider"] == "fake"
     assert (grader.version, grader.measures) == ("1", ("grade", "doubt"))
-    assert EvaluationRecord.model_validate_json((run.path / "scores" / "grader.json").read_text()) == grader
+    assert RunDir(run.path).evaluations() == [answer, grader]
 
 
 def test_what_a_judge_costs_is_no_part_of_the_systems_cost(make_run: MakeRun, evaluate: Evaluate) -> None:

@@ -17,7 +17,7 @@ from harness.records import Cost, Prediction, RunRecord, Usage
 from harness.runner.importing.importer import ImportResult, import_run
 from harness.runner.importing.run import ImportRequest
 from harness.store import RunDir, find_runs
-from harness.store.index_dir import Corpora
+from harness.store.index_dir import Corpora, corpus_digest
 
 Import = Callable[..., ImportResult]
 Row = dict[str, Any]
@@ -284,8 +284,9 @@ def test_who_answers_only_what_is_easy_gains_nothing(take: Import) -> None:
 def test_like_a_run_the_documents_are_those_that_it_searched(take: Import, results: Path) -> None:
     other = take([answer(0)], label="other").run
     manifest = other.manifest()
-    Corpora(results).save("c", DEMO.documents[:1])
-    cited = {**manifest.dataset, "corpus": "cited", "corpus_digest": "c"}
+    searched = corpus_digest(DEMO.documents[:1])
+    Corpora(results).save(searched, DEMO.documents[:1])
+    cited = {**manifest.dataset, "corpus": "cited", "corpus_digest": searched}
     like = RunDir.create(
         results, manifest.model_copy(update={"run_id": "cited", "dataset": cited}), other.sample()
     )

@@ -1,0 +1,98 @@
+"""records.jsonl: one line a record, each with a check of its own.
+
+The file grows for hours, so nothing can close it before its end: a line says itself whether it is whole, and of
+which run. What a crash tore off at its end is passed over; nothing else is.
+"""
+
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.errors import StoreError, explained_io
+from harness.records import RunRecord
+from harness.store import files
+
+_CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}$')
+_Attempt = tuple[str, int, int]
+
+
+class RecordLines:
+    """Reads and writes the records of one run."""
+
+    def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
+        """`run_id`: of the run that its lines are of, asked for when a line is checked."""
+        self.path = path
+        self._damaged_path = path.with_name("records.damaged.jsonl")
+        self._run_id = run_id
+
+    def append(self, record: RunRecord) -> None:
+        """Append one record; it is on the disk when this returns."""
+        line = record.model_dump_json().encode()
+        check = b"%08x" % self._check_of(line)
+        files.append_bytes(self.path, line[:-1] + b',"check":"' + check + b'"}\n')
+
+    def read(self) -> Iterator[RunRecord]:
+        """Every record in the order written; damage, and a line that stands twice, is one `StoreError` line."""
+        seen: set[_Attempt] = set()
+        for number, line in enumerate(self._lines(), start=1):
+            try:
+                yield self._record(line, seen)
+            except ValueError as error:
+                raise StoreError(
+                    f"{self.path} line {number} is damaged ({_reason(error)})",
+                    "run the same command again: its query alone is answered again, from what was paid",
+                ) from error
+
+    def whole(self) -> list[RunRecord]:
+        """The records of the lines that are whole."""
+        return [record for _, record in self._sorted()[0]]
+
+    def set_aside(self) -> int:
+        """Move what is damaged, or stands there twice, into records.damaged.jsonl; how many lines that were."""
+        kept, damaged = self._sorted()
+        if damaged:
+            files.append_bytes(self._damaged_path, b"".join(damaged))
+            files.write_atomic_bytes(self.path, b"".join(line for line, _ in kept))
+        return len(damaged)
+
+    def repair(self) -> bool:
+        """Cut a torn last line; True if there was one."""
+        return files.repair_tail(self.path)
+
+    def _sorted(self) -> tuple[list[tuple[bytes, RunRecord]], list[bytes]]:
+        kept, damaged, seen = [], [], set[_Attempt]()
+        for line in self._lines():
+            try:
+                kept.append((line, self._record(line, seen)))
+            except ValueError:
+                damaged.append(line)
+        return kept, damaged
+
+    def _lines(self) -> Iterator[bytes]:
+        if not self.path.exists():
+            return
+        with explained_io("read", self.path), self.path.open("rb") as file:
+            yield from (line for line in file if line.endswith(b"\n"))
+
+    def _record(self, line: bytes, seen: set[_Attempt]) -> RunRecord:
+        body = line.rstrip(b"\n")
+        if found := _CHECK.search(body):
+            body = body[: found.start()] + b"}"
+            if int(found[1], 16) != self._check_of(body):
+                raise ValueError("it does not fit its check, or is of another run")
+        record = RunRecord.model_validate_json(body)
+        attempt = record.query_id, record.repeat, record.attempt
+        if attempt in seen:
+            raise ValueError(f"the answer to '{record.query_id}' stands there twice")
+        seen.add(attempt)
+        return record
+
+    def _check_of(self, body: bytes) -> int:
+        return zlib.crc32(body, zlib.crc32(self._run_id().encode()))
+
+
+def _reason(error: ValueError) -> str:
+    return files.first_error(error) if isinstance(error, ValidationError) else str(error)

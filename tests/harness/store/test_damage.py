@@ -1,0 +1,359 @@
+"""What was damaged, lost or swapped in a run directory is said where it is read, and mended as the run goes on."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from earlier import rewrite_json, without_seals
+from scoring import evaluation
+
+from harness.errors import StoreError
+from harness.records import Cost, IndexRecord, IndexStats, Query, Reference, RunRecord, Score
+from harness.store import Done, Manifest, RunDir, SampleRow
+
+QUERIES = tuple(f"q{number}" for number in range(1, 6))
+AGAIN = "run the same command again"
+
+
+@pytest.fixture
+def sample() -> list[SampleRow]:
+    return [
+        SampleRow(
+            query=Query(query_id=name, text=f"{name}?"),
+            reference=Reference(query_id=name, query_type="factoid", answers=("yes",)),
+        )
+        for name in QUERIES
+    ]
+
+
+@pytest.fixture
+def make_run(
+    tmp_path: Path,
+    make_manifest: Callable[..., Manifest],
+    make_record: Callable[..., RunRecord],
+    sample: list[SampleRow],
+) -> Callable[..., RunDir]:
+    """make_run(name): a finished and scored run of five queries."""
+
+    def make(name: str = "demo--naive--0123456789ab") -> RunDir:
+        manifest = make_manifest(name).model_copy(update={"dataset": {"n_queries": len(QUERIES)}})
+        run = RunDir.create(tmp_path / "results", manifest, sample)
+        run.write_index(
+            IndexRecord(
+                index_id="0" * 12,
+                stats=IndexStats(documents=1),
+                cost=Cost(wall_s=1.0),
+                bytes_on_disk=1,
+                built_by=name,
+            )
+        )
+        for query in QUERIES:
+            run.append_record(make_record(query, answer=f"{query} of {name}"))
+        run.append_resources("time,rss_bytes", "1,2")
+        for evaluator in ("answer", "retrieval"):
+            measured = evaluation(evaluator).model_copy(update={"measures": (f"{evaluator}_m",)})
+            run.write_scores(measured, scores(f"{evaluator}_m"))
+        close(run)
+        return run
+
+    return make
+
+
+@pytest.fixture
+def run(make_run: Callable[..., RunDir]) -> RunDir:
+    return make_run()
+
+
+def scores(measure: str) -> list[Score]:
+    return [Score(query_id=query, repeat=0, measure=measure, status="scored", value=1.0) for query in QUERIES]
+
+
+def close(run: RunDir) -> None:
+    run.mark_done(Done(n_expected=5, n_ok=5, n_error=0, finished_at="2026-01-01T00:00:00+00:00"))
+
+
+def refusal(read: Callable[[], object]) -> str:
+    with pytest.raises(StoreError) as refused:
+        read()
+    line = str(refused.value)
+    assert "\n" not in line
+    assert "delete the run directory" not in line
+    return line
+
+
+def without_line(content: bytes, number: int = 2) -> bytes:
+    lines = content.splitlines(keepends=True)
+    return b"".join(lines[:number] + lines[number + 1 :])
+
+
+def with_line_twice(content: bytes) -> bytes:
+    lines = content.splitlines(keepends=True)
+    return b"".join([*lines[:3], *lines[2:]])
+
+
+def flipped(content: bytes) -> bytes:
+    """A letter of a text is another one."""
+    return content.replace(b"q3", b"q9", 1) if b"q3" in content else content.replace(b"1", b"2", 1)
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "emptied": lambda _: b"",
+    "torn": lambda content: content[:-20],
+    "a line less": without_line,
+    "the last line less": lambda content: without_line(content, content.count(b"\n") - 1),
+    "a line twice": with_line_twice,
+    "another letter": flipped,
+}
+
+
+def damage(path: Path, how: str) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(DAMAGES[how](whole))
+    assert path.read_bytes() != whole
+
+
+# What closes what
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_sample_that_is_not_what_its_manifest_closed_is_refused_and_written_again(
+    run: RunDir, sample: Sequence[SampleRow], how: str
+) -> None:
+    path = run.path / "sample.jsonl"
+    whole = path.read_bytes()
+    damage(path, how)
+    line = refusal(RunDir(run.path).sample)
+    assert str(path) in line
+    assert AGAIN in line
+    RunDir.create(run.path.parent, run.manifest(), sample)
+    assert path.read_bytes() == whole
+
+
+def test_a_sample_that_is_gone_is_refused(run: RunDir) -> None:
+    (run.path / "sample.jsonl").unlink()
+    assert "sample.jsonl is gone" in refusal(run.sample)
+
+
+@pytest.mark.parametrize("how", [*DAMAGES, "gone"])
+@pytest.mark.parametrize("name", ["answer.jsonl", "answer.json"])
+def test_scores_that_are_not_what_made_them_closed_are_refused_and_made_again(
+    run: RunDir, name: str, how: str
+) -> None:
+    path = run.path / "scores" / name
+    if how == "gone":
+        path.unlink()
+    elif name == "answer.jsonl" or how in {"emptied", "torn", "another letter"}:
+        damage(path, how)
+    else:
+        rewrite_json(path, lambda tree: tree | {"seal": {"sha256": "0"}})
+    line = refusal(RunDir(run.path).scores)
+    assert "answer" in line
+    assert f"run `rag-harness evaluate {run.run_id}` again" in line
+    run.write_scores(evaluation("answer"), scores("answer_m"))
+    assert len(run.scores()) == 10
+
+
+def test_scores_under_the_name_of_another_evaluator_are_refused(run: RunDir) -> None:
+    swap(run.path / "scores" / "answer.jsonl", run.path / "scores" / "retrieval.jsonl")
+    assert "does not fit its digest in answer.json" in refusal(run.scores)
+    swap(run.path / "scores" / "answer.json", run.path / "scores" / "retrieval.json")
+    assert "answer.json is of the evaluator 'retrieval'" in refusal(run.scores)
+
+
+def swap(one: Path, other: Path) -> None:
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        ("manifest.json", "delete it and run the same command again"),
+        ("index.json", "delete it and run the same command again"),
+        ("done.json", AGAIN),
+    ],
+)
+@pytest.mark.parametrize("key", ["seal", "created_at"])
+def test_a_json_file_that_was_changed_by_hand_is_one_line_with_the_cheapest_way_out(
+    run: RunDir, name: str, way_out: str, key: str
+) -> None:
+    path = run.path / name
+    tree = json.loads(path.read_text())
+    changed = {"seal": {"seal": 3}, "created_at": {next(iter(tree)): [1]}}[key]
+    path.write_text(json.dumps(tree | changed))
+    read = {"manifest.json": RunDir.manifest, "index.json": RunDir.index, "done.json": RunDir.done}[name]
+    line = refusal(lambda: read(RunDir(run.path)))
+    assert str(run.path) in line
+    assert way_out in line or "newer version" in line
+
+
+def test_the_index_record_of_another_run_is_refused(run: RunDir) -> None:
+    index = run.index()
+    assert index is not None
+    run.write_index(index.model_copy(update={"index_id": "1" * 12}))
+    assert "is of another index" in refusal(run.index)
+
+
+# Records
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_records_that_done_does_not_close_are_refused_and_what_is_missing_is_answered_again(
+    run: RunDir, make_record: Callable[..., RunRecord], how: str
+) -> None:
+    path = run.path / "records.jsonl"
+    whole = {line.encode() for line in path.read_text().splitlines()}
+    damage(path, how)
+    again = RunDir(run.path)
+    for read in (again.done, again.records, lambda: list(again.iter_records())):
+        assert AGAIN in refusal(read)
+    assert not again.is_closed()
+    kept = set(again.whole_records())
+    assert again.mend()
+    # Without the line that stood there twice the records are what was closed.
+    assert (again.done() is None) is (how != "a line twice")
+    assert set(again.records()) == kept
+    assert set(path.read_bytes().splitlines()) <= whole
+    for query in QUERIES:
+        if (query, 0) not in kept:
+            again.append_record(make_record(query, answer=f"{query} of {run.run_id}"))
+    close(again)
+    assert set(RunDir(run.path).records()) == {(query, 0) for query in QUERIES}
+    assert again.mend() == []
+
+
+@pytest.mark.parametrize(("how", "lost"), [("a line twice", 0), ("another letter", 1), ("torn", 1)])
+def test_a_run_that_is_not_done_loses_the_damaged_record_alone_and_keeps_it_aside(
+    run: RunDir, how: str, lost: int
+) -> None:
+    run.reopen()
+    path = run.path / "records.jsonl"
+    damage(path, how)
+    again = RunDir(run.path)
+    if how != "torn":
+        line = refusal(again.records)
+        assert "records.jsonl line" in line
+        assert "its query alone is answered again" in line
+    (said,) = again.mend()
+    assert ("torn" if how == "torn" else "records.damaged.jsonl") in said
+    assert len(again.records()) == 5 - lost
+    aside = run.path / "records.damaged.jsonl"
+    assert aside.exists() is (how != "torn")
+
+
+def test_the_records_of_another_run_are_not_taken_for_its_own(make_run: Callable[..., RunDir]) -> None:
+    run, other = make_run(), make_run("demo--kg--0123456789ab")
+    swap(run.path / "records.jsonl", other.path / "records.jsonl")
+    again = RunDir(run.path)
+    refusal(again.records)
+    assert again.mend()
+    assert again.records() == {}
+
+
+def test_a_run_that_was_moved_is_read_as_before(run: RunDir, tmp_path: Path) -> None:
+    records = run.records()
+    moved = RunDir(run.path.rename(tmp_path / "elsewhere"))
+    assert (moved.records(), len(moved.scores()), moved.done()) == (records, 10, moved.done())
+
+
+@pytest.mark.parametrize("name", ["done.json", "index.json"])
+@pytest.mark.parametrize("how", ["emptied", "torn", "gone"])
+def test_a_footer_or_an_index_record_that_is_damaged_is_made_again(run: RunDir, name: str, how: str) -> None:
+    path = run.path / name
+    if how == "gone":
+        path.unlink()
+    else:
+        damage(path, how)
+    again = RunDir(run.path)
+    assert bool(again.mend()) is not (name == "done.json" and how == "gone")
+    assert again.done() is None
+    assert again.is_closed() is False
+    assert len(again.records()) == 5
+
+
+def test_samples_of_resources_that_done_does_not_close_are_refused(run: RunDir) -> None:
+    path = run.path / "resources.csv"
+    path.write_text(path.read_text().replace("1,2", "1,9"))
+    assert "delete it: the report then leaves out CPU and RAM" in refusal(run.resources_path)
+    path.unlink()
+    assert run.resources_path() is None
+    assert run.done() is not None
+
+
+def test_a_reader_sees_a_run_that_is_reopened_meanwhile_as_not_done(
+    run: RunDir, make_record: Callable[..., RunRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = RunDir(run.path)
+    run.append_record(make_record("q1", attempt=2))
+    checked = RunDir.whole_records
+
+    from harness.store import seals
+
+    check = seals.check_closed
+
+    def reopened_before(*given: object) -> None:
+        run.reopen()
+        check(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(seals, "check_closed", reopened_before)
+    assert reader.done() is None
+    assert len(checked(reader)) == 5
+
+
+# Of earlier versions
+
+
+def test_what_an_earlier_version_wrote_opens(run: RunDir) -> None:
+    before = run.manifest(), run.sample(), run.records(), run.scores(), run.index(), run.done()
+    without_seals(run.path)
+    again = RunDir(run.path)
+    after = again.manifest(), again.sample(), again.records(), again.scores(), again.index(), again.done()
+    assert after == before
+    assert again.mend() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("sample.jsonl", "torn"),
+        ("sample.jsonl", "a line less"),
+        ("sample.jsonl", "emptied"),
+        ("records.jsonl", "torn"),
+        ("records.jsonl", "a line less"),
+        ("records.jsonl", "a line twice"),
+        ("records.jsonl", "emptied"),
+        ("scores/answer.jsonl", "torn"),
+        ("scores/answer.jsonl", "emptied"),
+    ],
+)
+def test_of_an_earlier_version_counts_are_held_against_counts(run: RunDir, name: str, how: str) -> None:
+    without_seals(run.path)
+    damage(run.path / name, how)
+    again = RunDir(run.path)
+    read = {"sample": again.sample, "records": again.records, "answer": again.scores}[Path(name).stem]
+    assert Path(name).stem in refusal(read) or "done.json" in refusal(read)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("identity", {"dataset": 3}),
+        ("identity", {"dataset": {"name": []}}),
+        ("identity", {"system": "naive"}),
+        ("identity", {"models": {"generator": "gpt"}}),
+        ("identity", {"repeats": "many"}),
+        ("dataset", {"type_mix": [1]}),
+        ("dataset", {"n_queries": True}),
+        ("dataset", {"notes": "a"}),
+        ("config", {"systems": 3, "per_system": 3}),
+        ("config", []),
+    ],
+)
+def test_a_manifest_of_an_earlier_version_with_a_value_of_another_type_is_one_line(
+    run: RunDir, key: str, value: object
+) -> None:
+    without_seals(run.path)
+    rewrite_json(run.path / "manifest.json", lambda tree: tree | {"schema_version": 2, key: value})
+    assert "manifest.json is damaged" in refusal(RunDir(run.path).manifest)

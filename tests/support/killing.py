@@ -1,0 +1,60 @@
+"""kill -9 at random moments, and what a run that was killed must still hold."""
+
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+from command_line import CommandLine
+
+from harness.store import RunDir
+
+
+def what_was_answered(run: RunDir) -> dict[str, Any]:
+    """Everything of the records that is no measurement of time or memory."""
+    return {
+        record.query_id: (record.status, record.prediction, record.cost.usage.get("generator"))
+        for record in run.iter_records()
+    }
+
+
+def journaled(path: Path) -> list[tuple[Any, ...]]:
+    """The keys of the calls in a journal."""
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute("SELECT scope, role, request_digest, occurrence FROM calls").fetchall()
+
+
+def kill_somewhere(cli: CommandLine, words: list[str], after_s: float, draw: random.Random) -> bool:
+    """Start a command and SIGKILL its parent or one of its processes after a while, then wait until all are gone;
+    False where it was over before.
+    """
+    process = subprocess.Popen(
+        cli.command(*words),
+        cwd=cli.folder,
+        env=cli.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    parent = psutil.Process(process.pid)
+    deadline = time.monotonic() + after_s
+    while time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.02)
+    is_under_way = process.poll() is None
+    family = [parent]
+    with suppress(psutil.Error):
+        family += parent.children(recursive=True)
+    victim = draw.choice(family)
+    with suppress(psutil.Error):
+        victim.send_signal(signal.SIGKILL)
+    if victim != parent and process.poll() is None:
+        # The runner goes on after its worker's death; then it too is killed.
+        time.sleep(draw.uniform(0.0, 1.0))
+        process.kill()
+    process.communicate()
+    psutil.wait_procs(family, timeout=20)
+    return is_under_way
