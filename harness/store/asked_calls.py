@@ -95,11 +95,11 @@ def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:
             characters = sum(_characters(message) for message in request["messages"])
             limit = int(request.get("max_tokens") or 0)
             started_s = datetime.fromisoformat(started_at).timestamp()
-            tokens = tuple(map(operator.index, (tokens_in, tokens_out, cached)))
+            used, written, kept = map(operator.index, (tokens_in, tokens_out, cached))
             seconds = float(wall_s)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, zlib.error, RecursionError):
             continue
-        yield AskedCall(scope, role, model, characters, limit, *tokens, started_s, seconds, paid_by)
+        yield AskedCall(scope, role, model, characters, limit, used, written, kept, started_s, seconds, paid_by)
 
 
 def _unpacked(packed: bytes) -> bytes:

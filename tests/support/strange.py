@@ -1,0 +1,172 @@
+"""What no sane person would write: values, configs, rows and files, as hypothesis strategies; and how a command that
+reads them ends.
+"""
+
+import json
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from command_line import CommandLineHere
+from hypothesis import strategies as st
+
+from harness.config import BenchConfig
+from harness.report.labels import flatten
+
+LIMIT_S = 20
+"""Longer is a hang."""
+
+
+class Raw(str):
+    """Stands in a text as it is, without quotes."""
+
+
+YAML_SCALARS = [
+    ".nan", ".inf", "-.inf", "2024-13-45", "2024-01-05", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00",
+    "9" * 5000, "9" * 400, "1e999", "-0", "0x", "0o17", "1_000", "190:20:30", "~", "null", "yes", "on", "=", "<<", "*a",
+    "&a [*a]", "&a {x: *a}", "&a [&b [*a, *b], *b]", "!!set {a, b}", "!!binary aGk=", "!!binary '*'", "!!omap [a: 1]",
+    "!!python/object/apply:os.getcwd []", "!!timestamp x", "!!int x", "!!float []", "!!map []", "!local x", "? [a]",
+    "[" * 50 + "]" * 50, "[" * 3000, "{a: " * 60 + "1" + "}" * 60, '"\\ud800"', '"\\0"', '"\\x1b[31m"', "'", '"', "|", ">-",
+    "%", "@", "`", "#", "- -", "[,]", "{,}", "{1: 2}", "{[a]: b}", "{null: 1}", "{<<: 1}", "{<<: [{a: 1}, 2]}", "''",
+]  # fmt: skip
+JSON_SCALARS = [
+    "NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 5000, "9" * 400, "1.5", "-0.0", "1e308", '"\\ud800"',
+    '"\\u0000"', '"\\u001b[31m\\u202e"', "[" * 900 + "]" * 900, "[" * 30_000, '{"a":' * 800 + "1" + "}" * 800, "nul", "",
+    '{"a": 1, "a": 2}', "01", "'x'", '"\t"', '"0001-01-01T00:00:00+14:00"', '"9999-12-31T23:59:59-14:00"', '"\\ud83d\\ude00"',
+]  # fmt: skip
+WORDS = [
+    "", " ", "none", "full", "naive", "kg", "community", "demo", "uda_qa", "local", "openai", "openai-compatible", "vllm",
+    "fake", "minilm", "sentence-transformers", "../../etc", "/dev/zero", "/dev/stdin", "/proc/self/mem", "pipe", "/", ".",
+    "a" * 300, "http://x..y/v1", "http://h:99999/v1", "http://[::1/v1", "http://u:p@h", "\x1b[31m", "é" * 50, "\u202e",
+    "answer", "retrieval", "rag_eval", "OPENAI_API_KEY", "[bold]", "{0}", "%s", "$(id)", "answer.top_k", "system",
+]  # fmt: skip
+_numbers = st.integers(-3, 3) | st.sampled_from([2**31, 2**63, -(2**63), 10**18, 10**30, 1e300, 1e-300, 0.5, -1.0])
+_texts = st.sampled_from(WORDS) | st.text(max_size=20)
+
+
+def values(scalars: Sequence[str]) -> st.SearchStrategy[Any]:
+    """Any value that a text of that kind may spell."""
+    leaves = st.sampled_from([Raw(one) for one in scalars]) | _numbers | _texts | st.booleans() | st.none()
+    return st.recursive(
+        leaves, lambda below: st.lists(below, max_size=3) | st.dictionaries(_texts, below, max_size=3), max_leaves=5
+    )
+
+
+def spelled(value: Any) -> str:
+    """As JSON, which is YAML too, with what is raw as it is."""
+    if isinstance(value, Raw):
+        return value
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(key)}: {spelled(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(spelled, value)) + "]"
+    return json.dumps(value)
+
+
+KEYS = [
+    *flatten(BenchConfig().model_dump(mode="json")), "models", "models.judge", "dataset", "limits", "index", "answer",
+    "index.chunk_size", "answer.top_k", "index.x", "per_system", "per_system.naive.index.chunk_size", "per_evaluator",
+    "per_evaluator.retrieval.ks", "matrix", "matrix.answer.top_k", "matrix.models.generator.model", "exclude",
+    "models.generator.options.path", "models.generator.options.latency_s", "models.judge.options.context_tokens", "", ".",
+    "seed.x", "a.b.c", ".".join(["index"] * 100),
+]  # fmt: skip
+_settings = st.dictionaries(st.sampled_from(KEYS), values(YAML_SCALARS), max_size=4)
+
+
+@st.composite
+def commands(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """(the text of a config, the words of a command that reads it as `own.yaml`)."""
+    own, text = draw(_settings), draw(st.text(max_size=30))
+    if draw(st.integers(0, 9)):
+        text = _nested(own)
+    if text and not draw(st.integers(0, 3)):
+        place = draw(st.integers(0, len(text) - 1))
+        text = text[:place] + draw(st.sampled_from(["", "\n", "&a ", "*a", ":", "{", "}", "\t", "\0", "- "])) + text[place + 1 :]
+    words = ["estimate" if not draw(st.integers(0, 19)) else "plan", "--config", "own.yaml"]
+    for key, value in draw(_settings).items():
+        words += ["--set", f"{key}={spelled(value)}".replace("\0", "")]
+    return text, words
+
+
+def _nested(settings: Mapping[str, Any]) -> str:
+    tree: dict[str, Any] = {}
+    for key, value in settings.items():
+        *above, last = key.split(".")
+        at = tree
+        for part in above:
+            below = at.get(part)
+            at[part] = at = below if isinstance(below, dict) else {}
+        at[last] = value
+    return "\n".join(f"{json.dumps(key)}: {spelled(value)}" for key, value in tree.items())
+
+
+def rows(like: Mapping[str, Any]) -> st.SearchStrategy[str]:
+    """An object like this one, with some fields strange, doubled or left out."""
+    strange = values(JSON_SCALARS)
+    changes = st.dictionaries(st.sampled_from([*like, "other"]), strange, max_size=3)
+    left_out = st.sets(st.sampled_from(list(like)), max_size=1)
+    return st.builds(
+        lambda changed, gone: spelled({key: one for key, one in {**like, **changed}.items() if key not in gone}),
+        changes, left_out,
+    ) | strange.map(spelled)  # fmt: skip
+
+
+class Hang(BaseException):
+    """It took longer than `LIMIT_S`."""
+
+
+@contextmanager
+def bounded_time() -> Iterator[None]:
+    """Raise Hang within when the time is up."""
+
+    def ring(_signal: int, _frame: FrameType | None) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@dataclass
+class Strange:
+    """A folder in which commands meet what is strange, without network or data."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        (self.folder / "data").mkdir()
+        os.mkfifo(self.folder / "pipe")
+        env = {"RAG_HARNESS_CACHE": str(self.folder / "cache"), "RAG_HARNESS_DATA": str(self.folder / "data")}
+        self.cli = CommandLineHere(self.folder, {**env, "HF_HUB_OFFLINE": "1"})
+
+    def wrong_with_command(self, text: str, words: Sequence[str]) -> str:
+        """What is wrong with how the command ends; empty: it is done, or refuses in one line with exit 2."""
+        (self.folder / "own.yaml").write_bytes(text.encode(errors="surrogatepass"))
+
+        def call() -> str:
+            done = self.cli.call(*words)
+            lines = done.stderr.strip().splitlines()
+            if done.returncode == 0 or (done.returncode == 2 and len(lines) == 1 and lines[0].startswith("error: ")):
+                return ""
+            return f"exit {done.returncode}: {done.stderr[-300:]}"
+
+        return wrong_with(call)
+
+
+def wrong_with(call: Callable[[], str]) -> str:
+    """What is wrong with how it ends: what it says, or the last lines of its traceback."""
+    try:
+        with bounded_time():
+            return call()
+    except (Hang, Exception):
+        return "".join(traceback.format_exc().splitlines(keepends=True)[-12:])
