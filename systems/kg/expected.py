@@ -2,7 +2,7 @@
 
 from harness.protocols import Workload
 from harness.records import Expected, ExpectedCalls
-from systems.kg.params import AnswerParams
+from systems.kg.params import AnswerParams, answer_roles
 from systems.parts.expected import answer_call, characters_of, filler, passages_of, search, typical_question
 from systems.parts.expected_graph import extraction_work
 from systems.parts.graph_index import GraphIndexParams
@@ -16,7 +16,7 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     """See `SystemSpec.expect`. The graph's answers are taken to be full: `max_triplets` for every query."""
     passages = passages_of(workload.corpus, index)
     extraction, notes = extraction_work(passages, index.extractor)
-    embedding = passages.embedding()
+    embedding = passages.embedding(index.headings)
     shown = [] if answer.mode == "triplets" else passages.retrieved(answer.top_k)
     contexts = [*shown, *filler(answer.max_triplets, _TRIPLET_CHARACTERS)]
     calls = [answer_call(workload, contexts)]
@@ -25,6 +25,6 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
         calls.insert(0, ExpectedCalls(calls=1, input_characters=prompt, output_tokens_most=MAX_TOKENS))
     return Expected(
         index=embedding.model_copy(update={"calls": extraction}),
-        query=search(workload, calls, searches=int(answer.mode == "hybrid")),
+        query=search(workload, calls, searches=int("embedder" in answer_roles(index, answer))),
         notes=(*notes, f"every query is taken to find {answer.max_triplets} triplets, the most there can be"),
     )

@@ -4,18 +4,19 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.protocols import EMBEDS, GENERATES, Params, Role
+from harness.protocols import GENERATES, NO_ROLE, Role
 from systems.parts.graph_index import GraphIndexParams
+from systems.parts.searching import SearchParams
 
 Mode = Literal["hybrid", "triplets", "triplets+text"]
 
 
-class AnswerParams(Params):
+class AnswerParams(SearchParams):
     """What a change of may reuse the index."""
 
     mode: Mode = "hybrid"
-    """`hybrid`: the nearest passages, then triplets (thesis); `triplets`: the graph alone; `triplets+text`: the
-    passages that state the triplets, without vector search, then the triplets."""
+    """`hybrid`: passages by `search`, then triplets (thesis); `triplets`: the graph alone; `triplets+text`: the
+    passages that state the triplets, without a search for passages, then the triplets."""
     top_k: int = Field(4, ge=1, le=1000)
     """Passages handed to the generator; none in mode `triplets`."""
     max_triplets: int = Field(20, ge=1, le=1000)
@@ -28,4 +29,4 @@ class AnswerParams(Params):
 
 def answer_roles(_index: GraphIndexParams, answer: AnswerParams) -> frozenset[Role]:
     """Only a search for passages embeds the question."""
-    return EMBEDS | GENERATES if answer.mode == "hybrid" else GENERATES
+    return GENERATES | (answer.search_roles if answer.mode == "hybrid" else NO_ROLE)

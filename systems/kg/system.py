@@ -19,6 +19,7 @@ from systems.parts.graph_index import (
     weights_of,
 )
 from systems.parts.graph_stores.contract import EntityHit, StoredTriplet
+from systems.parts.searching import search_passages
 
 
 class KgSystem:
@@ -40,7 +41,7 @@ class KgSystem:
                 "answer.names_by=model needs a generator, and models.generator.provider is none",
                 "choose a provider or answer.names_by=rules",
             )
-        await self._graph.open()
+        await self._graph.open(words=self._params.mode == "hybrid" and self._params.search != "dense")
 
     async def answer(self, query: Query) -> Prediction:
         """Retrieve from the graph and, by mode, from the passages; then generate once."""
@@ -84,10 +85,17 @@ class KgSystem:
             stating = dict.fromkeys(chunk_id for triplet in triplets for chunk_id in triplet.chunk_ids)
             with self._runtime.stage("retrieve"):
                 return await self._graph.store.chunks(list(stating)[:k])
+        return await search_passages(self._params, question, k, self._by_meaning, self._by_words)
+
+    async def _by_meaning(self, text: str, k: int) -> list[Context]:
         with self._runtime.stage("embed_query"):
-            vector = await self._runtime.embedder.embed_query(question)
+            vector = await self._runtime.embedder.embed_query(text)
         with self._runtime.stage("retrieve"):
             return await self._graph.store.nearest_chunks(vector, k)
+
+    async def _by_words(self, text: str, k: int) -> list[Context]:
+        with self._runtime.stage("retrieve"):
+            return await self._graph.words.search(text, k)
 
 
 def _as_context(triplet: StoredTriplet) -> Context:

@@ -3,12 +3,14 @@
 from harness.protocols import Workload
 from harness.records import Expected
 from systems.naive.params import AnswerParams
-from systems.parts.chunking import ChunkParams
 from systems.parts.expected import answer_call, passages_of, search
+from systems.parts.passages import PassageParams, expected_index
 
 
-def expect(index: ChunkParams, answer: AnswerParams, workload: Workload) -> Expected:
+def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
     """See `SystemSpec.expect`. Exact in calls; passages are taken to be of mean length."""
     passages = passages_of(workload.corpus, index)
     call = answer_call(workload, passages.retrieved(answer.top_k))
-    return Expected(index=passages.embedding(), query=search(workload, [call]))
+    return Expected(
+        index=expected_index(passages, index), query=search(workload, [call], searches=int(answer.is_dense))
+    )

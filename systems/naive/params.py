@@ -1,11 +1,11 @@
-"""What a run may choose; what determines the index is how documents are cut (`systems.parts.chunking`)."""
+"""What a run may choose; what determines the index stands in `systems.parts.passages`."""
 
 from pydantic import Field
 
-from harness.protocols import Params
+from systems.parts.searching import SearchParams
 
 
-class AnswerParams(Params):
+class AnswerParams(SearchParams):
     """What a change of may reuse the index."""
 
     top_k: int = Field(10, ge=1, le=1000)

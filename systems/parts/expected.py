@@ -24,9 +24,10 @@ class PassageFacts:
     mean_shown: float
     """Of a passage as a model reads it, with its heading."""
 
-    def embedding(self) -> Work:
-        """Every passage embedded once."""
-        return Work(embedded_texts=self.count, embedded_characters=self.count * self.mean_characters)
+    def embedding(self, headings: bool = False) -> Work:
+        """Every passage embedded once, under its heading or without."""
+        mean = self.mean_shown if headings else self.mean_characters
+        return Work(embedded_texts=self.count, embedded_characters=self.count * mean)
 
     def retrieved(self, k: int) -> list[Context]:
         """The k passages of a search, fewer where the corpus has fewer."""

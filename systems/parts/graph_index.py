@@ -12,9 +12,10 @@ from systems.parts.extraction.assemble import assemble
 from systems.parts.extraction.contract import Extractor
 from systems.parts.graph_stores.contract import GraphStore
 from systems.parts.graph_stores.open import StoreKind, check_store, open_store, servers_of
-from systems.parts.passages import empty_documents_note
+from systems.parts.passages import empty_documents_note, searched_text
+from systems.parts.word_index import WordIndex, check_word_index
 
-INDEX_KIND = "graph/1"
+INDEX_KIND = "graph/2"
 """The `index_kind` of every system whose whole index is `GraphIndex.build`: they share one stored index."""
 
 ExtractorName = Literal["bounded", "langchain", "nlp"]
@@ -22,6 +23,9 @@ ExtractorName = Literal["bounded", "langchain", "nlp"]
 
 class GraphIndexParams(ChunkParams):
     """What determines the graph."""
+
+    headings: bool = False
+    """Whether passages are also found by their title, source and date. The generator reads them in any case."""
 
     extractor: ExtractorName = "bounded"
     """`bounded`: one schema-constrained call a chunk, for small models too; `langchain`: LLMGraphTransformer, as
@@ -53,6 +57,7 @@ def graph_servers(params: GraphIndexParams) -> list[str]:
 def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
     """Raise HarnessError where the store's server or a package is not there; see `SystemSpec.preflight`."""
     check_store(index_params.store)
+    check_word_index()
     if index_params.extractor == "nlp":
         check_pipeline(index_params.nlp_pipeline)
     if index_params.extractor == "langchain":
@@ -68,6 +73,7 @@ class GraphIndex:
         self._params = params
         self._runtime = runtime
         self._store: GraphStore | None = None
+        self._words: WordIndex | None = None
 
     @property
     def store(self) -> GraphStore:
@@ -75,6 +81,13 @@ class GraphIndex:
         if self._store is None:
             raise RuntimeError("answer() was called before load()")
         return self._store
+
+    @property
+    def words(self) -> WordIndex:
+        """The passages by their words; RuntimeError where `open` was not asked for them."""
+        if self._words is None:
+            raise RuntimeError("answer() was called before load()")
+        return self._words
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
         """Store the graph of `corpus`; a chunk that failed is counted, and the rest stands."""
@@ -86,11 +99,14 @@ class GraphIndex:
         with stage("assemble"):
             graph = assemble(chunks, found)
         with stage("embed"):
-            vectors = await self._runtime.embedder.embed_documents([chunk.text for chunk in chunks])
+            texts = [searched_text(chunk, self._params.headings) for chunk in chunks]
+            vectors = await self._runtime.embedder.embed_documents(texts)
         with stage("store"):
             self._store = open_store(self._params.store, self._runtime.index_dir)
             await self._store.write(graph, vectors)
             size = await self._store.size()
+        with stage("words"):
+            self._words = WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
         return IndexStats(
             documents=len(corpus),
             chunks=size.chunks,
@@ -104,16 +120,19 @@ class GraphIndex:
             ),
         )
 
-    async def open(self) -> None:
-        """Open what `build` stored."""
+    async def open(self, words: bool = False) -> None:
+        """Open what `build` stored; `words`: also the passages by their words."""
+        if words:
+            self._words = WordIndex.open(self._runtime.index_dir / "words")
         self._store = open_store(self._params.store, self._runtime.index_dir)
         # Stores open their files at the first question, which would be charged to the first query.
         await self._store.size()
 
     def close(self) -> None:
-        """Release the store; also where nothing was opened."""
-        if self._store is not None:
-            self._store.close()
+        """Release the stores; also where nothing was opened."""
+        for opened in (self._store, self._words):
+            if opened is not None:
+                opened.close()
 
     def _extractor(self) -> Extractor:
         params = self._params

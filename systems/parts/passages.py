@@ -2,54 +2,111 @@
 
 from collections.abc import Sequence
 
-from harness.protocols import Params, Runtime
-from harness.records import Context, Document, IndexStats
-from systems.parts.chunking import ChunkParams, iter_chunks
+from harness.errors import ConfigError
+from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime
+from harness.records import Context, Document, IndexStats, Work
+from systems.parts.chunking import Chunk, ChunkParams, iter_chunks
+from systems.parts.expected import PassageFacts
+from systems.parts.headings import passage_text
+from systems.parts.searching import SearchParams, search_passages
 from systems.parts.vector_index import PassageIndex, check_chroma
+from systems.parts.word_index import WordIndex, check_word_index
 
-INDEX_KIND = "passages/1"
+INDEX_KIND = "passages/2"
 """The `index_kind` of every system whose whole index is `Passages.build`: they share one stored index."""
 
 
-def check_passages(_index_params: Params, _answer_params: Params) -> None:
+class PassageParams(ChunkParams):
+    """What determines the index."""
+
+    headings: bool = False
+    """Whether passages are also found by their title, source and date. The generator reads them in any case."""
+    vectors: bool = True
+    """Whether passages are embedded; without, `answer.search` is bm25."""
+
+
+def index_roles(params: PassageParams) -> frozenset[Role]:
+    """The models that build the index."""
+    return EMBEDS if params.vectors else NO_ROLE
+
+
+def check_passages(index_params: PassageParams, answer_params: SearchParams) -> None:
     """The `preflight` of every system over passages alone."""
-    check_chroma()
+    check_word_index()
+    if index_params.vectors:
+        check_chroma()
+    elif answer_params.is_dense:
+        raise ConfigError(
+            f"answer.search={answer_params.search} searches vectors, and index.vectors=false keeps none",
+            "choose answer.search=bm25, or leave index.vectors out",
+        )
+
+
+def expected_index(passages: PassageFacts, params: PassageParams) -> Work:
+    """What building it asks of models."""
+    return passages.embedding(params.headings) if params.vectors else Work()
+
+
+def searched_text(chunk: Chunk, headings: bool) -> str:
+    """What a chunk is found by."""
+    return passage_text(chunk) if headings else chunk.text
 
 
 class Passages:
     """`build` once, `open` in another process, `search`; every part of it is timed as a stage."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, params: SearchParams) -> None:
         self._runtime = runtime
-        self._index: PassageIndex | None = None
+        self._params = params
+        self._vectors: PassageIndex | None = None
+        self._words: WordIndex | None = None
 
-    async def build(self, corpus: Sequence[Document], params: ChunkParams) -> IndexStats:
+    async def build(self, corpus: Sequence[Document], params: PassageParams) -> IndexStats:
         """Chunk, embed and store under `runtime.index_dir`."""
-        with self._runtime.stage("chunk"):
+        folder, stage = self._runtime.index_dir, self._runtime.stage
+        with stage("chunk"):
             chunks = list(iter_chunks(corpus, params))
-        with self._runtime.stage("embed"):
-            vectors = await self._runtime.embedder.embed_documents([chunk.text for chunk in chunks])
-        with self._runtime.stage("store"):
-            self._index = PassageIndex.create(self._runtime.index_dir, chunks, vectors)
+            texts = [searched_text(chunk, params.headings) for chunk in chunks]
+        if params.vectors:
+            with stage("embed"):
+                vectors = await self._runtime.embedder.embed_documents(texts)
+            with stage("store"):
+                self._vectors = PassageIndex.create(folder / "vectors", chunks, vectors)
+        with stage("words"):
+            self._words = WordIndex.create(folder / "words", chunks, texts)
         return IndexStats(documents=len(corpus), chunks=len(chunks), notes=empty_documents_note(corpus))
 
     def open(self) -> None:
-        """Open what `build` stored."""
-        self._index = PassageIndex.open(self._runtime.index_dir)
+        """Open what `build` stored, as far as the search needs it."""
+        folder, search = self._runtime.index_dir, self._params.search
+        if search != "bm25":
+            self._vectors = PassageIndex.open(folder / "vectors")
+        if search != "dense":
+            self._words = WordIndex.open(folder / "words")
 
     async def search(self, text: str, k: int) -> list[Context]:
-        """The k passages nearest to `text` by cosine, best first, each with its score and span."""
-        if self._index is None:
+        """The k passages that fit `text` best, best first, each with its score and span."""
+        return await search_passages(self._params, text, k, self._by_meaning, self._by_words)
+
+    async def _by_meaning(self, text: str, k: int) -> list[Context]:
+        if self._vectors is None:
             raise RuntimeError("answer() was called before load()")
         with self._runtime.stage("embed_query"):
             vector = await self._runtime.embedder.embed_query(text)
         with self._runtime.stage("retrieve"):
-            return await self._index.search(vector, k)
+            return await self._vectors.search(vector, k)
+
+    async def _by_words(self, text: str, k: int) -> list[Context]:
+        if self._words is None:
+            raise RuntimeError("answer() was called before load()")
+        with self._runtime.stage("retrieve"):
+            return await self._words.search(text, k)
 
     def close(self) -> None:
-        """Release the store; also where nothing was opened."""
-        if self._index is not None:
-            self._index.close()
+        """Release the stores; also where nothing was opened."""
+        for index in (self._vectors, self._words):
+            if index is not None:
+                index.close()
 
 
 def empty_documents_note(corpus: Sequence[Document]) -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 from harness.protocols import Workload
 from harness.records import Expected, ExpectedCalls
-from systems.parts.chunking import ChunkParams
 from systems.parts.expected import answer_call, characters_of, passages_of, search, typical_question
+from systems.parts.passages import PassageParams, expected_index
 from systems.parts.prompts.sub_questions import reply_tokens, sub_question_messages
 from systems.recursive.params import AnswerParams
 
 
-def expect(index: ChunkParams, answer: AnswerParams, workload: Workload) -> Expected:
+def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
     """See `SystemSpec.expect`. The most there can be: a search may end early, and rounds find passages again."""
     passages, question = passages_of(workload.corpus, index), typical_question(workload.queries)
     asked = [
@@ -24,7 +24,7 @@ def expect(index: ChunkParams, answer: AnswerParams, workload: Workload) -> Expe
     )
     last = answer_call(workload, passages.retrieved(answer.rounds * answer.k_per_round))
     return Expected(
-        index=passages.embedding(),
-        query=search(workload, [between, last] if asked else [last], searches=answer.rounds),
+        index=expected_index(passages, index),
+        query=search(workload, [between, last] if asked else [last], searches=answer.rounds * answer.is_dense),
         most=f"{answer.rounds} rounds, none of which finds a passage again" if asked else "",
     )

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from harness.protocols import EMBEDS, GENERATES, ChatModel, Runtime, SystemSpec
+from harness.protocols import GENERATES, ChatModel, Runtime, SystemSpec
 from harness.records import Context, Document, IndexStats, Prediction, Query, Span, Step
-from systems.parts.chunking import ChunkParams
-from systems.parts.passages import INDEX_KIND, Passages, check_passages
+from systems.parts.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
 from systems.parts.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 from systems.recursive.expected import expect
 from systems.recursive.params import AnswerParams
@@ -14,14 +13,14 @@ from systems.recursive.params import AnswerParams
 class RecursiveSystem:
     """See `harness.protocols.System`."""
 
-    def __init__(self, index: ChunkParams, answer: AnswerParams, runtime: Runtime) -> None:
+    def __init__(self, index: PassageParams, answer: AnswerParams, runtime: Runtime) -> None:
         self._index_params = index
         self._params = answer
         self._runtime = runtime
-        self._passages = Passages(runtime)
+        self._passages = Passages(runtime, answer)
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Chunk, embed and store."""
+        """Chunk and store, by meaning and by words."""
         return await self._passages.build(corpus, self._index_params)
 
     async def load(self) -> None:
@@ -83,7 +82,7 @@ class _Found:
         """Take in one round; whether it brought a new passage."""
         new = [context for context in retrieved if context.span not in self._contexts]
         if self.rounds:
-            # Their cosine is to an extended query: it says nothing beside one to the question.
+            # Their score is to an extended query: it says nothing beside one to the question.
             new = [context.model_copy(update={"score": None}) for context in new]
         self._contexts.update((context.span, context) for context in new)
         lines = [*(f"? {text}" for text in sub_questions), *(f"+ {_place(context)}" for context in new)]
@@ -100,11 +99,11 @@ SPEC = SystemSpec(
     name="recursive",
     version="1",
     summary="retrieve in rounds, each extended by sub-questions on what is still missing, generate once",
-    index_params=ChunkParams,
+    index_params=PassageParams,
     answer_params=AnswerParams,
     build=RecursiveSystem,
-    index_roles=EMBEDS,
-    answer_roles=EMBEDS | GENERATES,
+    index_roles=index_roles,
+    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
     index_kind=INDEX_KIND,
     preflight=check_passages,
     expect=expect,

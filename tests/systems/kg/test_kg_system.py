@@ -90,7 +90,7 @@ async def test_the_index_is_one_call_a_chunk_and_says_what_it_holds(runtime: Bar
     assert len(runtime.chat.calls) == 3
     assert (stats.documents, stats.chunks, stats.nodes, stats.edges) == (4, 3, 7, 5)
     assert (stats.failed_chunks, stats.notes) == (0, ("1 documents hold no text",))
-    assert runtime.stages == ["chunk", "extract", "assemble", "embed", "store"]
+    assert runtime.stages == ["chunk", "extract", "assemble", "embed", "store", "words"]
     assert runtime.told[-1] == (3, 3, "extracting")
 
 
@@ -129,6 +129,13 @@ async def test_hybrid_gives_the_nearest_passages_and_then_the_triplets_of_the_qu
     assert contexts[-1].doc_ids == ("d0",)
     assert contexts[-1].triplets == (Triplet("Tidewright Power", "BUILDS_TURBINES_FOR", "Gull Sound"),)
     assert [context.triplets for context in contexts[:2]] == [(), ()]
+
+
+async def test_passages_by_words_embed_nothing(indexed: BareRuntime) -> None:
+    contexts = await ask(indexed, "Where is Gull Sound?", search="bm25", top_k=1)
+    assert [context.kind for context in contexts] == ["passage", "triplet", "triplet"]
+    assert contexts[0].doc_ids == ("d2",)
+    assert indexed.embedder.queries == []  # type: ignore[attr-defined]
 
 
 async def test_triplets_alone_embed_nothing(indexed: BareRuntime) -> None:

@@ -10,12 +10,14 @@ from pydantic import ValidationError
 from runtimes import BareRuntime, Chat, Embedder
 
 from harness.asking.answers import answer_messages
+from harness.errors import ConfigError
 from harness.models.fake import bag_of_words
 from harness.protocols import Roles
-from harness.records import Document, Query
+from harness.records import Document, Query, Span
 from systems.naive.params import AnswerParams
 from systems.naive.system import SPEC, NaiveSystem
-from systems.parts.chunking import ChunkParams, iter_chunks
+from systems.parts.chunking import iter_chunks
+from systems.parts.passages import PassageParams
 
 CORPUS = [
     Document(
@@ -28,7 +30,7 @@ CORPUS = [
         [("heron", "marsh"), ("otter", "river"), ("badger", "wood"), ("marten", "pine wood"), ("crane", "marsh")]
     )
 ]
-INDEX = ChunkParams(chunk_size=120, chunk_overlap=20)
+INDEX = PassageParams(chunk_size=120, chunk_overlap=20)
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def test_the_index_counts_documents_and_chunks_and_notes_empty_ones(bare: BareRu
     assert (stats.documents, stats.chunks) == (7, len(list(iter_chunks(CORPUS, INDEX))))
     assert stats.notes == ("2 documents hold no text",)
     assert (stats.nodes, stats.edges, stats.communities) == (None, None, None)
-    assert bare.stages == ["chunk", "embed", "store"]
+    assert bare.stages == ["chunk", "embed", "store", "words"]
 
 
 def test_the_text_alone_is_embedded_each_chunk_once(runtime: BareRuntime, embedder: Embedder) -> None:
@@ -156,5 +158,47 @@ def test_parameters_that_cannot_be_are_refused(bad: dict[str, object]) -> None:
 def test_only_the_embedder_and_the_chunks_determine_the_index() -> None:
     roles = SPEC.roles(INDEX, AnswerParams())
     assert roles == Roles(index=frozenset({"embedder"}), answer=frozenset({"embedder", "generator"}))
-    assert SPEC.stored_index_kind == "passages/1"
-    assert set(SPEC.index_params.model_fields) == {"chunk_size", "chunk_overlap"}
+    assert SPEC.roles(PassageParams(vectors=False), AnswerParams(search="bm25")) == Roles(
+        index=frozenset(), answer=frozenset({"generator"})
+    )
+    assert SPEC.stored_index_kind == "passages/2"
+    assert set(SPEC.index_params.model_fields) == {"chunk_size", "chunk_overlap", "headings", "vectors"}
+
+
+def test_by_words_nothing_is_embedded(bare: BareRuntime, embedder: Embedder) -> None:
+    params = AnswerParams(search="bm25", top_k=2)
+    builder = NaiveSystem(PassageParams(chunk_size=120, chunk_overlap=20, vectors=False), params, bare)
+    asyncio.run(builder.index(CORPUS))
+    builder.close()
+    with loaded(bare, search="bm25", top_k=2) as system:
+        found = asyncio.run(system.answer(query("Who lives in a pine wood?"))).contexts
+    assert [context.doc_ids for context in found] == [("d3",), ("d3",)]
+    assert (embedder.documents, embedder.queries) == ([], [])
+    assert not (bare.index_dir / "vectors").exists()
+
+
+def test_both_lists_are_fused(runtime: BareRuntime) -> None:
+    def found(search: str) -> list[Span | None]:
+        with loaded(runtime, search=search, top_k=5) as system:
+            return [context.span for context in asyncio.run(system.answer(query("badger marsh"))).contexts]
+
+    assert found("hybrid") != found("dense")
+    assert set(found("hybrid")) <= {*found("dense"), *found("bm25")}
+
+
+def test_headings_are_searched_where_the_index_says_so(bare: BareRuntime, embedder: Embedder) -> None:
+    params = INDEX.model_copy(update={"headings": True})
+    builder = NaiveSystem(params, AnswerParams(), bare)
+    asyncio.run(builder.index(CORPUS))
+    builder.close()
+    assert all(text.startswith("On the ") for text in embedder.documents)
+    with loaded(bare, search="bm25", top_k=1) as system:
+        (context,) = asyncio.run(system.answer(query("On the otter"))).contexts
+    assert context.text.count("On the otter | The Zoo Post") == 1
+
+
+def test_a_search_for_vectors_that_the_index_does_not_keep_is_refused() -> None:
+    assert SPEC.preflight is not None
+    SPEC.preflight(PassageParams(vectors=False), AnswerParams(search="bm25"))
+    with pytest.raises(ConfigError, match=r"index\.vectors=false keeps none: choose answer\.search=bm25"):
+        SPEC.preflight(PassageParams(vectors=False), AnswerParams(search="hybrid"))

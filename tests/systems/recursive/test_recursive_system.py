@@ -15,12 +15,12 @@ from harness.protocols import ChatModel, Message, Roles
 from harness.records import AnswerStyle, Context, Document, Prediction, Query
 from systems.naive import system as naive
 from systems.naive.params import AnswerParams as NaiveAnswerParams
-from systems.parts.chunking import ChunkParams
+from systems.parts.passages import PassageParams
 from systems.parts.prompts.sub_questions import reply_schema, reply_tokens
 from systems.recursive.params import AnswerParams
 from systems.recursive.system import SPEC, RecursiveSystem
 
-INDEX = ChunkParams(chunk_size=300, chunk_overlap=30)
+INDEX = PassageParams(chunk_size=300, chunk_overlap=30)
 QUESTION = "Which company supplied the equipment at Hallin Junction?"
 ELSEWHERE = [
     "Why did Qvistgaard win the Tour of the Sounds by 48 seconds in the last stage through the hills?",
@@ -91,7 +91,7 @@ def passages_of(prompt: list[Message]) -> str:
 
 
 def test_naives_stored_index_is_its_own_and_gives_the_same_first_round(stored: Path) -> None:
-    assert SPEC.stored_index_kind == naive.SPEC.stored_index_kind == "passages/1"
+    assert SPEC.stored_index_kind == naive.SPEC.stored_index_kind == "passages/2"
     assert SPEC.index_params is naive.SPEC.index_params
     roles = SPEC.roles(INDEX, AnswerParams())
     assert roles == naive.SPEC.roles(INDEX, NaiveAnswerParams())
@@ -104,7 +104,7 @@ def test_an_index_of_its_own_equals_naives(tmp_path: Path, stored: Path) -> None
     system = RecursiveSystem(INDEX, AnswerParams(), runtime)
     stats = asyncio.run(system.index(demo.load("default").documents))
     system.close()
-    assert runtime.stages == ["chunk", "embed", "store"]
+    assert runtime.stages == ["chunk", "embed", "store", "words"]
     assert (stats.documents, stats.notes) == (28, ())
     assert answered(runtime) == answered(BareRuntime(stored, chat=None))
 
