@@ -1,9 +1,9 @@
 """Does any config, answer file or data set file end in a traceback, a hang or gigabytes?
 
-Thousands of configs (YAML texts and --set words: strange values, types and nesting at every key), files of answers and
-files of every data set are made by hypothesis and read in this process. Each must be taken, or refused in one line with
-exit 2, within 20 seconds. Nothing is asked of a network. The table counts how they ended; what is wrong is printed once
-for each place where it came from. Exit 1 where anything was wrong.
+Thousands of configs (YAML texts and --set words: strange values, types and nesting at every key), files of
+answers and files of every data set are made by hypothesis and read in this process. Each must be taken, or refused
+in one line with exit 2, within 20 seconds. Nothing is asked of a network. The table counts how they ended; what is
+wrong is printed once for each place where it came from. Exit 1 where anything was wrong.
 
 Examples:
 
