@@ -81,3 +81,9 @@ def test_another_selection_is_another_file(tmp_path: Path) -> None:
     corpora.save("two", [Document(doc_id="2", text="")])
     assert [document.doc_id for document in corpora.iter_documents("one")] == ["1"]
     assert [document.doc_id for document in corpora.iter_documents("two")] == ["2"]
+
+
+@pytest.mark.parametrize("digest", ["../../elsewhere", "/etc/passwd", "a/b", "a.b", "a\0b"])
+def test_a_corpus_that_a_run_names_lies_among_the_corpora(tmp_path: Path, digest: str) -> None:
+    with pytest.raises(StoreError, match="which is no digest"):
+        list(Corpora(tmp_path).iter_documents(digest))
