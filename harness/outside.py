@@ -20,6 +20,7 @@ MASK = "***"
 _SHORTEST = 8
 """Characters of a key; what is shorter is a placeholder, and would be found in ordinary words."""
 _SAYS_SECRET = re.compile(r"(key|token|secret|password|passwd|passphrase|credentials?)(_?\d+)?$", re.IGNORECASE)
+_IN_CODE = re.compile(rb"\\u00(2[b-f]|[3467][0-9a-f]|5[0-9abdef])", re.IGNORECASE)
 _names: set[str] = set()
 
 
@@ -43,7 +44,11 @@ def reply_without_keys(content: bytes) -> bytes:
     """A model's reply without the keys of model roles. No other secret was ever sent to its server, and a password
     may be a word of an answer.
     """
-    return _forms(_values(_names)).taken_out_of(content)
+    forms = _forms(_values(_names))
+    # JSON may spell any letter as \u0073: where that hides a key, the reply is read with the letters themselves.
+    spelled = _IN_CODE.sub(lambda code: bytes([int(code[1], 16)]), content) if b"\\u00" in content else content
+    read = forms.taken_out_of(spelled)
+    return forms.taken_out_of(content) if read == spelled else read
 
 
 def visible(text: str) -> str:

@@ -13,7 +13,9 @@ def without_key(heard: httpx2.Response | Exception, request: httpx2.Request) -> 
     An error comes alone: what it was raised from quotes the bytes that were sent or received.
     """
     if isinstance(heard, Exception):
-        return type(heard)(cleaned(str(heard)))
+        heard.args = (cleaned(str(heard)),)
+        heard.__cause__ = heard.__context__ = None
+        return heard
     headers = [(name, cleaned(value)) for name, value in heard.headers.items() if name not in _OF_THE_BODY]
     return httpx2.Response(
         heard.status_code, headers=headers, content=reply_without_keys(heard.content), request=request

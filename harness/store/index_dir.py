@@ -1,5 +1,6 @@
 """A stored index: built once, used by every run that needs exactly it."""
 
+import re
 import shutil
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -84,7 +85,11 @@ class Corpora:
         self._folder = results / "corpora"
 
     def path(self, digest: str) -> Path:
-        """Where the documents of that digest are, or will be."""
+        """Where the documents of that digest are, or will be. StoreError for what would be a path elsewhere: a run
+        may be somebody else's.
+        """
+        if not re.fullmatch(r"[\w-]*", digest):
+            raise StoreError(f"a run names the corpus '{digest}', which is no digest", "delete the run directory")
         return self._folder / f"{digest}.jsonl"
 
     def save(self, digest: str, documents: Sequence[Document]) -> None:

@@ -39,6 +39,14 @@ def test_a_key_is_found_in_basic_authentication_whoever_the_user_is(user: str, e
     assert "***" in without_keys(f"Authorization: Basic {sent}")
 
 
+def test_a_key_whose_letters_json_spells_as_codes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_OF_MINE", "sk-0123456789abc")
+    coded = "".join(f"\\u{ord(char):04x}" for char in "sk-0123456789abc")
+    assert reply_without_keys(f'{{"content": "{coded}"}}'.encode()) == b'{"content": "***"}'
+    harmless = b'{"content": "\\u0041 \\u00e9"}'
+    assert reply_without_keys(harmless) == harmless
+
+
 def test_a_secret_that_no_role_names_is_found_by_the_name_of_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEO4J_PASSWORD", "correcthorse")
     monkeypatch.setenv("HF_TOKEN", "hf_0123456789")

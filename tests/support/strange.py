@@ -1,5 +1,5 @@
-"""What no sane person would write: values, configs, rows and files, as hypothesis strategies; and how a command that
-reads them ends.
+"""What no sane person would write: values, configs, rows and files, as hypothesis strategies; and how a command
+that reads them ends.
 """
 
 import json
@@ -29,21 +29,31 @@ class Raw(str):
 
 YAML_SCALARS = [
     ".nan", ".inf", "-.inf", "2024-13-45", "2024-01-05", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00",
-    "9" * 5000, "9" * 400, "1e999", "-0", "0x", "0o17", "1_000", "190:20:30", "~", "null", "yes", "on", "=", "<<", "*a",
-    "&a [*a]", "&a {x: *a}", "&a [&b [*a, *b], *b]", "!!set {a, b}", "!!binary aGk=", "!!binary '*'", "!!omap [a: 1]",
-    "!!python/object/apply:os.getcwd []", "!!timestamp x", "!!int x", "!!float []", "!!map []", "!local x", "? [a]",
-    "[" * 50 + "]" * 50, "[" * 3000, "{a: " * 60 + "1" + "}" * 60, '"\\ud800"', '"\\0"', '"\\x1b[31m"', "'", '"', "|", ">-",
-    "%", "@", "`", "#", "- -", "[,]", "{,}", "{1: 2}", "{[a]: b}", "{null: 1}", "{<<: 1}", "{<<: [{a: 1}, 2]}", "''",
+    "9" * 5000, "9" * 400, "1e999", "-0", "0x", "0o17", "1_000", "190:20:30", "~", "null", "yes",
+    "on", "=", "<<", "*a",
+    "&a [*a]", "&a {x: *a}", "&a [&b [*a, *b], *b]", "!!set {a, b}", "!!binary aGk=",
+    "!!binary '*'", "!!omap [a: 1]",
+    "!!python/object/apply:os.getcwd []", "!!timestamp x", "!!int x", "!!float []", "!!map []",
+    "!local x", "? [a]",
+    "[" * 50 + "]" * 50, "[" * 3000, "{a: " * 60 + "1" + "}" * 60, '"\\ud800"', '"\\0"',
+    '"\\x1b[31m"', "'", '"', "|", ">-",
+    "%", "@", "`", "#", "- -", "[,]", "{,}", "{1: 2}", "{[a]: b}", "{null: 1}", "{<<: 1}",
+    "{<<: [{a: 1}, 2]}", "''",
 ]  # fmt: skip
 JSON_SCALARS = [
     "NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 5000, "9" * 400, "1.5", "-0.0", "1e308", '"\\ud800"',
-    '"\\u0000"', '"\\u001b[31m\\u202e"', "[" * 900 + "]" * 900, "[" * 30_000, '{"a":' * 800 + "1" + "}" * 800, "nul", "",
-    '{"a": 1, "a": 2}', "01", "'x'", '"\t"', '"0001-01-01T00:00:00+14:00"', '"9999-12-31T23:59:59-14:00"', '"\\ud83d\\ude00"',
+    '"\\u0000"', '"\\u001b[31m\\u202e"', "[" * 900 + "]" * 900, "[" * 30_000,
+    '{"a":' * 800 + "1" + "}" * 800, "nul", "",
+    '{"a": 1, "a": 2}', "01", "'x'", '"\t"', '"0001-01-01T00:00:00+14:00"',
+    '"9999-12-31T23:59:59-14:00"', '"\\ud83d\\ude00"',
 ]  # fmt: skip
 WORDS = [
-    "", " ", "none", "full", "naive", "kg", "community", "demo", "uda_qa", "local", "openai", "openai-compatible", "vllm",
-    "fake", "minilm", "sentence-transformers", "../../etc", "/dev/zero", "/dev/stdin", "/proc/self/mem", "pipe", "/", ".",
-    "a" * 300, "http://x..y/v1", "http://h:99999/v1", "http://[::1/v1", "http://u:p@h", "\x1b[31m", "é" * 50, "\u202e",
+    "", " ", "none", "full", "naive", "kg", "community", "demo", "uda_qa", "local", "openai",
+    "openai-compatible", "vllm",
+    "fake", "minilm", "sentence-transformers", "../../etc", "/dev/zero", "/dev/stdin",
+    "/proc/self/mem", "pipe", "/", ".",
+    "a" * 300, "http://x..y/v1", "http://h:99999/v1", "http://[::1/v1", "http://u:p@h", "\x1b[31m",
+    "é" * 50, "\u202e",
     "answer", "retrieval", "rag_eval", "OPENAI_API_KEY", "[bold]", "{0}", "%s", "$(id)", "answer.top_k", "system",
 ]  # fmt: skip
 _numbers = st.integers(-3, 3) | st.sampled_from([2**31, 2**63, -(2**63), 10**18, 10**30, 1e300, 1e-300, 0.5, -1.0])
@@ -53,8 +63,10 @@ _texts = st.sampled_from(WORDS) | st.text(max_size=20)
 def values(scalars: Sequence[str]) -> st.SearchStrategy[Any]:
     """Any value that a text of that kind may spell."""
     leaves = st.sampled_from([Raw(one) for one in scalars]) | _numbers | _texts | st.booleans() | st.none()
-    return st.recursive(
-        leaves, lambda below: st.lists(below, max_size=3) | st.dictionaries(_texts, below, max_size=3), max_leaves=5
+    return leaves | st.recursive(
+        leaves,
+        lambda below: st.lists(below, max_size=3) | st.dictionaries(_texts, below, max_size=3),
+        max_leaves=5,
     )
 
 
@@ -70,26 +82,66 @@ def spelled(value: Any) -> str:
 
 
 KEYS = [
-    *flatten(BenchConfig().model_dump(mode="json")), "models", "models.judge", "dataset", "limits", "index", "answer",
-    "index.chunk_size", "answer.top_k", "index.x", "per_system", "per_system.naive.index.chunk_size", "per_evaluator",
-    "per_evaluator.retrieval.ks", "matrix", "matrix.answer.top_k", "matrix.models.generator.model", "exclude",
-    "models.generator.options.path", "models.generator.options.latency_s", "models.judge.options.context_tokens", "", ".",
-    "seed.x", "a.b.c", ".".join(["index"] * 100),
-]  # fmt: skip
-_settings = st.dictionaries(st.sampled_from(KEYS), values(YAML_SCALARS), max_size=4)
+    *flatten(BenchConfig().model_dump(mode="json")),
+    *(
+        "models",
+        "models.judge",
+        "dataset",
+        "limits",
+        "index",
+        "index.chunk_size",
+        "index.x",
+        "answer",
+        "answer.top_k",
+    ),
+    *("per_system", "per_system.naive.index.chunk_size", "per_evaluator", "per_evaluator.retrieval.ks", "matrix"),
+    *("matrix.answer.top_k", "matrix.models.generator.model", "matrix.index.x", "exclude", "dataset.sample"),
+    *(
+        "models.generator.options.path",
+        "models.generator.options.latency_s",
+        "models.judge.options.context_tokens",
+    ),
+    *("", ".", "seed.x", "a.b.c", ".".join(["index"] * 100)),
+]
+SANE = [
+    {},
+    {"models.generator.provider": "none"},
+    {"models.generator.provider": "vllm", "models.generator.model": "m"},
+    {
+        "models.judge.provider": "openai-compatible",
+        "models.judge.model": "m",
+        "models.judge.base_url": "http://h/v1",
+    },
+    {"models.embedder.provider": "openai-compatible", "models.embedder.base_url": "http://h/v1"},
+    {"models.embedder.provider": "sentence-transformers"},
+    {"systems": ["naive", "recursive"], "models.generator.provider": "fake"},
+    {"systems": ["kg"], "index.extractor": "nlp"},
+    {"evaluators": ["answer", "retrieval", "rag_eval"], "per_evaluator.retrieval.ks": [1]},
+]
+"""What stands beside a strange value, so that it is looked at."""
 
 
 @st.composite
 def commands(draw: st.DrawFn) -> tuple[str, list[str]]:
     """(the text of a config, the words of a command that reads it as `own.yaml`)."""
-    own, text = draw(_settings), draw(st.text(max_size=30))
-    if draw(st.integers(0, 9)):
-        text = _nested(own)
-    if text and not draw(st.integers(0, 3)):
-        place = draw(st.integers(0, len(text) - 1))
-        text = text[:place] + draw(st.sampled_from(["", "\n", "&a ", "*a", ":", "{", "}", "\t", "\0", "- "])) + text[place + 1 :]
-    words = ["estimate" if not draw(st.integers(0, 19)) else "plan", "--config", "own.yaml"]
-    for key, value in draw(_settings).items():
+    strange = st.dictionaries(st.sampled_from(KEYS), values(YAML_SCALARS), min_size=1, max_size=2)
+    in_file, said = draw(st.sampled_from([(strange, st.just({})), (st.just({}), strange), (strange, strange)]))
+    text = _nested({**draw(st.sampled_from(SANE)), **draw(in_file)})
+    if text and not draw(st.integers(0, 7)):
+        place, put = (
+            draw(st.integers(0, len(text))),
+            draw(st.sampled_from(["\n", "&a ", "*a", ":", "{", "\0", "- "])),
+        )
+        text = text[:place] + put + text[place + draw(st.integers(0, 1)) :]
+    if not draw(st.integers(0, 30)):
+        text = draw(st.text(max_size=30))
+    named = (
+        "own.yaml"
+        if draw(st.integers(0, 50))
+        else draw(st.sampled_from(["pipe", "data", "/dev/zero", "none.yaml"]))
+    )
+    words = ["plan" if draw(st.integers(0, 3)) else "estimate", "--config", named]
+    for key, value in draw(said).items():
         words += ["--set", f"{key}={spelled(value)}".replace("\0", "")]
     return text, words
 
@@ -156,7 +208,8 @@ class Strange:
         def call() -> str:
             done = self.cli.call(*words)
             lines = done.stderr.strip().splitlines()
-            if done.returncode == 0 or (done.returncode == 2 and len(lines) == 1 and lines[0].startswith("error: ")):
+            is_refused = done.returncode == 2 and len(lines) == 1 and lines[0].startswith("error: ")
+            if done.returncode == 0 or is_refused:
                 return ""
             return f"exit {done.returncode}: {done.stderr[-300:]}"
 

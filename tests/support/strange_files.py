@@ -16,16 +16,20 @@ from harness.runner.importing.file import read_file
 
 Kind = tuple[st.SearchStrategy[Any], Callable[[Any], str]]
 ANSWER = {
-    "query": "Who?", "query_id": 3, "answer": "I.", "error": None, "contexts": [{"text": "t", "doc_ids": ["d"], "score": 1.5}],
+    "query": "Who?", "query_id": 3, "answer": "I.", "error": None, "contexts": [{"text": "t",
+    "doc_ids": ["d"], "score": 1.5}],
     "input_tokens": 5, "output_tokens": 2.0, "cached_tokens": 0, "model_calls": 1, "latency_s": 0.5, "repeat": 0,
     "started_at": "2026-11-20T12:00:00+02:00",
 }  # fmt: skip
 _PASSAGES = {"passage_text": ["p", "q"], "url": ["u", "v"], "is_selected": [0, 1]}
 _FACTS = [{"url": "u", "fact": "f"}]
-_ARTICLE = {"url": "u", "body": "f and more", "title": "t", "published_at": "2023-10-01T00:00:00+00:00", "source": "s"}
+_ARTICLE = {"url": "u", "body": "f and more", "title": "t", "published_at": "2023-10-01", "source": "s"}
 _QUERY = {"query": "q", "answer": "a", "question_type": "inference_query", "evidence_list": _FACTS}
 _TEXTS = {"context": "c", "question": "q", "answer": "a"}
-_MARCO = {"query_id": 7, "query": "q", "query_type": "NUMERIC", "answers": ["a"], "wellFormedAnswers": "[]", "passages": _PASSAGES}
+_MARCO = {
+    **{"query_id": 7, "query": "q", "query_type": "NUMERIC", "answers": ["a"], "wellFormedAnswers": "[]"},
+    "passages": _PASSAGES,
+}
 _CSV = ["doc_name", "q_uid", "question", "short_answer", "long_answer", "doc_url"]
 
 

@@ -192,3 +192,9 @@ def test_a_corpus_that_is_not_what_its_name_says_is_refused_and_written_again(tm
 
 def test_a_corpus_that_was_not_kept_has_no_documents(tmp_path: Path) -> None:
     assert Corpora(tmp_path).documents("0" * 64) == []
+
+
+@pytest.mark.parametrize("digest", ["../../elsewhere", "/etc/passwd", "a/b", "a.b", "a\0b"])
+def test_a_corpus_that_a_run_names_lies_among_the_corpora(tmp_path: Path, digest: str) -> None:
+    with pytest.raises(StoreError, match="which is no digest"):
+        Corpora(tmp_path).documents(digest)

@@ -1,0 +1,30 @@
+"""Files of others: only what is a file, and no more of it than there may be."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.plain_files import open_plain, read_plain
+
+
+@pytest.mark.parametrize("path", ["pipe", "/dev/zero", "/dev/null"])
+def test_a_pipe_or_device_is_refused_at_once(tmp_path: Path, path: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="a pipe or device, not a file"):
+        open_plain(tmp_path / path)
+
+
+def test_a_folder_and_a_path_that_no_file_can_have_are_errors_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        open_plain(tmp_path)
+    with pytest.raises(OSError, match="no path of a file"):
+        open_plain(Path("a\0b"))
+
+
+def test_a_file_is_read_up_to_its_bound_and_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("file")
+    assert read_plain(tmp_path / "link", 5) == b"12345"
+    with pytest.raises(OSError, match="longer than 4 bytes"):
+        read_plain(tmp_path / "file", 4)
