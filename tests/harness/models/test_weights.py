@@ -243,6 +243,27 @@ def test_a_cached_file_that_is_damaged_later_is_noticed(put: Callable[[bytes], P
     assert "is not tiny.gguf" in refusal(weight_file())
 
 
+def test_a_flipped_byte_is_noticed_even_if_the_time_of_the_file_was_set_back(put: Callable[[bytes], Path]) -> None:
+    path = put(WHOLE)
+    fetch(weight_file())
+    before = path.stat()
+    # In place and of the same size, as by a disk or by somebody who hides it.
+    with path.open("r+b") as file:
+        file.write(bytes([WHOLE[0] ^ 1]))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    with pytest.raises(ModelUnavailable, match=r"is not tiny\.gguf"):
+        fetch(weight_file())
+
+
+def test_a_damaged_note_of_what_was_verified_costs_a_look_at_the_bytes_and_nothing_else(
+    put: Callable[[bytes], Path],
+) -> None:
+    path = put(WHOLE)
+    path.with_name("tiny.gguf.verified").write_bytes(b"\xff\x00")
+    assert fetch(weight_file()) == path
+
+
 def test_a_file_is_hashed_again_only_where_it_has_changed(
     put: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
