@@ -22,6 +22,7 @@ equal to `Hepatitis`.
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Literal
 
 from harness.evaluators.abstention import Statement, is_abstention
@@ -81,6 +82,7 @@ def canonical(text: str) -> str:
     return _POLAR.get(form, form)
 
 
+@lru_cache(maxsize=32_768)  # A report asks five times of every answer.
 def abstains(text: str) -> bool:
     """Whether this answer says that there is no answer: see `harness.evaluators.abstention`."""
     cleaned = _clean(text)

@@ -9,7 +9,7 @@ from harness.display import Entry, Quantity, Rank, Several, counted
 from harness.display.nouns import NumberForm
 from harness.report.aggregates import count
 
-AsGood = Literal["a", "b", "both", "neither"]
+WhichAsGood = Literal["a", "b", "both", "neither"]
 TESTS = {"mcnemar": "McNemar's exact test", "flips": "flips of signs"}
 SIGNS = {"a": ">", "b": "<", "tie": "~", "differ": "≠"}
 RESULTS = {"a": "A is better", "b": "B is better", "tie": "tie", "differ": "they differ"}
@@ -72,7 +72,7 @@ def result(compared: MeasureComparison, pair: ComparedPair) -> str:
     return f"{found}, {on}" if on and pair.significant else found
 
 
-def as_good(compared: MeasureComparison, pair: ComparedPair, margin: float) -> AsGood | None:
+def as_good(compared: MeasureComparison, pair: ComparedPair, margin: float) -> WhichAsGood | None:
     """Which of the two is shown to be worse than the other by less than `margin` points, by the interval of their
     difference; None: nobody knows what is better, how large a difference can be, or how sure this one is.
     """
