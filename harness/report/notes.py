@@ -140,6 +140,9 @@ def group_notes(manifests: Sequence[Manifest]) -> list[str]:
     if machines:
         shown = _listed(machines, "; ")
         notes.append(f"The runs were made on different machines ({shown}): do not compare seconds, CPU or RAM.")
+    paced = differences([limits for manifest in ran_here if (limits := calls_at_once(manifest))])
+    if paced:
+        notes.append(f"The runs asked their generator with {_listed(paced, ', ')}: do not compare seconds.")
     commits = list(dict.fromkeys(manifest.git_commit or "unknown" for manifest in manifests))
     if len(commits) > 1:
         shown = ", ".join(printable(commit, 20) for commit in commits)
@@ -163,6 +166,17 @@ def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
             own["models"] = {**own["models"], "generator": {"provider": "imported"}}
         shared.append(own)
     return shared
+
+
+def calls_at_once(manifest: Manifest) -> dict[str, Any]:
+    """How many calls of its generator could be open, which no answer depends on, and seconds do; empty: nothing is
+    known of it, or nothing calls one.
+    """
+    generator = manifest.identity.get("models", {}).get("generator") or {}
+    asked = (manifest.config.get("models") or {}).get("generator") or {}
+    if manifest.is_imported or generator.get("provider") in {None, "none"}:
+        return {}
+    return {key: asked[key] for key in ("max_concurrency", "requests_per_minute") if asked.get(key) is not None}
 
 
 def _model_is_unnamed(manifest: Manifest) -> bool:

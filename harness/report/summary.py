@@ -26,7 +26,9 @@ _HOW_TO_READ = """\
   Holm's correction; ranks are intervals, because A can tie with B and B with C though A is better than C.
 - A **null query** is one to which the corpus holds no answer.
 - **latency** is wall time without the moments in which every open model call of a query waited for a limit of its
-  provider; a query that timed out took at least its limit; tokens and dollars include every model role.
+  provider (429, Retry-After, requests_per_minute): while one is being answered, what others wait is latency; so is
+  waiting for max_concurrency. A query that timed out took at least its limit; tokens and dollars include every
+  model role.
 - **a query with the index**: a query and its share of what the index took, over the queries of this run.
 - **CPU, RAM** are mean / maximum of samples; process CPU in percent of one core, the machine's in percent of all
   cores. Peak RAM is the operating system's own count for the system's process.

@@ -22,6 +22,7 @@ _NEGATED = ("do", "does", "did", "is", "are", "was", "were", "has", "have", "cou
 _SPELLED = {
     **{f"{verb}nt": f"{verb} not" for verb in _NEGATED},
     **{"cant": "cannot", "can not": "cannot", "im": "i am", "ive": "i have", "theres": "there is"},
+    **{f"its {rest}": f"it is {rest}" for rest in ("not", "impossible", "unclear", "unknown")},
 }
 _CONTRACTION = re.compile(rf"\b(?:{'|'.join(_SPELLED)})\b")
 _BEFORE_CONTRAST = re.compile(r"(?<!nothing)(?<!anything) (?=(?:but|however|although|though)\b)")

@@ -30,13 +30,27 @@ _SAID = (
 )
 _JUDGED = r"(?:answer|determine|conclude|confirm|say|tell|decide|verify|establish|identify|know|ascertain|infer)"
 _REACHED = r"(?:make|draw|reach|provide|give)"
-_TO_JUDGE = rf"(?: (?:to|for) (?:{_JUDGED}|{_REACHED}|be|question|answering|determining|conclusion)\b.*)?"
-_WHERE_ALWAYS = rf" (?:in|from|within|by|based on|with) {TEXT}\b.*"
+_JUDGEMENT = rf" (?:to|for) (?:{_JUDGED}|{_REACHED}|be|question|answering|determining|conclusion)\b.*"
+_TO_JUDGE = rf"(?:{_JUDGEMENT})?"
+_ASKS = r"(?:whether|if|that|what|who|whom|whose|when|where|which|how|why)"
+# "Insufficient information about risks caused the crash" tells what came of it; "about what caused the crash",
+# "about the damage it caused" and "about a crash caused by rain" tell nothing.
+_CAME_OF_IT = (
+    r"(?<!\bit )(?<!\bthey )(?<!\bhe )(?<!\bshe )\b(?:led to|led \w+ to|resulted in|contributed to|"
+    r"(?:caused|prompted|prevented|forced|triggered|delayed|sparked|hampered|hindered)(?= \w)"
+    r"(?! (?:by|in|on|at|to|for|during|when|after|before)\b)|"
+    r"(?:is|was) (?:\w+ )?(?:reason|cause|complaint|problem|issue|concern)\b)"
+)
+_NOTHING_CAME_OF_IT = rf"(?!(?:(?!\b{_ASKS}\b).)*?{_CAME_OF_IT})"
+_WHERE_ALWAYS = rf" (?:in|from|within|by|based on|with) {TEXT}\b{_NOTHING_CAME_OF_IT}.*"
 _WHERE = rf"(?:{_WHERE_ALWAYS})?"
-_ABOUT = r"(?: (?:about|on|regarding|concerning|that|as to|whether) .*)?"
+_ABOUT = rf"(?: (?:whether|that) .*| (?:about|on|regarding|concerning|as to){_NOTHING_CAME_OF_IT} .*)?"
 _THERE = r"(?:(?:there (?:is|was|are)|i have|we have|due to) )?"
 # "Insufficient information was given to voters" tells of the past.
-_BE_SAID = rf"(?: (?:(?:is|are) )?{_SAID}| (?:was|were) {_SAID}(?=$| (?:in|from|within|by) {TEXT}))?"
+_BE_SAID = (
+    rf"(?: (?:(?:is|are) )?{_SAID}|"
+    rf" (?:was|were) {_SAID}(?=$| (?:in|from|within|by) {TEXT}| (?:about|on|regarding|as to) {_ASKS}))?"
+)
 _SHORT_OF = r"(?:insufficient|inadequate|not (?:enough|sufficient)|too little|no (?:enough|sufficient))"
 _CAN_JUDGE = (
     rf"(?:{_JUDGED}\b.*|(?:make|draw|reach) (?:any )?(?:determination|conclusion|comparison|judge?ment)s?\b.*|"
@@ -53,10 +67,11 @@ _OUTRIGHT = r"(?:(?:directly|explicitly|specifically|clearly|actually|even) )?"
 _WITHOUT = r"(?:do not|does not|did not)"
 
 _TOO_LITTLE = (
-    rf"{_THERE}{_SHORT_OF} (?:{_MATTER}|{_PROOF})(?: exists?)?{_BE_SAID}{_TO_JUDGE}{_WHERE}{_ABOUT}",
+    rf"{_THERE}{_SHORT_OF} (?:{_MATTER}|{_PROOF})(?: exists?)?(?: here)?{_BE_SAID}{_TO_JUDGE}{_WHERE}{_ABOUT}",
     rf"{_THERE}lack of (?:{_ADJECTIVE} )*(?:information|info|context){_BE_SAID}{_TO_JUDGE}{_WHERE}{_ABOUT}",
     rf"{_THERE}no {_MATTER}{_BE_SAID}{_TO_JUDGE}{_WHERE}{_ABOUT}",
     rf"{_THERE}no {_PROOF} (?:(?:is|are) )?{_SAID}{_WHERE}",
+    rf"{_THERE}no {_PROOF} in {TEXT}{_JUDGEMENT}",
     r"insufficient",
     rf"{TEXT}(?: (?:is|are|was|were))? (?:insufficient|inadequate|too limited|not (?:enough|sufficient))"
     rf"{_TO_JUDGE}{_ABOUT}",

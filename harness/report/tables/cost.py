@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from harness.analysis import Aggregate
 from harness.analysis.cost import MOST_FAILED, is_lower_bound
 from harness.analysis.judging import PREFIX
 from harness.display import Entry, Quantity, Table, printable
 from harness.report.aggregates import amount, count, population, taken, values_in
+from harness.report.notes import calls_at_once
 from harness.report.view import Group, RunView
 
 _USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
@@ -63,9 +64,19 @@ def latency_table(group: Group) -> Table | None:
     note = (
         "[low, high]: 95 % interval; of a quantile with few answers or with repeats there is none. Wall: from the "
         f"question to the answer. Throttled: {THROTTLED}, and their part of the wall time; latency is wall "
-        f"without them. Left out: not answered, failed, or replayed after an interruption.{restricted(group)}"
+        f"without them. Left out: not answered, failed, or replayed after an interruption.{_paced(views)}"
+        f"{restricted(group)}"
     )
     return Table("latency", "Latency", header, tuple(rows), note=note)
+
+
+def _paced(views: Sequence[RunView]) -> str:
+    """With how many calls at once these seconds came about, where that is known and the same. With a space."""
+    known = [one for one in (calls_at_once(view.manifest) for view in views) if one]
+    if len(known) < len(views) or any(one != known[0] for one in known):
+        return ""
+    said = ", ".join(f"{key} {value:g}" for key, value in known[0].items())
+    return f" Measured with {said} of the generator: other limits give other seconds." if said else ""
 
 
 def restricted(group: Group) -> str:

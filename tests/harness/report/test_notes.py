@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from harness.analysis.prices import load_prices
 from harness.report.notes import group_notes
+from harness.report.tables.cost import latency_table
+from harness.report.view import load_groups
 from harness.store import Manifest, RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -40,3 +43,24 @@ def test_what_an_import_is_called_is_no_model_in_which_runs_differ(make_run: Mak
     named = [imported(naive, "alpha", {"provider": "openai", "model": model}) for model in ("large", "small")]
     assert group_notes(named)[0].startswith("The runs differ in model (large, small)")
     assert group_notes([named[0], named[0]]) == []
+
+
+def test_seconds_under_other_limits_of_calls_at_once_are_not_to_be_compared(make_run: MakeRun) -> None:
+    naive = make_run().manifest()
+
+    def paced(**limits: float) -> Manifest:
+        models = {"generator": {"max_concurrency": 8, **limits}}
+        return naive.model_copy(update={"config": {**naive.config, "models": models}})
+
+    (note,) = group_notes([paced(), paced(max_concurrency=1)])
+    assert note == "The runs asked their generator with max_concurrency (8, 1): do not compare seconds."
+    (note,) = group_notes([paced(), paced(requests_per_minute=60.0)])
+    assert "requests_per_minute" in note
+    assert group_notes([paced(), paced()]) == []
+
+
+def test_the_table_of_latencies_says_how_many_calls_could_be_open(make_run: MakeRun) -> None:
+    (group,) = load_groups([make_run()], load_prices())
+    table = latency_table(group)
+    assert table is not None
+    assert "Measured with max_concurrency 8 of the generator: other limits give other seconds." in table.note
