@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 import pytest
-from damaging import Bench
+from damaging import Bench, Depth
 
 pytestmark = pytest.mark.slow
 
@@ -12,7 +12,8 @@ pytestmark = pytest.mark.slow
 def test_damage_is_never_a_traceback_and_never_used_without_a_word(tmp_path: Path) -> None:
     """scripts/research/damage_runs.py does more of it."""
     bench = Bench(tmp_path / "bench")
-    found = [bench.damaged(number, random.Random(number), resumes=number % 4 == 0) for number in range(12)]
+    depths: list[Depth] = ["read"] * 60 + ["commands"] * 5 + ["resume"] * 3
+    found = [bench.damaged(number, random.Random(number), depth) for number, depth in enumerate(depths)]
     assert [(seen.file, seen.damage, seen.tracebacks) for seen in found if seen.tracebacks] == []
     assert [(seen.file, seen.damage, seen.silent) for seen in found if seen.silent] == []
     assert any(seen.refusals for seen in found)
