@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from harness.models.embedding_cache import EmbeddingCache
@@ -11,6 +12,7 @@ from harness.store import CallKey, IndexDir, Journal, RunDir
 from harness.store.index_dir import Corpora
 from systems.parts.chunking import ChunkParams, iter_chunks
 
+_KEYS = "SELECT scope, role, request_digest, occurrence FROM calls"
 Reader = Callable[[Path], object]
 """What it gives for a folder; None, or an empty list: it is not there."""
 
@@ -19,27 +21,24 @@ def readers(whole: Path) -> Mapping[str, Reader]:
     """A reader for each part of what `whole` holds, by a name that says where it lies."""
     found: dict[str, Reader] = {}
     for run in sorted((whole / "results").glob("demo--*")):
-        for name, read in _OF_RUNS.items():
-            found[f"{run.name}/{name}"] = lambda folder, run=run, read=read: read(
-                RunDir(folder / "results" / run.name)
-            )
+        for part, read in _OF_RUNS.items():
+            found[f"{run.name}/{part}"] = partial(_of_run, run.name, read)
     for corpus in (whole / "results" / "corpora").glob("*.jsonl"):
-        found[f"corpora/{corpus.stem}"] = lambda folder, corpus=corpus: Corpora(folder / "results").documents(
-            corpus.stem
-        )
+        found[f"corpora/{corpus.stem}"] = partial(_corpus, corpus.stem)
     for index in (whole / "results" / "indexes").glob("*/index.json"):
-        found[f"indexes/{index.parent.name}"] = lambda folder, index=index: _index(folder, index.parent.name)
+        found[f"indexes/{index.parent.name}"] = partial(_index, index.parent.name)
     for path in (whole / "results").rglob("calls.sqlite"):
         keys = [
-            CallKey(*map(str, row[:3]), int(str(row[3])))
-            for row in _rows(path, "SELECT scope, role, request_digest, occurrence FROM calls")
+            CallKey(str(scope), str(role), str(request), int(str(occurrence)))
+            for scope, role, request, occurrence in _rows(path, _KEYS)
         ]
         name = path.relative_to(whole).as_posix()
-        found[name] = lambda folder, name=name, keys=keys: _calls(folder / name, keys)
-    cache = whole / "cache" / "embeddings.sqlite"
-    for model in {str(row[0]) for row in _rows(cache, "SELECT model FROM checked")}:
-        texts = [chunk.text for chunk in iter_chunks(_documents(whole), ChunkParams())]
-        found[f"cache of {model}"] = lambda folder, model=model, texts=texts: _vectors(folder, model, texts)
+        found[name] = partial(_calls, name, keys)
+    texts = [chunk.text for chunk in iter_chunks(_documents(whole), ChunkParams())]
+    for model in {
+        str(row[0]) for row in _rows(whole / "cache" / "embeddings.sqlite", "SELECT model FROM checked")
+    }:
+        found[f"cache of {model}"] = partial(_vectors, model, texts)
     return found
 
 
@@ -68,15 +67,23 @@ _OF_RUNS: Mapping[str, Callable[[RunDir], object]] = {
 }
 
 
-def _index(folder: Path, index_id: str) -> object:
+def _of_run(name: str, read: Callable[[RunDir], object], folder: Path) -> object:
+    return read(RunDir(folder / "results" / name))
+
+
+def _corpus(digest: str, folder: Path) -> object:
+    return Corpora(folder / "results").documents(digest)
+
+
+def _index(index_id: str, folder: Path) -> object:
     """None: it is built again."""
     index = IndexDir(folder / "results", index_id)
     return None if index.mend() else index.record()
 
 
-def _calls(path: Path, keys: Iterable[CallKey]) -> object:
+def _calls(name: str, keys: Iterable[CallKey], folder: Path) -> object:
     """The calls that are there; one that is not is made again."""
-    with closing(Journal(path)) as journal:
+    with closing(Journal(folder / name)) as journal:
         return [call for key in keys if (call := journal.find(key))]
 
 
@@ -85,7 +92,7 @@ def _documents(whole: Path) -> list[Document]:
     return [document for path in paths for document in Corpora(whole / "results").documents(path.stem)]
 
 
-def _vectors(folder: Path, model: str, texts: list[str]) -> object:
+def _vectors(model: str, texts: list[str], folder: Path) -> object:
     with closing(EmbeddingCache(folder / "cache" / "embeddings.sqlite", model)) as cache:
         kept = cache.payers(texts)
         return [(text, kept[text], cache.get([text]).tobytes(), cache.seconds([text])) for text in kept]
