@@ -1,7 +1,11 @@
 """What a journal says of the calls that were made."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from harness.records import Usage
 from harness.store import CallKey, Journal, StoredCall
@@ -74,3 +78,21 @@ def test_reading_leaves_the_folder_as_it_was_also_while_a_run_writes(tmp_path: P
     writing.add(CallKey("answer/later/0/1", "generator", "later", 0), call)
     assert len(latest_calls(path)) == 2
     writing.close()
+
+
+@pytest.mark.parametrize("column", ["input_tokens", "wall_s"])
+def test_a_call_that_was_damaged_since_is_passed_over(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "calls.sqlite"
+    journal(path, [request("x"), request("xy")])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"UPDATE calls SET {column} = 99 WHERE scope = 'answer/q0/0/1'")
+        db.commit()
+    assert [call.scope for call in latest_calls(path)] == ["answer/q1/0/1"]
+
+
+def test_calls_from_before_rows_had_a_check_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "calls.sqlite"
+    journal(path, [request("x")])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE calls DROP COLUMN row_check")
+    assert len(latest_calls(path)) == 1
