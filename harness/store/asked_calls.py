@@ -11,16 +11,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from harness.store.journal import COLUMNS
+from harness.store.seals import row_check
+
 LATEST = 500
 """Calls that are read of one journal, at most: rates need no more."""
 _MOST_SPANS = 50_000
 _LONGEST_REQUEST = 1 << 22
 """Bytes; a request beyond it is passed over."""
 
-_QUERY = """
-SELECT scope, role, model, request, input_tokens, output_tokens, cached_tokens, wall_s, started_at, paid_by
-FROM calls WHERE metered = 1 ORDER BY started_at DESC LIMIT ?
-"""
+_LATEST = "FROM calls WHERE metered = 1 ORDER BY started_at DESC LIMIT ?"
+_CHECKED = f"SELECT {', '.join(COLUMNS)}, row_check {_LATEST}"
+_UNCHECKED = f"SELECT {', '.join(COLUMNS)}, NULL {_LATEST}"
+"""Of a journal of an earlier version."""
+_TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
 _SPANS = "SELECT scope, paid_by, started_at, wall_s FROM calls WHERE role = ? LIMIT ?"
 
 
@@ -60,7 +64,7 @@ def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
 
     Reads only, also while a run writes. Estimates are made from it, so what is damaged is passed over.
     """
-    return list(_asked(_rows(path, _QUERY, (most,))))
+    return list(_asked(_rows(path, _CHECKED, (most,)) or _rows(path, _UNCHECKED, (most,))))
 
 
 def call_spans(path: Path, role: str) -> list[CallSpan]:
@@ -89,17 +93,20 @@ def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:
 
 
 def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:
-    for scope, role, model, packed, tokens_in, tokens_out, cached, wall_s, started_at, paid_by in rows:
+    for *values, check in rows:
+        if check not in (None, row_check(values)):
+            continue
+        call = dict(zip(COLUMNS, values, strict=True))
         try:
-            request = json.loads(_unpacked(packed))
+            request = json.loads(_unpacked(call["request"]))
             characters = sum(_characters(message) for message in request["messages"])
             limit = int(request.get("max_tokens") or 0)
-            started_s = datetime.fromisoformat(started_at).timestamp()
-            used, written, kept = map(operator.index, (tokens_in, tokens_out, cached))
-            seconds = float(wall_s)
+            started_s = datetime.fromisoformat(call["started_at"]).timestamp()
+            own = {name: call[name] for name in ("scope", "role", "model", "paid_by")}
+            own |= {name: operator.index(call[name]) for name in _TOKENS} | {"wall_s": float(call["wall_s"])}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, zlib.error, RecursionError):
             continue
-        yield AskedCall(scope, role, model, characters, limit, used, written, kept, started_s, seconds, paid_by)
+        yield AskedCall(**own, characters=characters, max_tokens=limit, started_s=started_s)
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -34,7 +34,12 @@ class IndexDir:
         """The finished index's record, or None where there is none yet."""
         path = self.path / "index.json"
         fix = "delete it and run the same command again: the index is built again, and no call is paid twice"
-        return files.read_json(path, IndexRecord, fix) if path.exists() else None
+        if not path.exists():
+            return None
+        record = files.read_json(path, IndexRecord, fix)
+        if record.index_id != self.index_id:
+            raise StoreError(f"{path} is of another index", fix)
+        return record
 
     def mend(self) -> list[str]:
         """Forget an index of which something is damaged or gone, so that it is built again, and say it."""

@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS reservations (
   paid_by TEXT NOT NULL
 );
 """
-_COLUMNS = (
+COLUMNS = (
     *("scope", "role", "request_digest", "occurrence", "model", "request", "response", "input_tokens"),
     *("output_tokens", "cached_tokens", "metered", "wall_s", "started_at", "paid_by"),
 )
@@ -124,7 +124,7 @@ class Journal:
         """The call if it was answered before; one whose row is damaged was not."""
         place = (key.scope, key.role, key.request_digest, key.occurrence)
         with _explained(self._path):
-            query = f"SELECT {', '.join(_COLUMNS)}, row_check FROM calls {_AT}"  # noqa: S608 - our own names
+            query = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls {_AT}"  # noqa: S608 - our own names
             row = self._db.execute(query, place).fetchone()
             if row is None:
                 return None
@@ -175,8 +175,8 @@ class Journal:
         )
         with _explained(self._path), self._at_once():
             added = self._db.execute(
-                f"{self._insert} INTO calls ({', '.join(_COLUMNS)}, row_check)"
-                f" VALUES ({', '.join('?' * (len(_COLUMNS) + 1))})",
+                f"{self._insert} INTO calls ({', '.join(COLUMNS)}, row_check)"
+                f" VALUES ({', '.join('?' * (len(COLUMNS) + 1))})",
                 (*values, row_check(values)),
             )
             if reservation is not None and added.rowcount and not usage.unmetered_calls:

@@ -44,12 +44,20 @@ class Inventory:
         if not self._path.exists():
             return ""
         try:
+            with lock.exclusive(self._users, wait_s=0.0):
+                return self._misfit()
+        except StoreError:
+            # A run uses it and may be changing its files at this moment.
+            return self._misfit(by_name_alone=True)
+
+    def _misfit(self, *, by_name_alone: bool = False) -> str:
+        try:
             noted = files.read_json(self._path, StoredFiles).digests
             found = dict(self._files())
             for name, digest in noted.items():
                 if name not in found:
                     return f"its file {name} is gone"
-                if digest and file_digest(found[name]) != digest:
+                if digest and not by_name_alone and file_digest(found[name]) != digest:
                     return f"its file {name} is damaged"
         except (StoreError, OSError) as error:
             return str(getattr(error, "what", error))

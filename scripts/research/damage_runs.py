@@ -2,8 +2,9 @@
 
 Two runs of the demo with the scripted model, then copies of their folder: results, index, corpus, journals and
 caches. In each copy one file is damaged, by a seeded draw: bits flipped, cut off, emptied, removed, swapped with
-another of its kind, a line cut or doubled, a value of another type, a block of zeros. Then `show`, what `report`
-reads, and `evaluate`; in one of `--resume-every` copies the run is first interrupted, and `run` goes on.
+another of its kind, a line cut or doubled, a value of another type, a block of zeros. Then everything is read
+through the store. In one of `--commands-every` copies it is `show`, what `report` reads, and `evaluate` instead;
+in one of `--resume-every` the run is first interrupted, and `run` goes on.
 
 It counts tracebacks, refusals (one line, exit 2) and silent changes: a number, an answer or a line of `show` that
 is not what it was, or gone, without a note. It lists tracebacks and silent changes. Seconds, CPU and RAM are not
@@ -36,14 +37,16 @@ def main() -> None:
     parser.add_argument(
         "--first", type=int, default=0, help="number of the first copy: to go on, or to see one again"
     )
-    parser.add_argument("--resume-every", type=int, default=5, help="of so many copies one is resumed (default 5)")
+    parser.add_argument("--commands-every", type=int, default=5, help="of so many copies one is for the commands")
+    parser.add_argument("--resume-every", type=int, default=16, help="of so many copies one is resumed")
     options = parser.parse_args()
     found: list[Seen] = []
     with TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
         bench = Bench(Path(folder) / "bench")
         for number in range(options.first, options.first + options.folders):
             draw = random.Random(f"{options.seed}/{number}")  # noqa: S311 - damage, no secret
-            seen = bench.damaged(number, draw, resumes=number % options.resume_every == 0)
+            depth = "resume" if not number % options.resume_every else "read"
+            seen = bench.damaged(number, draw, "commands" if not number % options.commands_every else depth)
             found.append(seen)
             for kind, lines in (("TRACEBACK", seen.tracebacks), ("SILENT", seen.silent)):
                 for line in lines:

@@ -99,8 +99,10 @@ def test_damage_in_the_middle_of_the_records_is_named_by_its_line(cli: CommandLi
     lines = records.read_bytes().splitlines(keepends=True)
     lines[2] = b'{"query_id": "demo-\n'
     records.write_bytes(b"".join(lines))
-    line = cli.refused("report", run.run_id)
-    assert "records.jsonl line 3" in line
+    assert "records.jsonl does not fit its digest in done.json" in cli.refused("report", run.run_id)
+    (run.path / "done.json").unlink()
+    assert "records.jsonl line 3 is damaged" in cli.refused("report", run.run_id)
+    assert (cli.run()["n_ok"], len(run.records())) == (8, 8)
 
 
 def test_ctrl_c_says_how_to_resume_and_the_same_command_does(cli: CommandLine, serve: Any) -> None:

@@ -11,10 +11,11 @@ from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import patch
 
 from command_line import SMOKE, CommandLineHere
+from reading_back import fits, readers
 
 from harness.analysis.prices import load_prices
 from harness.errors import HarnessError
@@ -62,6 +63,8 @@ def _work_here(self: Supervisor) -> WorkerEnd:
     return self._conclude(0)
 
 
+Depth = Literal["read", "commands", "resume"]
+"""What is tried: everything read through the store; the commands that look; `run`, after an interruption."""
 STATES = ("finished", "unfinished", "unbuilt")
 """Of the run that is damaged: whole; some answers to come; those, and its index to be built again."""
 _SYSTEMS = ("naive", "closed-book")
@@ -167,6 +170,8 @@ class Bench:
         assert done.returncode == 0, done.stderr
         self._values, self._notes, self._answers = self._look(self.whole)
         self._shown = self._show(self.whole)
+        self._readers = readers(self.whole)
+        self._kept = {name: read(self.whole) for name, read in self._readers.items()}
 
     def targets(self, folder: Path) -> list[Path]:
         """Every file that may be damaged."""
@@ -181,18 +186,18 @@ class Bench:
             if path.parent.name.startswith("demo--") or "scores" in path.parts
         ]
 
-    def damaged(self, number: int, draw: random.Random, *, resumes: bool) -> Seen:
-        """Damage one file of a copy, and see what the commands do; with `resumes`, `run` as well."""
+    def damaged(self, number: int, draw: random.Random, depth: Depth) -> Seen:
+        """Damage one file of a copy, and see what becomes of it."""
         folder = self._folder / f"damaged-{number}"
         shutil.copytree(self.whole, folder)
         try:
-            if resumes:
+            if depth == "resume":
                 self._interrupt(folder, draw.choice(STATES))
-            path = draw.choice(self.targets(folder) if resumes else self.read_targets(folder))
+            path = draw.choice(self.read_targets(folder) if depth == "commands" else self.targets(folder))
             name = draw.choice(list(DAMAGES))
             seen = Seen(path.relative_to(folder).as_posix(), name)
             DAMAGES[name](path, draw)
-            self._try_all(folder, seen, resumes=resumes)
+            {"read": self._read_back, "commands": self._look_at, "resume": self._resume}[depth](folder, seen)
             return seen
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -208,19 +213,25 @@ class Bench:
             for index in (folder / "results" / "indexes").glob("*/index.json"):
                 index.unlink()
 
-    def _try_all(self, folder: Path, seen: Seen, *, resumes: bool) -> None:
-        if not resumes:
-            self._compare(seen, "show", lambda: self._show(folder), self._shown)
-            self._report(folder, seen, "report")
-            self._command(folder, seen, "evaluate", *(run.run_id for run in self._runs(folder)))
-            self._report(folder, seen, "report after evaluate")
-            return
+    def _read_back(self, folder: Path, seen: Seen) -> None:
+        for name, read in self._readers.items():
+            begun = len(seen.tracebacks) + len(seen.refusals)
+            found = self._guarded(seen, name, lambda read=read: read(folder))  # type: ignore[misc]
+            refused = len(seen.tracebacks) + len(seen.refusals) > begun
+            if not refused and not fits(name, found, self._kept[name]):
+                seen.silent.append(f"{name} is {str(found)[:200]}")
+
+    def _look_at(self, folder: Path, seen: Seen) -> None:
+        self._compare(seen, "show", lambda: self._show(folder), self._shown)
+        self._report(folder, seen, "report")
+        self._command(folder, seen, "evaluate", *(run.run_id for run in self._runs(folder)))
+        self._report(folder, seen, "report after evaluate")
+
+    def _resume(self, folder: Path, seen: Seen) -> None:
         with WorkersHere():
             ended = self._command(folder, seen, *self._words)
-        if (
-            ended == 0
-            and self._command(folder, seen, "evaluate", *(run.run_id for run in self._runs(folder))) == 0
-        ):
+        names = [run.run_id for run in self._runs(folder)]
+        if ended == 0 and self._command(folder, seen, "evaluate", *names) == 0:
             self._report(folder, seen, "report after run")
 
     def _report(self, folder: Path, seen: Seen, doing: str) -> None:
@@ -280,7 +291,7 @@ class Bench:
         runs = find_runs(folder / "results", [run.run_id for run in self._runs(folder)])
         chapters = load_chapters(runs, load_prices())
         notes = [note for chapter in chapters for note in chapter.group.note_lines]
-        answers = {
+        answers: Values = {
             (run.run_id, record.query_id): repr(record.prediction)
             for run in runs
             for record in run.records().values()

@@ -77,15 +77,27 @@ def built(index: IndexDir) -> IndexDir:
     return index
 
 
+def of_another_index(store: Path) -> None:
+    record = IndexDir(store.parents[2], store.parent.name).record()
+    assert record is not None
+    IndexDir(store.parents[2], store.parent.name).finish(record.model_copy(update={"index_id": "1" * 12}))
+
+
+def emptied(store: Path) -> None:
+    shutil.rmtree(store)
+    store.mkdir()
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
         (shutil.rmtree, "its files are gone"),
-        (lambda store: (shutil.rmtree(store), store.mkdir()), "its files are gone"),
+        (emptied, "its files are gone"),
         (lambda store: (store / "graph.db").unlink(), "its file graph.db is gone"),
         (lambda store: (store / "graph.db").write_bytes(b""), "its file graph.db is gone"),
         (lambda store: (store / "deep" / "vectors.bin").write_bytes(b"vectorz"), "vectors.bin is damaged"),
         (lambda store: (store.parent / "index.json").write_text("{"), "index.json is damaged"),
+        (of_another_index, "index.json is of another index"),
         (lambda store: (store.parent / "store.json").write_text("{"), "store.json is damaged"),
     ],
 )
