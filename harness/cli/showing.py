@@ -144,7 +144,9 @@ def _timing_table(cost: Cost) -> Table:
 def _usage_table(cost: Cost) -> Table:
     header = ("model", "calls", "input tokens", "output tokens", "cached tokens")
     rows = tuple((printable(role), *_used(usage)) for role, usage in cost.usage.items())
-    return Table("usage", "Model calls", header, rows)
+    cut = sum(usage.cut_calls for usage in cost.usage.values())
+    note = f"{cut:,} of the replies were cut off at max_tokens." if cut else ""
+    return Table("usage", "Model calls", header, rows, note=note)
 
 
 def _used(usage: Usage) -> Iterable[str]:

@@ -175,6 +175,11 @@ class FakeTransport(httpx2.AsyncBaseTransport):
         self._sleeps: list[float] = []
         self._model = FakeModel(script.model_copy(update={"latency_s": 0.0}), sleep=self._sleeps.append)
 
+    @property
+    def limit(self) -> RateLimit | None:
+        """What it keeps, and has seen."""
+        return self._model.limit
+
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer without blocking the event loop."""
         await asyncio.sleep(self._latency_s)

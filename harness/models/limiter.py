@@ -47,6 +47,8 @@ class AdaptiveLimiter:
         self._gate = asyncio.Lock()
         """Of those that may not start yet, the first looks at the clock."""
         self._refused_at, self._refused_since = -math.inf, math.inf
+        self._has_recovered = False
+        """Whether it has answered after a 429."""
         self.refusals = 0
         """In a row, each of requests that began after the one before."""
         self._queue: deque[tuple[OpenCall, asyncio.Future[bool]]] = deque()
@@ -149,12 +151,16 @@ class AdaptiveLimiter:
         """Give back a little of the allowance. What was answered began then (time.monotonic), had so many bytes,
         and took so many tokens, its reply included; None: nobody counted.
         """
-        if began > self._refused_at:
-            self.refusals, self._refused_since = 0, math.inf
         expected = self._expected(n_bytes)
         took = expected if tokens is None else {**expected, "tokens": float(tokens)}
         for kind, pace in self._paces.items():
             pace.let_through(took[kind], expected[kind], min(began, time.monotonic()))
+        if began > self._refused_at:
+            if self.refusals and not self._has_recovered:
+                self._has_recovered = True
+                for pace in self._paces.values():
+                    pace.measure_anew(began)
+            self.refusals, self._refused_since = 0, math.inf
         if tokens is not None and n_bytes:
             self._tokens_a_byte += 0.2 * (tokens / n_bytes - self._tokens_a_byte)
         if self._allowed < self._max:

@@ -7,13 +7,13 @@ from collections import deque
 MINUTE_S = 60.0
 _SPARE = 0.02
 """Of an allowance: a start that comes early, as starts do, must not be one too many."""
-_LATE_S = 0.25
+_LATE_S = 1.0
 """By so much a start may come late and the next still come in time."""
 _TELLING = 0.25
 """Of a minute: what is let through in less says little."""
 _LESS = 0.98
 """Of what a server was believed to let through when it refused, at most."""
-_REGAINED = 0.002
+_REGAINED = 0.0025
 """How soon what was learnt is doubted, a share by the cube of minutes, as CUBIC does (Ha, Rhee and Xu, 2008)."""
 
 
@@ -78,6 +78,10 @@ class Pace:
             self._forget(time.monotonic())
         return self._held + amount <= self._most
 
+    def measure_anew(self, now: float) -> None:
+        """What it let through until now may have been saved up."""
+        self._marks = deque([now])
+
     def absolve(self) -> None:
         """It is not this kind that the server refuses for."""
         self._learnt = math.inf
@@ -100,14 +104,13 @@ class Pace:
         """From one time that it refused to the next it let through what it lets through."""
         while len(self._marks) > 1 and self._marks[1] <= refused_at - _TELLING * MINUTE_S:
             self._marks.popleft()
-        since = max(self._marks[0], refused_at - MINUTE_S)
+        since = refused_at - MINUTE_S
+        if self._marks:
+            since = max(since, self._marks[0])
         held = sum(amount for began, amount in self._passed if since <= began <= refused_at)
         measured = held * MINUTE_S / min(MINUTE_S, now - since)
         if self._before < math.inf:
             measured = min(max(measured, self._before / 2), _LESS * self._before)
-        elif self._marks:
-            # What it let through at first may have been saved up.
-            self._marks.clear()
         self._learn(measured, now)
         self._marks.append(now)
         self._refused_at = None

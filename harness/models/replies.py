@@ -96,19 +96,21 @@ def read_usage(content: bytes) -> Usage:
     try:
         usage = parsed["usage"]
         details = usage.get("prompt_tokens_details") or {}
-        taken, given = _tokens(usage["prompt_tokens"]), _tokens(usage.get("completion_tokens"))
-        cached = _tokens(details.get("cached_tokens"), most=taken)
+        taken, given = _tokens(usage["prompt_tokens"]), _tokens(_or_0(usage.get("completion_tokens")))
+        cached = _tokens(_or_0(details.get("cached_tokens")), most=taken)
     except (ValueError, TypeError, KeyError, AttributeError):
         return Usage(calls=1, unmetered_calls=1, cut_calls=cut)
     return Usage(calls=1, input_tokens=taken, output_tokens=given, cached_tokens=cached, cut_calls=cut)
 
 
 def _tokens(value: object, most: int = MAX_TOKENS) -> int:
-    if value is None:
-        return 0
     if type(value) is not int or not 0 <= value <= most:
         raise ValueError("no count of tokens")
     return value
+
+
+def _or_0(value: object) -> object:
+    return 0 if value is None else value
 
 
 def _is_cut(parsed: Any) -> bool:

@@ -290,6 +290,7 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
         name = printable(f"{played_by.get('provider', '')}/{played_by.get('model', '')}")
         yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
     yield from _unmetered_notes(run, records)
+    yield from _cut_notes(records)
     yield from _failure_notes(run, records)
     replayed = sum(
         1 for r in records.values() if r.status == "ok" and (r.cost.replayed_calls or r.cost.cached_texts)
@@ -317,6 +318,15 @@ def _unmetered_notes(run: RunDir, records: Records) -> Iterator[str]:
     known = any(usage.input_tokens or usage.output_tokens for usage in used)
     what = "not all known, so that every number of tokens and dollars is a lower bound" if known else "unknown"
     yield f"Tokens of {counted(len(unmetered), 'query', 'queries')} are {what}: {why}."
+
+
+def _cut_notes(records: Records) -> Iterator[str]:
+    cut = [r for r in records.values() if any(usage.cut_calls for usage in r.cost.usage.values())]
+    if cut:
+        yield (
+            f"Of {len(cut):,} of {counted(len(records), 'query', 'queries')} a reply of the model was cut off at "
+            "max_tokens: models.generator.max_tokens may be too small."
+        )
 
 
 def _failure_notes(run: RunDir, records: Records) -> Iterator[str]:

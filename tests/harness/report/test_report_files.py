@@ -241,6 +241,11 @@ def test_tokens_that_nobody_counted_are_named(make_run: MakeRun) -> None:
     assert "Tokens of 3 queries are unknown: the server did not count them or was cut off." in text
 
 
+def test_answers_that_max_tokens_cut_off_are_counted(make_run: MakeRun) -> None:
+    text = text_of(make_run(usage=Usage(calls=1, input_tokens=9, cut_calls=1), types=SMALL, sessions=()))
+    assert "Of 3 of 3 queries a reply of the model was cut off at max_tokens: " in text
+
+
 def test_runs_with_different_models_are_not_passed_off_as_a_comparison_of_systems(make_run: MakeRun) -> None:
     runs = [
         make_run(types=SMALL, sessions=()),

@@ -1,0 +1,172 @@
+"""Everything that a server can do wrong, over real HTTP: each is an answer, a retry or one line, and counted."""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from harness.errors import ModelUnavailable
+from harness.models import replies
+from harness.models.budget import Allowance, Budget
+from harness.models.clients import OpenAIChat
+from harness.models.fake import FakeScript
+from harness.models.fake_faults import Reply
+from harness.models.fake_server import FakeServer
+from harness.models.metering import Meter, metered
+from harness.models.replies import UnreadableReply
+from harness.models.transport import Seam
+from harness.protocols import Message
+from harness.records import Usage
+
+Serve = Callable[..., FakeServer]
+Connect = Callable[..., OpenAIChat]
+OpenSeam = Callable[[], Seam]
+
+ASKED = [Message("user", "Who was Ada?")]
+DAMAGED = ["malformed", "truncated", "reset", "gzip_bomb", "endless"]
+ABSURD = ["usage_negative", "usage_huge", "usage_float", "usage_text"]
+
+
+@pytest.fixture
+def small_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound on a body is far below what a test would take seconds to send."""
+    monkeypatch.setattr(replies, "MAX_BODY_BYTES", 1 << 20)
+
+
+def faults(tmp_path: Path) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
+        return db.execute("SELECT reason, waited_s FROM faults").fetchall()
+
+
+async def asked(chat: OpenAIChat) -> tuple[str, Usage]:
+    with metered(Meter("index")) as meter:
+        return await chat.complete(ASKED), meter.usage["generator"]
+
+
+@pytest.mark.usefixtures("small_bodies")
+@pytest.mark.parametrize("fault", DAMAGED)
+async def test_a_damaged_answer_is_asked_for_again_and_counted_as_paid(
+    serve: Serve, connect: Connect, tmp_path: Path, fault: str
+) -> None:
+    server = serve(FakeScript(reply="yes", fault=fault, fault_times=1))
+    text, usage = await asked(connect(server.base_url, max_retries=1))
+    assert text == "yes"
+    assert (usage.calls, usage.unmetered_calls, usage.output_tokens) == (2, 1, 1)
+    assert len(faults(tmp_path)) == 1
+
+
+async def test_a_header_that_is_none_is_tried_again(serve: Serve, connect: Connect) -> None:
+    server = serve(FakeScript(reply="yes", fault="bad_header", fault_times=1))
+    assert (await asked(connect(server.base_url, max_retries=1)))[0] == "yes"
+
+
+@pytest.mark.usefixtures("small_bodies")
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("gzip_bomb", "a reply is larger than 1 MiB when it is unpacked"),
+        ("endless", "a reply is larger than 1 MiB"),
+    ],
+)
+async def test_a_reply_that_never_gets_better_fails_its_call_in_one_line(
+    serve: Serve, connect: Connect, seam: Seam, fault: str, said: str
+) -> None:
+    with pytest.raises(UnreadableReply, match=f"^{said}$"):
+        await asked(connect(serve(FakeScript(fault=fault)).base_url, max_retries=1))
+    assert seam.fatal is None
+
+
+@pytest.mark.parametrize("coding", ["br", "gzip, gzip", "zstd"])
+async def test_a_body_that_is_packed_in_a_way_nobody_asked_for_is_not_unpacked(
+    serve: Serve, connect: Connect, coding: str
+) -> None:
+    server = serve(respond=lambda path, body: Reply(200, b"{}", {"content-encoding": coding}))
+    with pytest.raises(UnreadableReply, match="packed in a way that nobody asked for"):
+        await asked(connect(server.base_url))
+
+
+async def test_an_answer_that_comes_byte_by_byte_ends_at_the_time_limit_of_a_request(
+    connect: Connect, serve: Serve
+) -> None:
+    server = serve(FakeScript(fault="endless"))
+    with pytest.raises((openai.APITimeoutError, UnreadableReply)):
+        await asked(connect(server.base_url, timeout_s=0.2))
+
+
+@pytest.mark.parametrize("fault", ABSURD)
+async def test_usage_that_cannot_be_is_no_usage_and_the_answer_is_kept(
+    serve: Serve, connect: Connect, open_seam: OpenSeam, fault: str
+) -> None:
+    server = serve(FakeScript(reply="yes", fault=fault))
+    assert await asked(connect(server.base_url)) == ("yes", Usage(calls=1, unmetered_calls=1))
+    with metered(Meter("index")) as resumed:
+        assert await connect(server.base_url, open_seam()).complete(ASKED) == "yes"
+    assert resumed.replayed_calls == 1
+
+
+@pytest.mark.parametrize("fault", ["usage_negative", "usage_huge"])
+async def test_under_a_budget_usage_that_cannot_be_counts_as_the_most_it_may_have_been(
+    serve: Serve, connect: Connect, seam: Seam, fault: str
+) -> None:
+    seam.budget = Budget(Allowance(tokens=1_000))
+    await asked(connect(serve(FakeScript(reply="yes", fault=fault)).base_url, max_tokens=100))
+    assert 100 < seam.budget.spent.tokens < 1_000
+
+
+async def test_content_in_parts_is_read_as_their_text(serve: Serve, connect: Connect) -> None:
+    assert (await asked(connect(serve(FakeScript(reply="yes, sir", fault="list_content")).base_url)))[
+        0
+    ] == "yes, sir"
+
+
+async def test_a_reply_that_max_tokens_ended_is_counted_as_cut_also_when_it_is_replayed(
+    serve: Serve, connect: Connect, open_seam: OpenSeam
+) -> None:
+    server = serve(FakeScript(reply="yes", fault="length"))
+    for _ in range(2):
+        with metered(Meter("index")) as meter:
+            await connect(server.base_url, open_seam()).complete(ASKED)
+        assert meter.usage["generator"].cut_calls == 1
+    assert server.model.served["calls"] == 1
+
+
+# Limits of the provider
+
+
+async def test_429s_do_not_use_up_retries(serve: Serve, connect: Connect) -> None:
+    server = serve(FakeScript(reply="yes", fault="http_429", fault_times=5, retry_after_s=0.0))
+    assert (await asked(connect(server.base_url, max_retries=0)))[0] == "yes"
+    assert server.model.served["faults"] == 5
+
+
+async def test_a_wait_beyond_the_cap_is_cut_to_it_and_said_once(
+    serve: Serve, connect: Connect, open_seam: OpenSeam
+) -> None:
+    said: list[str] = []
+    seam = open_seam()
+    seam.say = said.append
+    server = serve(FakeScript(reply="yes", fault="retry_after_huge", fault_times=2))
+    began = time.monotonic()
+    with metered(Meter("index")) as meter:
+        assert await connect(server.base_url, seam, max_retry_after_s=0.1).complete(ASKED) == "yes"
+    assert 0.2 <= meter.throttled_s <= time.monotonic() - began < 30
+    assert said == [
+        f"the generator at {server.base_url} asks to wait 999,999,999 s: asked again after 0.1 s "
+        "(models.generator.max_retry_after_s)"
+    ]
+
+
+async def test_a_server_that_lets_nothing_through_stops_the_run_and_loses_no_query(
+    serve: Serve, connect: Connect, seam: Seam
+) -> None:
+    chat = connect(
+        serve(FakeScript(fault="retry_after_huge")).base_url, max_retry_after_s=0.05, max_throttled_s=0.2
+    )
+    with pytest.raises(ModelUnavailable, match=r"has refused every request for 0.2 s \(HTTP 429\): run the same"):
+        await asked(chat)
+    assert isinstance(seam.fatal, ModelUnavailable)
