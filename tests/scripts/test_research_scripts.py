@@ -8,7 +8,7 @@ import pytest
 from large_runs import make_runs
 
 from harness.datasets import load_dataset
-from harness.errors import DataError
+from harness.errors import StoreError
 from harness.registry import DATASETS
 
 FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "research"
@@ -75,8 +75,8 @@ def test_a_check_that_is_repeated_asks_its_judge_nothing_again(call: Call, run_d
     assert all(line[-1] == "- |" for line in again), "no seconds where every call was there"
 
 
-def test_a_run_without_an_answer_to_judge_is_refused(call: Call, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no row of .* has an answer and contexts: name the directory"):
+def test_what_is_no_run_is_refused(call: Call, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"nothing is not a run directory .*: name a run id or path"):
         call("check_confidence", str(tmp_path / "nothing"), "--provider", "fake")
 
 

@@ -1,6 +1,5 @@
 """Runs of somebody else's: what they say of judges, parameters and prices is shown, nothing of it is obeyed."""
 
-import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLineHere
+from earlier import rewrite_json, without_seals
 from echoing_server import EchoingServer, serve_echoes
 from paired_runs import ScoredRun, write_run
 
@@ -33,9 +33,8 @@ def cli(tmp_path: Path) -> CommandLineHere:
 def saying(results: Path, **config: Any) -> RunDir:
     """A finished run whose config says that."""
     run = write_run(results, ScoredRun(scores={"accuracy": [1.0, 0.0]}, said=("It is so.",)))
-    path = run.path / "manifest.json"
-    tree = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**tree, "config": {**tree["config"], **config}}), encoding="utf-8")
+    rewrite_json(run.path / "manifest.json", lambda tree: {**tree, "config": {**tree["config"], **config}})
+    without_seals(run.path)
     return RunDir(run.path)
 
 

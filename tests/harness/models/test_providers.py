@@ -204,7 +204,7 @@ def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(
 ) -> None:
     monkeypatch.setenv("MINE", key)
     config = resolve_generator(GeneratorConfig(provider="vllm", model="m", api_key_env="MINE"))
-    with pytest.raises(ModelUnavailable) as caught:
+    with pytest.raises(ConfigError) as caught:
         check_reachable(config)
     assert str(caught.value).startswith("MINE holds characters that no key has")
     assert "sk-" not in str(caught.value)
