@@ -52,7 +52,8 @@ def test_setup_installs_nothing_but_locked_wheels_and_this_repository() -> None:
     assert all("--no-deps" in line for line in calls)
     (by_name,) = [line for line in lines if re.search(r"by_(pip|uv)\b.*[a-z]==", line)]
     assert "TORCH_INDEX" in by_name
-    assert "--require-hashes --no-build" in text
+    assert "--require-hashes $no_build" in text
+    assert "no_build=--no-build" in text
 
 
 def test_what_setup_bench_and_setup_dev_have_in_common_is_the_same() -> None:
