@@ -35,6 +35,10 @@ def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:
         if evaluation.evaluator != path.stem:
             raise StoreError(f"{path} is of the evaluator '{evaluation.evaluator}'", fix)
         found.append(ScoreFile(path.with_suffix(".jsonl"), evaluation, closes))
+    orphans = set(folder.glob("*.jsonl")) - {one.path for one in found}
+    # The first version wrote scores alone.
+    if found and orphans:
+        raise StoreError(f"{min(orphans)} stands there without what made it", fix)
     return found
 
 
@@ -48,6 +52,4 @@ def read_scores(folder: Path, fix: str) -> Iterator[Score]:
         elif one.evaluation.measures and not (one.path.exists() and one.path.stat().st_size):
             raise StoreError(f"{one.path} holds no score, and {one.evaluation.evaluator} has scored the run", fix)
     for path in sorted(known | set(folder.glob("*.jsonl"))):
-        if path not in known and known:
-            raise StoreError(f"{path} stands there without what made it", fix)
         yield from files.iter_jsonl(path, Score, fix)
