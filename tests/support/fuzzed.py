@@ -71,7 +71,7 @@ class TwistedJudge:
         self._asked += 1
         _COUNTED["replies"] += 1
         fitting = example_of(json_schema or {"type": "string"}, messages[-1].content)
-        return _twisted(fitting, kind, how).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return str(_twisted(fitting, kind, how).encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def _twisted(fitting: Any, kind: str, how: Any) -> str:
