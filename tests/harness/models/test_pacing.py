@@ -13,7 +13,7 @@ import pytest
 from virtual_time import run_in_virtual_time
 
 from harness.models.fake import FakeScript, FakeTransport
-from harness.models.fake_limits import FakeLimits, Seen
+from harness.models.fake_limits import FakeLimits, Arrival
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.pacing import Pace
@@ -38,7 +38,9 @@ async def _ask(over: MeteredTransport, worker: int, words: tuple[int, int], fail
         failed += [reply.status_code] if reply.status_code != 200 else []
 
 
-async def _asked(seam: Seam, limits: FakeLimits, at_once: int, words: tuple[int, int]) -> tuple[list[Seen], int]:
+async def _asked(
+    seam: Seam, limits: FakeLimits, at_once: int, words: tuple[int, int]
+) -> tuple[list[Arrival], int]:
     """What the server saw from the second minute on, and how many calls failed."""
     inner = FakeTransport(FakeScript(reply="yes", latency_s=0.1, limits=limits))
     endpoint = Endpoint("generator", "", 6, AdaptiveLimiter(at_once), "")
@@ -49,7 +51,7 @@ async def _asked(seam: Seam, limits: FakeLimits, at_once: int, words: tuple[int,
     return [one for one in inner.limit.seen if one.at_s >= began + 60], len(failed)
 
 
-def _used(seen: list[Seen]) -> float:
+def _used(seen: list[Arrival]) -> float:
     through = [one for one in seen if one.was_let_through]
     return max(len(through) / REQUESTS, sum(one.tokens for one in through) / TOKENS) / (MINUTES - 1)
 
