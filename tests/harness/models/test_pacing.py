@@ -13,7 +13,7 @@ import pytest
 from virtual_time import run_in_virtual_time
 
 from harness.models.fake import FakeScript, FakeTransport
-from harness.models.fake_limits import FakeLimits, Arrival
+from harness.models.fake_limits import Arrival, FakeLimits
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.pacing import Pace
