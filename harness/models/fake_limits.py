@@ -26,7 +26,7 @@ class FakeLimits(BaseModel):
     """x-ratelimit-limit-*, -remaining-* and -reset-*, as OpenAI's servers send them."""
 
 
-class Seen(NamedTuple):
+class Arrival(NamedTuple):
     """One request that came to a limit."""
 
     at_s: float
@@ -87,7 +87,7 @@ class RateLimit:
             for name, limit in given.items()
             if limit is not None
         }
-        self.seen: list[Seen] = []
+        self.seen: list[Arrival] = []
         """Every request, in order, by time.monotonic."""
 
     def admit(self, tokens: int) -> tuple[bool, dict[str, str]]:
@@ -98,7 +98,7 @@ class RateLimit:
             if passes := wait_s == 0:
                 for name, kind in self._kinds.items():
                     kind.take(amounts[name], now)
-            self.seen.append(Seen(now, tokens, passes))
+            self.seen.append(Arrival(now, tokens, passes))
             headers = self._headers(now) if self.limits.says_headers else {}
             if not passes and self.limits.says_retry_after:
                 headers["retry-after"] = f"{wait_s:.3f}"

@@ -11,6 +11,9 @@ _LATE_S = 1.0
 """By so much a start may come late and the next still come in time."""
 _TELLING = 0.25
 """Of a minute: what is let through in less says little."""
+_TELLING_STARTS = 20
+"""As many that were let through say something."""
+_SHORTEST_S = 1.0
 _LESS = 0.98
 """Of what a server was believed to let through when it refused, at most."""
 _REGAINED = 0.0025
@@ -37,7 +40,7 @@ class Pace:
         """Moments from which can be measured what it lets through: the first start, then when it had refused and
         let through again."""
         self._refused_at: float | None = None
-        self._before = math.inf
+        self._before, self._recovered_at = math.inf, -math.inf
         """What was learnt before that."""
         self.next_s = 0.0
         """No start is earlier (time.monotonic)."""
@@ -96,7 +99,8 @@ class Pace:
         if self._refused_at is None:
             self._forget(now)
             self._refused_at, self._before = now, self._limit(now)
-            self._learn(self._held, now)
+            if len(self._passed) >= _TELLING_STARTS:
+                self._learn(self._held, now)
         # How long to wait is said elsewhere; the first that comes after it is to find out.
         self.next_s = min(self.next_s, now)
 
@@ -107,11 +111,17 @@ class Pace:
         since = refused_at - MINUTE_S
         if self._marks:
             since = max(since, self._marks[0])
-        held = sum(amount for began, amount in self._passed if since <= began <= refused_at)
-        measured = held * MINUTE_S / min(MINUTE_S, now - since)
+        amounts = [amount for began, amount in self._passed if since <= began <= refused_at]
+        took_s = min(MINUTE_S, max(_SHORTEST_S, now - since))
+        measured = sum(amounts) * MINUTE_S / took_s
         if self._before < math.inf:
             measured = min(max(measured, self._before / 2), _LESS * self._before)
-        self._learn(measured, now)
+        if len(amounts) >= _TELLING_STARTS or refused_at - self._recovered_at < MINUTE_S:
+            self._learn(measured, now)
+        else:
+            # One refusal after a few answers may be anything: a second one soon after is a limit.
+            self._learnt = self._before
+        self._most, self._recovered_at = sum(amounts), now
         self._marks.append(now)
         self._refused_at = None
         self.next_s = now + self._apart_s(amount, now)

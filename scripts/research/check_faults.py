@@ -1,9 +1,9 @@
 """Does every query end in an answer or an explicit failure where a fifth of all replies are faulty, and how soon?
 
 A server over real HTTP (`harness.models.fake_server`) draws a fault for every request anew: refusals, 500, 502 and
-503, slow replies, connections that are reset, bodies that are damaged, packed into a bomb or without an end, headers
-that are none, replies cut off or in parts, usage that cannot be. `rag-harness run` runs against it in a process of
-its own, as a user calls it, and once more without any fault.
+503, slow replies, connections that are reset, bodies that are damaged, packed into a bomb or without an end,
+headers that are none, replies cut off or in parts, usage that cannot be. `rag-harness run` runs against it in a
+process of its own, as a user calls it, and once more without any fault.
 
 `faults` are replies that were no answer: what is slow, cut off, in parts or counted wrongly is answered all the
 same. The run without faults says what the wall time is to be held against.

@@ -33,7 +33,7 @@ from common import command_line, machine, print_table, started
 from harness.config import GeneratorConfig
 from harness.models.clients import build_chat
 from harness.models.fake import FakeScript
-from harness.models.fake_limits import FakeLimits, Seen
+from harness.models.fake_limits import Arrival, FakeLimits
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.transport import Seam
@@ -115,7 +115,7 @@ async def _ask(chat: ChatModel, worker: int, words: tuple[int, int], until: floa
                 lost.append(repr(error))
 
 
-def _counted(seen: list[Seen], began: float, until: float, minute_s: float) -> tuple[str, ...]:
+def _counted(seen: list[Arrival], began: float, until: float, minute_s: float) -> tuple[str, ...]:
     """answered, rejected; after the first minute: share used, share rejected."""
     passed = [one for one in seen if one.was_let_through]
     later = [one for one in seen if began + minute_s <= one.at_s < until]

@@ -2,8 +2,9 @@
 
 Every evaluator that reads what a model says (rag_eval, triplet, kg with its extraction, ragas) scores one answer
 again and again. Each reply of its judge fits the schema that was asked for and is then twisted
-(tests/support/fuzzed.py): other values in other places, text around it, cut off, nested 100,000 deep, numbers of 6,000 digits, or anything at
-all. Hypothesis draws the twists and shrinks the first that fails; a score that failed must say why, in one line.
+(tests/support/fuzzed.py): other values in other places, text around it, cut off, nested 100,000 deep, numbers of
+6,000 digits, or anything at all. Hypothesis draws the twists and shrinks the first that fails; a score that
+failed must say why, in one line.
 
 Examples:
   .venv/bin/python scripts/research/fuzz_replies.py

@@ -112,7 +112,7 @@ def test_one_failing_call_is_a_record_and_the_rest_is_answered(cli: CommandLine)
 
 def test_failed_queries_are_answered_again_only_when_asked(cli: CommandLine, serve: Any) -> None:
     server = serve(FakeScript(fault="malformed", fault_rate=0.5))
-    words = over_http("generator", server)
+    words = over_http("generator", server, max_retries=0)
     made = cli.run(*words)
     assert made["n_error"] > 0
     server.model.script = FakeScript()

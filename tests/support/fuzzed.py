@@ -71,7 +71,7 @@ class TwistedJudge:
         self._asked += 1
         _COUNTED["replies"] += 1
         fitting = example_of(json_schema or {"type": "string"}, messages[-1].content)
-        return _twisted(fitting, kind, how).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return str(_twisted(fitting, kind, how).encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def _twisted(fitting: Any, kind: str, how: Any) -> str:
@@ -81,12 +81,13 @@ def _twisted(fitting: Any, kind: str, how: Any) -> str:
     if kind == "json":
         return json.dumps(how)
     if kind == "cut":
-        return text[: int(how * len(text))]
+        return text[: int(float(how) * len(text))]
     if kind == "swap":
         return json.dumps(_swapped(fitting, *how))
     if kind == "wrap":
         return str(how).replace("%s", text)
-    return "[" * how + "]" * how if kind == "deep" else '{"score": ' + "1" * how + "}"
+    times = int(how)
+    return "[" * times + "]" * times if kind == "deep" else '{"score": ' + "1" * times + "}"
 
 
 def _swapped(value: Any, place: int, other: Any) -> Any:
