@@ -22,11 +22,17 @@ _SHORTEST = 8
 _SAYS_SECRET = re.compile(r"(key|token|secret|password|passwd|passphrase|credentials?)(_?\d+)?$", re.IGNORECASE)
 _IN_CODE = re.compile(rb"\\u00(2[b-f]|[3467][0-9a-f]|5[0-9abdef])", re.IGNORECASE)
 _names: set[str] = set()
+_made: set[str] = set()
 
 
 def keep_secret(*names: str | None) -> None:
     """From now on the values of these variables of the environment are taken out of what comes from outside."""
     _names.update(filter(None, names))
+
+
+def keep_made(key: str) -> None:
+    """Likewise a key that was made here, for a server that was started here."""
+    _made.add(key)
 
 
 def secret_names() -> tuple[str, ...]:
@@ -77,7 +83,7 @@ def _escaped(char: str) -> str:
 
 def _values(names: Iterable[str]) -> frozenset[str]:
     values = (os.environ.get(name, "").strip() for name in names)
-    return frozenset(value for value in values if len(value) >= _SHORTEST)
+    return frozenset(value for value in (*values, *_made) if len(value) >= _SHORTEST)
 
 
 class _Forms:

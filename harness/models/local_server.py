@@ -21,6 +21,7 @@ from harness.config import GeneratorConfig
 from harness.errors import ConfigError, ModelUnavailable, need
 from harness.models.catalogue import QWEN_CODER, WeightFile
 from harness.models.weights import check_unchanged, digest_once, fetch
+from harness.outside import keep_made
 
 _READY_TIMEOUT_S = 300.0
 
@@ -63,6 +64,10 @@ class ServerAccess(BaseModel):
     base_url: str
     api_key: str = Field(repr=False)
     """Made for this start. It reaches no file."""
+
+    def model_post_init(self, _: object) -> None:
+        """Whoever knows the key takes it out of what the server says."""
+        keep_made(self.api_key)
 
 
 class LocalServer:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from harness.errors import ConfigError
+from harness.models.local_server import ServerAccess
 from harness.outside import cleaned, keep_secret, reply_without_keys, visible, without_keys
 
 KEY = "sk-Ab3+/=\"x'\\9?Zz"
@@ -63,6 +64,11 @@ def test_a_placeholder_a_path_and_an_unset_variable_take_nothing_out(monkeypatch
     monkeypatch.setenv("TLS_KEY", "/home/me/tls.pem")
     keep_secret("NOT_SET", None)
     assert without_keys("none of /home/me/tls.pem") == "none of /home/me/tls.pem"
+
+
+def test_the_key_of_a_server_that_was_started_here_is_one() -> None:
+    ServerAccess(base_url="http://127.0.0.1:1/v1", api_key="made-for-this-start-0123")
+    assert cleaned("it says made-for-this-start-0123") == "it says ***"
 
 
 def test_what_a_terminal_would_obey_is_shown() -> None:
