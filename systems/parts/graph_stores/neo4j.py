@@ -4,6 +4,7 @@ import json
 import threading
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,8 +154,8 @@ class Neo4jStore:
             return self._opened
 
     def close(self) -> None:
-        """See `GraphStore.close`. A question that a server has not answered within five seconds fails."""
-        self._calls.close(wait_s=5.0)
+        """See `GraphStore.close`. A question that a server has not answered within 15 s fails."""
+        self._calls.close(wait_s=15.0)
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -204,7 +205,9 @@ class _Opened:
             return count(self._driver, self.space)
 
     def close(self) -> None:
-        self._driver.close()
+        # A question that is still being sent holds its connection's buffer; the connection ends with its thread.
+        with suppress(BufferError):
+            self._driver.close()
 
 
 def _nearby(score: float, *row: Any) -> Context:

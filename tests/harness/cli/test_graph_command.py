@@ -38,7 +38,7 @@ def run(cli: CommandLine) -> RunDir:
         schema_version=SCHEMA_VERSION,
         run_id="demo--naive--0123456789ab",
         identity={"models": {"generator": {"provider": "fake", "model": "fake"}}, "repeats": 1},
-        config={"evaluators": ["answer"], "per_evaluator": {"kg_nlp": {"seeds": 3}}},
+        config={"evaluators": ["answer"]},
         dataset={"name": "demo"},
         index_id="0123456789ab",
         machine={},

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from paired_runs import ScoredRun, write_run
+from paired_runs import ScoredRun, close_again, write_run
 
 from harness.analysis.prices import load_prices
 from harness.display import NOTHING, Drawing, Quantity
@@ -113,12 +113,12 @@ def test_a_latency_is_of_the_attempt_that_counts_and_of_live_answers(make_run: M
     answered = done.model_copy(
         update={"query_id": first.query_id, "attempt": 2, "cost": done.cost.model_copy(update={"wall_s": 99.0})}
     )
-    run.append_record(answered)
+    close_again(run, answered)
     assert group_of(run).views[0].latencies[-1] == 99.0
     replayed = answered.model_copy(
         update={"attempt": 3, "cost": answered.cost.model_copy(update={"replayed_calls": 1})}
     )
-    run.append_record(replayed)
+    close_again(run, replayed)
     assert len(group_of(run).views[0].latencies) == 2
 
 
@@ -129,7 +129,7 @@ def test_throttling_stands_apart_only_where_there_was_some(tmp_path: Path, new_f
     assert "No system waited" in calm.caption
     record = next(run.iter_records())
     throttled = record.cost.model_copy(update={"wall_s": 5.0, "throttled_s": 3.0})
-    run.append_record(record.model_copy(update={"attempt": 2, "cost": throttled}))
+    close_again(run, record.model_copy(update={"attempt": 2, "cost": throttled}))
     (busy,) = draw_latency(group_of(run), new_figure)
     assert len(busy.figure.axes) == 2
     assert group_of(run).views[0].latencies == (2.0, 2.0, 2.0)
@@ -140,7 +140,7 @@ def test_what_nobody_knows_of_throttling_is_not_said_to_be_nothing(tmp_path: Pat
     unknown = write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": [1.0, 0.0]}))
     for record in list(unknown.iter_records()):
         cost = record.cost.model_copy(update={"throttled_s": None})
-        unknown.append_record(record.model_copy(update={"attempt": 2, "cost": cost}))
+        close_again(unknown, record.model_copy(update={"attempt": 2, "cost": cost}))
     (alone,) = draw_latency(group_of(unknown), new_figure)
     (both,) = draw_latency(group_of(known, unknown), new_figure)
     assert "waited for its provider" not in alone.caption
@@ -201,7 +201,8 @@ def test_the_crossing_carries_the_limits_of_both_means(tmp_path: Path, make_run:
     assert index is not None
     assert free is not None
     for run, record in zip(runs, (free, index), strict=True):
-        run.write_index(record)
+        run.write_index(record.model_copy(update={"index_id": run.manifest().index_id}))
+        close_again(run)
     cell = break_even_tables(group_of(*runs))[1].rows[1][1]
     assert isinstance(cell, str)
     low, high = (int(limit) for limit in cell.removesuffix("]").split("[")[1].split(","))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,16 @@ HALF: Sequence[Value] = (1.0, 0.0, 1.0, 0.0)
 
 @pytest.fixture
 def group_of(tmp_path: Path) -> Callable[..., Group]:
+    folders = (tmp_path / f"results-{number}" for number in count())
+
     def build(**scores: Mapping[str, Sequence[Value]]) -> Group:
         """A group with a run for each system."""
         plans = [
             ScoredRun(system=system, scores=own, types=TYPES, input_tokens=100 * 10**place)
             for place, (system, own) in enumerate(scores.items())
         ]
-        (group,) = load_groups([write_run(tmp_path / "results", plan) for plan in plans], load_prices())
+        folder = next(folders)
+        (group,) = load_groups([write_run(folder, plan) for plan in plans], load_prices())
         return group
 
     return build
