@@ -15,7 +15,8 @@ from systems.parts.graph_index import GraphIndexParams
 pytestmark = pytest.mark.slow
 
 PLAIN = "Ingrid Solvane runs Tidewright Power. Tidewright Power built the Gull Sound array near Port Aldery."
-LONG = " ".join(f"Station {n} of the Coastal Line opened in Port Aldery." for n in range(19_000))[:1_000_000]
+LONG = "x0y1" * 220_000 + " ".join(f"Station {n} of the Coastal Line opened in Port Aldery." for n in range(2_500))
+"""A megabyte, most of it without a space: sentences alone would take the parser a minute."""
 
 
 async def ask(folder: Path, *texts: str) -> tuple[int | None, Prediction]:
