@@ -7,12 +7,12 @@ from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.nouns import TextGraph
 from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
 from harness.records import Document, IndexStats
-from systems.parts.chunking import ChunkParams, iter_chunks
+from systems.parts.chunking import iter_chunks
 from systems.parts.extraction.assemble import assemble
 from systems.parts.extraction.contract import Extractor
 from systems.parts.graph_stores.contract import GraphStore
 from systems.parts.graph_stores.open import StoreKind, check_store, open_store, servers_of
-from systems.parts.passages import empty_documents_note, searched_text
+from systems.parts.passages import SearchedParams, empty_documents_note
 from systems.parts.word_index import WordIndex, check_word_index
 
 INDEX_KIND = "graph/2"
@@ -21,11 +21,8 @@ INDEX_KIND = "graph/2"
 ExtractorName = Literal["bounded", "langchain", "nlp"]
 
 
-class GraphIndexParams(ChunkParams):
+class GraphIndexParams(SearchedParams):
     """What determines the graph."""
-
-    headings: bool = False
-    """Whether passages are also found by their title, source and date. The generator reads them in any case."""
 
     extractor: ExtractorName = "bounded"
     """`bounded`: one schema-constrained call a chunk, for small models too; `langchain`: LLMGraphTransformer, as
@@ -99,7 +96,7 @@ class GraphIndex:
         with stage("assemble"):
             graph = assemble(chunks, found)
         with stage("embed"):
-            texts = [searched_text(chunk, self._params.headings) for chunk in chunks]
+            texts = [self._params.searched_text(chunk) for chunk in chunks]
             vectors = await self._runtime.embedder.embed_documents(texts)
         with stage("store"):
             self._store = open_store(self._params.store, self._runtime.index_dir)

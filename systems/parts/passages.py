@@ -16,11 +16,20 @@ INDEX_KIND = "passages/2"
 """The `index_kind` of every system whose whole index is `Passages.build`: they share one stored index."""
 
 
-class PassageParams(ChunkParams):
-    """What determines the index."""
+class SearchedParams(ChunkParams):
+    """How documents are cut, and what of a passage is searched."""
 
     headings: bool = False
     """Whether passages are also found by their title, source and date. The generator reads them in any case."""
+
+    def searched_text(self, chunk: Chunk) -> str:
+        """What a chunk is found by."""
+        return passage_text(chunk) if self.headings else chunk.text
+
+
+class PassageParams(SearchedParams):
+    """What determines the index."""
+
     vectors: bool = True
     """Whether passages are embedded; without, `answer.search` is bm25."""
 
@@ -47,11 +56,6 @@ def expected_index(passages: PassageFacts, params: PassageParams) -> Work:
     return passages.embedding(params.headings) if params.vectors else Work()
 
 
-def searched_text(chunk: Chunk, headings: bool) -> str:
-    """What a chunk is found by."""
-    return passage_text(chunk) if headings else chunk.text
-
-
 class Passages:
     """`build` once, `open` in another process, `search`; every part of it is timed as a stage."""
 
@@ -66,7 +70,7 @@ class Passages:
         folder, stage = self._runtime.index_dir, self._runtime.stage
         with stage("chunk"):
             chunks = list(iter_chunks(corpus, params))
-            texts = [searched_text(chunk, params.headings) for chunk in chunks]
+            texts = [params.searched_text(chunk) for chunk in chunks]
         if params.vectors:
             with stage("embed"):
                 vectors = await self._runtime.embedder.embed_documents(texts)

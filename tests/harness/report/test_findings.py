@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
+from report_groups import group_of, right, written
 
 from harness.analysis.prices import load_prices
 from harness.display import Rank
 from harness.records import Cost, EvaluationRecord, Usage
 from harness.report.comparison.compare import compare_runs
-from harness.report.view import Group, load_groups
+from harness.report.view import load_groups
 from harness.report.words.findings import Findings, find
 from harness.report.words.headlines import LONGEST
 from harness.report.words.wording import odds
@@ -21,19 +22,6 @@ BRACKET = "It is given the reference evidence: a ceiling for the systems, not on
 MakeRun = Callable[..., RunDir]
 MULTIHOP = ("comparison_query", "inference_query", "null_query", "temporal_query")
 """The types of a run that nothing else is wished of."""
-
-
-def right(count: int, n: int = 200) -> Sequence[Value]:
-    return [1.0] * count + [0.0] * (n - count)
-
-
-def group_of(*runs: RunDir) -> Group:
-    (group,) = load_groups(runs, load_prices())
-    return group
-
-
-def written(results: Path, *plans: ScoredRun) -> Group:
-    return group_of(*(write_run(results, plan) for plan in plans))
 
 
 def scored(results: Path, counts: Mapping[str, int]) -> Findings:

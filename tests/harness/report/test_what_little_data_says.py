@@ -6,27 +6,12 @@ from pathlib import Path
 
 import pytest
 from paired_runs import ScoredRun, Value, write_run
+from report_groups import group_of, right, written
 
-from harness.analysis.prices import load_prices
 from harness.records import Cost, EvaluationRecord, Score
-from harness.report.view import Group, load_groups
 from harness.report.words.findings import Findings, find
-from harness.store import RunDir
 
 BRACKET = "It is given the reference evidence: a ceiling for the systems, not one of them."
-
-
-def right(count: int, n: int = 200) -> Sequence[Value]:
-    return [1.0] * count + [0.0] * (n - count)
-
-
-def group_of(*runs: RunDir) -> Group:
-    (group,) = load_groups(runs, load_prices())
-    return group
-
-
-def written(results: Path, *plans: ScoredRun) -> Group:
-    return group_of(*(write_run(results, plan) for plan in plans))
 
 
 def said(findings: Findings) -> str:

@@ -1,0 +1,26 @@
+"""Groups of a report, as it holds them, of made-up runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from paired_runs import ScoredRun, Value, write_run
+
+from harness.analysis.prices import load_prices
+from harness.report.view import Group, load_groups
+from harness.store import RunDir
+
+
+def right(count: int, n: int = 200) -> Sequence[Value]:
+    """Right on the first `count` of n queries."""
+    return [1.0] * count + [0.0] * (n - count)
+
+
+def group_of(*runs: RunDir) -> Group:
+    """The one group that they are."""
+    (group,) = load_groups(runs, load_prices())
+    return group
+
+
+def written(results: Path, *plans: ScoredRun) -> Group:
+    """The group of runs that are written for it."""
+    return group_of(*(write_run(results, plan) for plan in plans))
