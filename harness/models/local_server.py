@@ -24,6 +24,9 @@ from harness.models.weights import check_unchanged, digest_once, fetch
 from harness.outside import keep_made
 
 _READY_TIMEOUT_S = 300.0
+_SPINS = "10000"
+"""How often one of the engine's threads looks again before it sleeps. Unasked it looks 30 times as often, for
+which no core is free where anything else runs: docs/PERFORMANCE.md has what that costs."""
 
 
 class LocalOptions(BaseModel):
@@ -140,6 +143,7 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=out,
+            env=_environment(),
             start_new_session=True,
         )
     assert process.stdin is not None  # noqa: S101 - a pipe was asked for
@@ -156,6 +160,11 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         process.wait()
         with suppress(BrokenPipeError):
             process.stdin.close()
+
+
+def _environment() -> dict[str, str]:
+    said = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & set(os.environ)
+    return dict(os.environ) if said else {**os.environ, "GOMP_SPINCOUNT": _SPINS}
 
 
 def _cores() -> int:

@@ -138,6 +138,31 @@ def test_each_start_has_a_key_of_its_own_that_nobody_else_sees(
         assert spec.api_key not in seen + repr(spec) + str(ServerAccess(base_url="", api_key=spec.api_key))
 
 
+@pytest.mark.parametrize(
+    ("said", "seen"),
+    [
+        ({}, {"GOMP_SPINCOUNT": "10000"}),
+        ({"GOMP_SPINCOUNT": "5"}, {"GOMP_SPINCOUNT": "5"}),
+        ({"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
+    ],
+)
+def test_the_engine_yields_cores_it_waits_on_unless_the_environment_says_how_to_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gguf: Path, said: dict[str, str], seen: dict[str, str]
+) -> None:
+    names = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\nread spec\nenv >{tmp_path}/seen")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    refusal(local(path=str(gguf)), tmp_path / "server.log")
+    lines = (line.partition("=") for line in (tmp_path / "seen").read_text().splitlines())
+    assert {name: value for name, _, value in lines if name in names} == seen
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends when Python runs again")
 def test_a_server_process_ends_with_its_parent_even_where_python_cannot_run(tmp_path: Path) -> None:
     """As while it loads weights. A call by PyDLL keeps other threads of Python from running."""
