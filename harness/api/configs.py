@@ -29,6 +29,21 @@ def bench_config(
     return load_config(source, [*chosen, *settings])
 
 
+def bench_configs(
+    sources: Sequence[Path] | None = None,
+    *,
+    systems: Sequence[str] = (),
+    dataset: str | None = None,
+    measure: str | None = None,
+    settings: Sequence[str] = (),
+) -> list[BenchConfig]:
+    """Each file with the same on top; without any, the defaults."""
+    return [
+        bench_config(source, systems=systems, dataset=dataset, measure=measure, settings=settings)
+        for source in sources or (None,)
+    ]
+
+
 def as_settings(settings: Mapping[str, object]) -> list[str]:
     """A mapping of dotted keys as `key=value`. A path is its text, and a number of numpy's is a number."""
     return [f"{key}={_written(key, value)}" for key, value in settings.items()]

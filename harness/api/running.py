@@ -9,7 +9,7 @@ from harness.analysis.prices import usage_usd
 from harness.api.configs import price_table
 from harness.api.evaluating import evaluate_run_dirs
 from harness.config import NO_MODEL, BenchConfig
-from harness.errors import BudgetReached, explained_io
+from harness.errors import BudgetReached, ConfigError, explained_io
 from harness.runner.estimating.estimate import Estimator, keep_estimate, say_total
 from harness.runner.estimating.sizes import size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome
@@ -76,15 +76,28 @@ class Benchmark:
         return [*lines, *reached]
 
 
+def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Benchmark]:
+    """Each config after the other, up to the one that its budget stops; a mistake in any raises before the first.
+
+    They end in one report, so they name one price table.
+    """
+    if len({config.prices for config in configs}) > 1:
+        raise ConfigError("these configs name different `prices`", "name one table in each, or run them apart")
+    if len(configs) > 1:
+        for config in configs:
+            _check_config(config, options)
+    benches: list[Benchmark] = []
+    for config in configs:
+        benches.append(run_bench(config, options))
+        if benches[-1].stopped:
+            break
+    return benches
+
+
 def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     """Run every cell and score it. A cell that fails is said and does not stop the next; nor does an evaluator."""
-    reporter, began = Reporter(quiet=options.quiet), time.monotonic()
-    cells, evaluation = plan_cells(config), plan_evaluation(config)
-    payers = [
-        Payer.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
-    ]
-    spending = Spending(config.budget, price_table(config.prices), options.results, payers, began)
-    _check_all(cells, None if options.records_only else evaluation, options.results, spending)
+    reporter = Reporter(quiet=options.quiet)
+    cells, evaluation, spending = _check_config(config, options)
     if sum(not cell.spec.bracket for cell in cells) > 1:
         for line in size_lines(cells):
             reporter.say(line)
@@ -96,6 +109,18 @@ def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
             reporter.say(_said(result))
     outcome = None if options.records_only else _score(results, evaluation, options, reporter, spending)
     return Benchmark(config, tuple(cells), tuple(results), outcome, spending)
+
+
+def _check_config(config: BenchConfig, options: RunOptions) -> tuple[list[Cell], EvaluationPlan, Spending]:
+    """What is to be done and what it may take; its time begins now."""
+    began = time.monotonic()
+    cells, evaluation = plan_cells(config), plan_evaluation(config)
+    payers = [
+        Payer.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
+    ]
+    spending = Spending(config.budget, price_table(config.prices), options.results, payers, began)
+    _check_all(cells, None if options.records_only else evaluation, options.results, spending)
+    return cells, evaluation, spending
 
 
 def _check_all(

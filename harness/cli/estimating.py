@@ -20,12 +20,17 @@ from harness.runner.plan import plan_cells
 _COLUMNS = ("to answer", "index", "calls", "tokens in", "tokens out", "USD", "minutes")
 
 
-def print_estimate(config: BenchConfig, results: Path, *, as_json: bool) -> None:
+def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) -> None:
     """Print what each cell still takes, the judges beside it, where the figures are from, and what so many queries
     can tell apart.
     """
-    cells = plan_cells(config)
-    estimates, sizes = Estimator(results, price_table(config.prices)).estimate_all(cells), sample_sizes(cells)
+    planned = [(config, plan_cells(config)) for config in configs]
+    estimates = [
+        one
+        for config, cells in planned
+        for one in Estimator(results, price_table(config.prices)).estimate_all(cells)
+    ]
+    sizes = [size for _, cells in planned for size in sample_sizes(cells)]
     console = open_console()
     if as_json:
         text = json.dumps({**_as_json(estimates), "sample_sizes": sizes_json(sizes)}, indent=2)

@@ -46,7 +46,10 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-ConfigOption = Annotated[Path | None, typer.Option("--config", "-c", help="A YAML file; see configs/bench.")]
+ConfigsOption = Annotated[
+    list[Path] | None,
+    typer.Option("--config", "-c", help="A YAML file, see configs/bench; repeat it for one after another."),
+]
 SystemOption = Annotated[
     list[str] | None, typer.Option("--system", "-s", help="A system's name; repeat it to compare several.")
 ]
@@ -96,7 +99,7 @@ def list_command(kind: Annotated[Listed, typer.Argument()], as_json: JsonOption 
 
 @app.command()
 def plan(
-    config: ConfigOption = None,
+    config: ConfigsOption = None,
     system: SystemOption = None,
     dataset: DatasetOption = None,
     settings: SetOption = None,
@@ -107,16 +110,16 @@ def plan(
 
     Example: rag-harness plan --config configs/sweeps/top_k.yaml
     """
-    from harness.api.configs import bench_config
+    from harness.api.configs import bench_configs
     from harness.cli.planning import print_plan
 
-    resolved = bench_config(config, systems=system or (), dataset=dataset, settings=settings or ())
+    resolved = bench_configs(config, systems=system or (), dataset=dataset, settings=settings or ())
     print_plan(resolved, results, as_json=as_json)
 
 
 @app.command()
 def estimate(
-    config: ConfigOption = None,
+    config: ConfigsOption = None,
     system: SystemOption = None,
     dataset: DatasetOption = None,
     settings: SetOption = None,
@@ -129,16 +132,16 @@ def estimate(
 
     Example: rag-harness estimate --config configs/bench/openai.yaml
     """
-    from harness.api.configs import bench_config
+    from harness.api.configs import bench_configs
     from harness.cli.estimating import print_estimate
 
-    resolved = bench_config(config, systems=system or (), dataset=dataset, settings=settings or ())
+    resolved = bench_configs(config, systems=system or (), dataset=dataset, settings=settings or ())
     print_estimate(resolved, results, as_json=as_json)
 
 
 @app.command()
 def run(
-    config: ConfigOption = None,
+    config: ConfigsOption = None,
     system: SystemOption = None,
     dataset: DatasetOption = None,
     measure: RankOption = None,
@@ -155,6 +158,8 @@ def run(
 ) -> None:
     """Run every cell of a config, evaluate it and write a report. Stopped anywhere, the same command resumes.
 
+    Several configs run one after another and end in one report; what is set here holds for each.
+
     Examples:
 
       rag-harness run --system naive --dataset demo
@@ -162,12 +167,14 @@ def run(
       rag-harness run -c configs/bench/default.yaml -d multihop_rag --set dataset.sample.per_type=5
 
       rag-harness run --set models.generator.provider=none    (retrieval alone)
+
+      rag-harness run -c configs/bench/retrieval.yaml -c configs/bench/demo.yaml
     """
-    from harness.api.configs import bench_config
+    from harness.api.configs import bench_configs
     from harness.api.running import RunOptions
     from harness.cli.running import RunOutput, run_all
 
-    resolved = bench_config(
+    resolved = bench_configs(
         config, systems=system or (), dataset=dataset, measure=measure, settings=settings or ()
     )
     options = RunOptions(

@@ -1,6 +1,7 @@
 """`rag-harness plan`."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from harness.runner.estimating.sizes import sample_sizes, sizes_json
 from harness.runner.plan import plan_cells
 
 
-def print_plan(config: BenchConfig, results: Path, *, as_json: bool) -> None:
+def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) -> None:
     """Print each cell: run id, status, and whether its index is there; and what so many queries can tell apart."""
-    cells, sizes = planned_cells(config, results), sample_sizes(plan_cells(config))
+    cells = [cell for config in configs for cell in planned_cells(config, results)]
+    sizes = [size for config in configs for size in sample_sizes(plan_cells(config))]
     console = open_console()
     if as_json:
         tree = {"cells": [asdict(cell) for cell in cells], "sample_sizes": sizes_json(sizes)}

@@ -3,15 +3,16 @@
 import json
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from harness.api.running import Benchmark, RunOptions, run_bench
+from harness.api.running import Benchmark, RunOptions, run_benches
 from harness.cli.consoles import open_console
 from harness.cli.evaluating import conclude, resumable, say_stopped
 from harness.config import BenchConfig
-from harness.errors import EXIT_DONE, EXIT_TOLERANCE
+from harness.errors import EXIT_TOLERANCE
 from harness.runner.executing.execute import CellResult
 
 
@@ -23,30 +24,33 @@ class RunOutput:
     as_json: bool
 
 
-def run_all(config: BenchConfig, options: RunOptions, shown: RunOutput) -> int:
-    """Run every cell, evaluate, report; returns the exit code."""
+def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutput) -> int:
+    """Run every cell of each config, evaluate, report once; returns the exit code."""
     if not options.records_only:
         from harness.report import check_report
 
         check_report()
     signal.signal(signal.SIGTERM, _interrupt)
     with resumable("nothing answered is lost"):
-        bench = run_bench(config, options)
-        if bench.outcome:
-            _report(bench, options, shown)
+        benches = run_benches(configs, options)
+        if any(bench.outcome for bench in benches):
+            _report(benches, options, shown)
     if shown.as_json:
-        sys.stdout.write(json.dumps({"runs": [_as_json(result) for result in bench.results]}) + "\n")
-    code = conclude([(bench.outcome, config)]) if bench.outcome else EXIT_DONE
-    if bench.stopped:
-        return say_stopped(bench.stopped, bench.spending, bench.progress)
-    return EXIT_TOLERANCE if bench.failed else code
+        runs = [_as_json(result) for bench in benches for result in bench.results]
+        sys.stdout.write(json.dumps({"runs": runs}) + "\n")
+    code = conclude([(bench.outcome, bench.config) for bench in benches if bench.outcome])
+    *_, last = benches
+    if last.stopped:
+        return say_stopped(last.stopped, last.spending, last.progress)
+    return EXIT_TOLERANCE if any(bench.failed for bench in benches) else code
 
 
-def _report(bench: Benchmark, options: RunOptions, shown: RunOutput) -> None:
+def _report(benches: Sequence[Benchmark], options: RunOptions, shown: RunOutput) -> None:
     from harness.cli.reporting import ReportOptions, print_report
 
     console = open_console(stderr=shown.as_json, quiet=options.quiet)
-    print_report(bench.runs, ReportOptions(shown.out, options.results), bench.spending.prices, console)
+    runs = [run for bench in benches for run in bench.runs]
+    print_report(runs, ReportOptions(shown.out, options.results), benches[-1].spending.prices, console)
 
 
 def _as_json(result: CellResult) -> dict[str, object]:

@@ -18,7 +18,7 @@ from harness.errors import HarnessError, ModelUnavailable, RunInterrupted
 from harness.evaluators.scores import make_score
 from harness.protocols import Case, Evaluator, Measure, RunFacts
 from harness.records import Reference, RunRecord, Score, ScoreStatus
-from harness.store import Manifest, Records, RunDir, SampleRow
+from harness.store import Records, RunDir, SampleRow
 
 NO_RECORD = "no record: the run is unfinished"
 NO_GENERATOR = "the run has no generator"
@@ -40,7 +40,7 @@ class Scorer:
 async def score_run_dir(run: RunDir, scorer: Scorer) -> list[Score]:
     """Score a run, finished or not; the same records give the same scores."""
     manifest, records = run.manifest(), run.records()
-    facts = RunFacts(has_generator=_has_generator(manifest), has_contexts=_has_contexts(records))
+    facts = RunFacts(has_generator=manifest.has_generator, has_contexts=_has_contexts(records))
     repeats = int(manifest.identity.get("repeats", 1))
     return await score_run(scorer, run.sample(), records, repeats, facts)
 
@@ -66,12 +66,6 @@ async def score_run(
             cases.append(Case(row.query, row.reference, record, left))
     scores.update(await _evaluated(scorer, cases))
     return [scores[key] for key in sorted(scores)]
-
-
-def _has_generator(manifest: Manifest) -> bool:
-    """Whether anything writes answers. An import has some, whoever wrote them."""
-    played_by = manifest.identity.get("models", {}).get("generator")
-    return manifest.is_imported or (played_by is not None and played_by.get("provider") != "none")
 
 
 def _has_contexts(records: Records) -> bool:

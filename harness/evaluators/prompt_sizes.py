@@ -1,4 +1,4 @@
-"""Evidence within the first N characters of what the generator saw: recall at equal prompt size.
+"""Evidence within the first N characters of what the generator saw: recall, and all of it, at equal prompt size.
 
 What the generator saw is the contexts in rank order, numbered and separated as the answer contract shows them
 (`harness.asking.answers.shown`): the prompt of the answer. What a system's other calls read, such as the reports
@@ -13,53 +13,55 @@ of a map step, is no part of it. Characters and not tokens, because they are the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from harness.asking.answers import BETWEEN, shown
+from harness.evaluators.compat import READS, SECTION
 from harness.evaluators.ranking import FoundFacts, without_white_space
-from harness.protocols import Measure, Panel, PanelFigure, Sides
+from harness.protocols import Measure, Panel, PanelFigure
 from harness.records import Context, Evidence
 
+Kind = Literal["fact", "document"]
+Share = Literal["Recall", "AllHit"]
 CHARACTERS = "context_characters"
 """The measure: how long what the generator saw is."""
 _FIGURE = PanelFigure(
     "retrieval_at_size",
     "Evidence at equal prompt size",
-    "Recall: the share of a query's evidence within the first N characters of what the generator saw (null "
-    "queries have no evidence)",
+    "Recall: the share of a query's evidence within the first N characters of what the generator saw; All: "
+    "whether all of it is (null queries have no evidence)",
     along="N, characters",
 )
 _OWN_TEXT = frozenset({"passage", "sentence"})
-_SAID = {
+_CURVES: dict[Share, str] = {"Recall": "Recall", "AllHit": "All"}
+_SAID: dict[Kind, str] = {
     "fact": "all of which stands",
     "document": "of which a passage begins",
 }
 
 
-def fact_recall(size: int) -> str:
-    """The name of the measure of facts within so many characters."""
-    return f"fact_Recall@{size}c"
-
-
-def document_recall(size: int) -> str:
-    """The name of the measure of documents within so many characters."""
-    return f"Recall@{size}c"
-
-
-def size_measure(level: str, size: int, section: str, reads: Sides) -> Measure:
-    """Recall of that level, `fact` or `document`, within `size` characters."""
+def size_measure(level: Kind, statistic: Share, size: int) -> Measure:
+    """`Recall` or `AllHit` of that level within `size` characters."""
+    every = statistic == "AllHit"
+    name = f"{statistic}@{size}c"
+    what = f"share of queries with every gold {level}" if every else f"share of the gold {level}s"
     return Measure(
-        name=fact_recall(size) if level == "fact" else document_recall(size),
-        summary=f"share of the gold {level}s {_SAID[level]} within the first {size:,} characters of what the "
-        "generator saw",
+        name=f"fact_{name}" if level == "fact" else name,
+        summary=f"{what} {_SAID[level]} within the first {size:,} characters of what the generator saw",
         failure_value=0.0,
-        title=f"recall of {level}s within {size:,} characters",
-        section=section,
-        reads=reads,
-        range=(0.0, 1.0),
+        title=f"{'all' if every else 'recall of'} {level}s within {size:,} characters",
+        section=SECTION,
+        reads=READS,
+        binary=every,
+        range=None if every else (0.0, 1.0),
         ranks_where_answers_cannot=True,
         panel=Panel(
-            _FIGURE, f"Recall within {size:,}", row=f"{level}s", curve="Recall", at=size, reach=CHARACTERS
+            _FIGURE,
+            f"{_CURVES[statistic]} within {size:,}",
+            row=f"{level}s",
+            curve=_CURVES[statistic],
+            at=size,
+            reach=CHARACTERS,
         ),
     )
 

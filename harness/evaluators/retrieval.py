@@ -30,6 +30,8 @@ from harness.evaluators.base import NO_CONTEXTS
 from harness.evaluators.compat import READS, SECTION
 from harness.evaluators.prompt_sizes import (
     CHARACTERS,
+    Kind,
+    Share,
     documents_within,
     explain_within,
     facts_within,
@@ -150,11 +152,15 @@ def rules(params: RetrievalParams) -> tuple[Rule, ...]:
 
 
 def _size_rules(sizes: Sequence[int]) -> list[Rule]:
-    """By fact first: a document says less, for it is found where any part of it is."""
-    levels: dict[str, Level] = {"fact": "fact_within", "document": "document_within"}
+    """By fact first: a document says less, for it is found where any part of it is. All of the evidence before a
+    share of it: a question over two documents needs both.
+    """
+    levels: dict[Kind, Level] = {"fact": "fact_within", "document": "document_within"}
+    shares: tuple[Share, ...] = ("AllHit", "Recall")
     within = [
-        Rule(size_measure(level, size, SECTION, READS), place, Cut("Recall", size))
+        Rule(size_measure(level, share, size), place, Cut(share, size))
         for level, place in levels.items()
+        for share in shares
         for size in sizes
     ]
     return [
@@ -285,7 +291,7 @@ def _measures(params: RetrievalParams) -> tuple[Measure, ...]:
 
 SPEC = EvaluatorSpec(
     name="retrieval",
-    version="2",
+    version="3",
     summary="is the evidence in what was retrieved, by document and by fact (no model call)",
     params=RetrievalParams,
     measures=_measures,

@@ -165,7 +165,7 @@ class RunView:
 class Group:
     """Runs over exactly the same queries, references and documents."""
 
-    title: str
+    dataset: str
     digest: str
     views: tuple[RunView, ...]
     notes: tuple[str, ...]
@@ -175,6 +175,12 @@ class Group:
     """What ranks, if runs have it."""
     margin: float = DEFAULT_MARGIN
     """In points: what is worse by less is as good."""
+
+    @property
+    def title(self) -> str:
+        """What a chapter about it is called."""
+        answers = any(view.manifest.has_generator for view in self.views)
+        return self.dataset if answers else f"{self.dataset}, without a generator"
 
     def spoken(self, measure: str) -> str:
         """What a sentence calls a measure, or what a query takes."""
@@ -220,18 +226,22 @@ class Group:
 
 
 def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
-    """One group for each data set digest, in order of first appearance; a run named twice counts once."""
-    by_digest: dict[str, list[RunDir]] = {}
+    """One group for each data set digest, in order of first appearance; a run named twice counts once.
+
+    Retrieval alone is a group of its own: what has no answers would only be passed over among those that have.
+    """
+    found: dict[tuple[str, bool], list[RunDir]] = {}
     for run in {run.path.resolve(): run for run in runs}.values():
-        identity = run.manifest().identity.get("dataset", {})
-        by_digest.setdefault(str(identity.get("digest", "")), []).append(run)
-    groups = [_load_group(digest, members, prices) for digest, members in by_digest.items()]
+        manifest = run.manifest()
+        digest = str(manifest.identity.get("dataset", {}).get("digest", ""))
+        found.setdefault((digest, manifest.has_generator), []).append(run)
+    groups = [_load_group(digest, members, prices) for (digest, _), members in found.items()]
     return [replace(group, notes=(*group.notes, *_apart_notes(group, groups))) for group in groups]
 
 
 def _apart_notes(group: Group, groups: Sequence[Group]) -> list[str]:
     """Why other runs of the same data set are not in the group."""
-    others = [other for other in groups if other.title == group.title and other is not group]
+    others = [other for other in groups if other.dataset == group.dataset and other.digest != group.digest]
     return [apart_note(group.views[0].run, other.views[0].run) for other in others]
 
 

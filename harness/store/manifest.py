@@ -74,6 +74,12 @@ class Manifest(BaseModel):
         """Whether the answers were produced elsewhere: nothing ran here, and there is no index."""
         return "imported" in self.identity
 
+    @property
+    def has_generator(self) -> bool:
+        """Whether anything writes answers. An import has some, whoever wrote them."""
+        played_by = (self.identity.get("models") or {}).get("generator")
+        return self.is_imported or (played_by is not None and played_by.get("provider") != "none")
+
 
 class Done(BaseModel):
     """done.json: written last. Without it a run is resumable."""

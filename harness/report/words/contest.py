@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import median
 
 from harness.analysis.non_inferior import as_good
 from harness.analysis.paired import MeasureComparison, compare_measure
@@ -16,7 +15,7 @@ from harness.report.comparison.quantities import ranking
 from harness.report.comparison.runs import ComparedRun
 from harness.report.measures import DEFAULT_MARGIN
 from harness.report.view import Group, RunView
-from harness.report.words.entrants import choose, has_values, way, why_apart
+from harness.report.words.entrants import at_equal_size, choose, has_values, way, why_apart
 
 SHOWN_COSTS = ("latency_s", "tokens", "usd")
 
@@ -165,24 +164,6 @@ def against(contest: Contest, position: int, place: int) -> MeasureComparison | 
     shared = {(0, 1): frozenset(other.frame.query_types)}
     found = compare_measure(paired(contest.measure, values, contest.group.known), shared, other.frame.drawn)
     return found if found.pairs else None
-
-
-def at_equal_size(views: Sequence[RunView], known: Mapping[str, Measure]) -> list[Measure]:
-    """The measures that rank runs by evidence where answers cannot, of which every run has a value and as far as
-    each of them reaches: the farthest first.
-    """
-    able = [one for one in known.values() if one.ranks_where_answers_cannot and _reached(one, views)]
-    return sorted(able, key=lambda one: -one.panel.at if one.panel else 0.0)
-
-
-def _reached(measure: Measure, views: Sequence[RunView]) -> bool:
-    if not all(has_values(view, measure.name) for view in views):
-        return False
-    panel = measure.panel
-    if panel is None or not panel.reach:
-        return True
-    reaches = [view.values[panel.reach].values.values() for view in views if has_values(view, panel.reach)]
-    return len(reaches) == len(views) and all(median(values) >= panel.at for values in reaches)
 
 
 def _reason(group: Group, measure: str, wanted: str | None) -> str:

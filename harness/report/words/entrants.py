@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from statistics import median
 
 from harness.analysis.paired_values import COSTS
 from harness.display.text import printable
 from harness.errors import ConfigError, nearest
+from harness.protocols import Measure
 from harness.report.comparison.runs import is_covered
 from harness.report.notes import scored_by
 from harness.report.view import Group, RunView
@@ -16,8 +18,9 @@ def choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:
     """The measure that ranks, and the positions of the runs that compete by it: complete ones that were scored in
     one way; brackets only among themselves. No position where no complete run has a value; None where no run has.
 
-    `wanted`, else the group's own where two runs have it, else the first that all scored runs have, else what
-    there is. ConfigError for a wanted one that no run has, or of which nobody knows what is good.
+    `wanted`, else the group's own where two runs have it, else evidence as far as the contexts of all scored runs
+    reach, else the first measure that all of them have, else what there is. ConfigError for a wanted one that no
+    run has, or of which nobody knows what is good.
     """
     views = group.views
     rivals = [place for place, view in enumerate(views) if not view.is_bracket] or [*range(len(views))]
@@ -69,6 +72,24 @@ def way(view: RunView, measure: str) -> str:
     return " ".join(scored_by(one) for one in view.evaluations if measure in one.measures)
 
 
+def at_equal_size(views: Sequence[RunView], known: Mapping[str, Measure]) -> list[Measure]:
+    """The measures that rank runs by evidence where answers cannot, of which every run has a value and as far as
+    each of them reaches: the farthest first.
+    """
+    able = [one for one in known.values() if one.ranks_where_answers_cannot and _reached(one, views)]
+    return sorted(able, key=lambda one: -one.panel.at if one.panel else 0.0)
+
+
+def _reached(measure: Measure, views: Sequence[RunView]) -> bool:
+    if not all(has_values(view, measure.name) for view in views):
+        return False
+    panel = measure.panel
+    if panel is None or not panel.reach:
+        return True
+    reaches = [view.values[panel.reach].values.values() for view in views if has_values(view, panel.reach)]
+    return len(reaches) == len(views) and all(median(values) >= panel.at for values in reaches)
+
+
 def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
     if not any(has_values(group.views[place], wanted) for place in places):
         what = f"no run over {group.title} has a value of '{printable(wanted)}'"
@@ -81,9 +102,10 @@ def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
 def _own_measure(group: Group, places: Sequence[int]) -> str | None:
     first, known = group.ranking.name, group.known
     scored = [place for place in places if is_scored(group.views[place])]
+    equal = [measure.name for measure in at_equal_size([group.views[place] for place in scored], known)]
     held = {
         name: found
-        for name in dict.fromkeys((first, *known))
+        for name in dict.fromkeys((first, *equal, *known))
         if name in known and (found := _with_one_way(group, scored, name))
     }
     fitting = [

@@ -12,8 +12,8 @@ from harness.report.comparison.compare import Comparison
 from harness.report.comparison.quantities import rank
 from harness.report.view import Group
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, bounds_of
-from harness.report.words.contest import Contest, at_equal_size, hold
-from harness.report.words.entrants import has_values, is_scored, why_apart
+from harness.report.words.contest import Contest, hold
+from harness.report.words.entrants import at_equal_size, has_values, is_scored, why_apart
 from harness.report.words.headlines import headline, headline_of_nothing
 from harness.report.words.sentences import sentences
 from harness.report.words.settling import margin_of

@@ -69,3 +69,27 @@ def test_doctor_says_what_is_missing_and_the_fix(cli: CommandLine) -> None:
 
 def test_show_names_the_nearest_run(cli: CommandLine) -> None:
     assert "no run 'demo--naive' under results" in cli.refused("show", "demo--naive")
+
+
+def test_several_configs_are_planned_one_after_another_with_what_is_set_for_each(cli: CommandLine) -> None:
+    retrieval = cli.folder / "retrieval.yaml"
+    retrieval.write_text("systems: [naive]\nmodels: {generator: {provider: none}}\n")
+    words = ("-c", str(retrieval), "-c", str(SMOKE), "--set", "answer.top_k=3", "--json")
+    first, second = json.loads(cli.call("plan", *words).stdout)["cells"]
+    assert (first["n_expected"], second["n_expected"]) == (40, 8)
+    assert first["answer"]["top_k"] == second["answer"]["top_k"] == 3
+    assert {cell["run_id"] for cell in json.loads(cli.call("estimate", *words).stdout)["cells"]} == {
+        first["run_id"],
+        second["run_id"],
+    }
+
+
+def test_a_mistake_in_any_of_several_configs_is_one_line_before_the_first_runs(cli: CommandLine) -> None:
+    retrieval, broken = cli.folder / "retrieval.yaml", cli.folder / "broken.yaml"
+    retrieval.write_text("systems: [naive]\nmodels: {generator: {provider: none}}\n")
+    broken.write_text("systems: [naive]\nmodels: {generator: {provider: openai, api_key_env: NOBODY_SET_THIS}}\n")
+    line = cli.refused("run", "-c", str(retrieval), "-c", str(broken))
+    assert "NOBODY_SET_THIS" in line
+    broken.write_text("prices: own.yaml\n")
+    assert "different `prices`" in cli.refused("run", "-c", str(retrieval), "-c", str(broken))
+    assert not list(cli.folder.glob("results/demo--*"))

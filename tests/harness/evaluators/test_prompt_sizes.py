@@ -44,7 +44,7 @@ def test_one_text_that_names_every_document_has_recalled_all_and_shown_nothing(
     assert found["Precision"].value == len(GOLD) / len(DOCUMENTS)
     assert found["documents_named"].value == len(DOCUMENTS)
     within = {name: score.value for name, score in found.items() if name.endswith("c")}
-    assert len(within) == 2 * len(RetrievalParams().sizes)
+    assert len(within) == 4 * len(RetrievalParams().sizes)
     assert set(within.values()) == {0.0}
 
 
@@ -146,7 +146,17 @@ def test_where_a_ranking_is_shorter_than_the_cutoff_the_score_says_so(record: Ma
 def test_curves_of_recall_lie_along_the_sizes() -> None:
     panels = [one.panel for one in SPEC.measures(RetrievalParams()) if one.name.endswith("c") and one.panel]
     assert {panel.figure.stem for panel in panels} == {"retrieval_at_size"}
-    assert [panel.at for panel in panels if panel.row == "facts"] == [1000, 2000, 4000, 8000, 16000]
+    for curve in ("All", "Recall"):
+        at = [panel.at for panel in panels if (panel.row, panel.curve) == ("facts", curve)]
+        assert at == [1000, 2000, 4000, 8000, 16000]
+
+
+def test_all_of_the_evidence_is_within_n_once_the_last_fact_is(record: MakeRecord) -> None:
+    contexts = [passage(fact, doc_id) for doc_id, fact in GOLD]
+    whole = seen(contexts).length
+    found = scores_of(record, contexts, RetrievalParams(sizes=(whole - 1, whole)))
+    assert [found[f"fact_{share}@{whole - 1}c"].value for share in ("Recall", "AllHit")] == [0.5, 0]
+    assert [found[f"fact_{share}@{whole}c"].value for share in ("Recall", "AllHit")] == [1, 1]
 
 
 def test_sizes_may_be_none_at_all() -> None:

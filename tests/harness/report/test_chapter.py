@@ -208,13 +208,21 @@ def test_measures_stand_where_they_say_and_unknown_ones_last(
     )
 
 
+def test_retrieval_alone_is_a_chapter_of_its_own_over_the_same_queries(make_run: MakeRun) -> None:
+    searched = make_run(types=SMALL, sessions=(), generator={"provider": "none"})
+    answered = make_run(system="kg", types=SMALL, sessions=())
+    first, second = load_chapters([searched, answered], load_prices())
+    assert (first.group.title, second.group.title) == ("multihop_rag, without a generator", "multihop_rag")
+    assert first.description == second.description
+    assert not any("stand apart" in note for chapter in (first, second) for note in chapter.group.notes)
+
+
 @pytest.mark.parametrize(
     "wishes",
     [
         {"evaluated": False},
         {"failing": 3},
         {"missing": 3, "indexed": False, "evaluated": False},
-        {"generator": {"provider": "none"}},
         {"repeats": 2, "missing": 1},
     ],
 )
