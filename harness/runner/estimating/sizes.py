@@ -55,10 +55,11 @@ class SampleSize:
 
 
 def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
-    """One for each sample of these cells; none where the package that counts is not installed."""
+    """One for each sample that systems compete on; none where the package that counts is not installed."""
     samples: dict[str, list[Cell]] = {}
     for cell in cells:
-        samples.setdefault(cell.dataset.digest, []).append(cell)
+        if not cell.spec.bracket:
+            samples.setdefault(cell.dataset.digest, []).append(cell)
     try:
         return [_size(own) for own in samples.values()]
     except MissingDependency:
@@ -88,13 +89,12 @@ def sizes_json(sizes: Iterable[SampleSize]) -> list[dict[str, object]]:
 
 def _size(cells: Sequence[Cell]) -> SampleSize:
     dataset = cells[0].dataset
-    n_systems = sum(1 for cell in cells if not cell.spec.bracket)
-    pairs = max(1, n_systems * (n_systems - 1) // 2)
+    pairs = max(1, len(cells) * (len(cells) - 1) // 2)
     return SampleSize(
         dataset=dataset.name,
         n_queries=len(dataset.queries),
         n_available=max(len(dataset.queries), sum(dataset.type_mix.values())),
-        n_systems=n_systems,
+        n_systems=len(cells),
         needed={step: queries_needed(step, pairs) for step in STEPS},
     )
 

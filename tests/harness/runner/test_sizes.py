@@ -53,3 +53,7 @@ def test_it_refuses_nothing(config: dict[str, object]) -> None:
     )
     assert size_lines(cells)
     assert sizes_json(sample_sizes(cells))[0]["can_show_anything"] is False
+
+
+def test_marks_that_compete_with_nobody_ask_for_no_queries() -> None:
+    assert sizes(systems=["gold", "closed-book"]) == []
