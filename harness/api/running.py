@@ -83,7 +83,7 @@ def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     payers = [
         Payer.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
     ]
-    spending = Spending(config.budget, price_table(config.prices), options.results, payers, began)
+    spending = Spending(config.budget, price_table(config.prices), options.results, payers, began, reporter.warn)
     _check_all(cells, None if options.records_only else evaluation, options.results, spending)
     if sum(not cell.spec.bracket for cell in cells) > 1:
         for line in size_lines(cells):
@@ -152,7 +152,7 @@ def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, sp
     for note in cell.dataset.notes:
         reporter.say(f"  note: {note}")
     results = options.results.resolve()
-    keep_estimate(cell, open_run(cell, results), spending.prices, reporter)
+    keep_estimate(cell, open_run(cell, results, reporter.warn), spending.prices, reporter)
     return run_cell(
         cell,
         results,

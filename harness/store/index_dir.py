@@ -67,6 +67,8 @@ class IndexDir:
 
     def begin(self) -> None:
         """Empty `store/`: what an interrupted build left there is not trusted."""
+        if self.path.is_symlink():
+            raise StoreError(f"{self.path} is a link, and what is there would go", "put the folder itself there")
         with explained_io("prepare", self.store):
             (self.path / "index.json").unlink(missing_ok=True)
             if self.store.exists():
