@@ -60,6 +60,10 @@ class IndexDir:
         """While a system answers from it: its files may change."""
         return self._inventory.in_use()
 
+    def opened(self) -> None:
+        """Note the files as they are now that a system has opened them."""
+        self._inventory.take()
+
     def forget(self) -> None:
         """Let the next run that needs it build it anew. Runs that have it keep their record of it."""
         with self.exclusive(wait_s=3600.0), explained_io("forget", self.path):

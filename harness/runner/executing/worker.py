@@ -97,6 +97,7 @@ class Worker:
         with self._system(Seam(journal, budget=self._budget, say=self._say)) as (system, seam):
             with metered(Meter("load")):
                 await system.load()
+            self._index_dir.opened()
             waiting = iter(self._job.todo)
 
             async def answer_some() -> None:
