@@ -129,4 +129,5 @@ _OS_REASONS = {
     errno.ENOTDIR: ("a part of the path is a file", "choose another folder"),
     errno.EEXIST: ("a file of that name is in the way", "choose another folder"),
     errno.EIO: ("input/output error", f"check the disk, {_RESUME}"),
+    errno.ELOOP: ("it is a link", "put the file itself there"),
 }

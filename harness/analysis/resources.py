@@ -10,7 +10,8 @@ from math import isfinite
 from pathlib import Path
 from statistics import median
 
-from harness.errors import explained_io
+from harness.errors import StoreError, explained_io
+from harness.plain_files import open_plain
 
 QUANTITIES = (
     "machine_cpu_percent",
@@ -28,6 +29,7 @@ _OLD_QUANTITIES = 6
 """In files whose header knows no databases."""
 PHASES = ("index", "answer")
 _YEAR_2286 = 1e10
+_MOST_BYTES = 1 << 28
 _GAP_INTERVALS = 5
 _SHORTEST_GAP_S = 10.0
 
@@ -65,8 +67,12 @@ class Resources:
 
 def load_resources(path: Path) -> Resources:
     """Read resources.csv. A torn line, and one that was appended to it, are passed over and counted."""
-    with explained_io("read", path), path.open(encoding="utf-8", errors="replace", newline="") as file:
-        lines = file.read().splitlines()
+    with explained_io("read", path), open_plain(path) as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        fix = "delete it: the report then leaves out CPU and RAM"
+        raise StoreError(f"{path} is longer than {_MOST_BYTES:,} bytes", fix)
+    lines = content.decode("utf-8", errors="replace").splitlines()
     is_old = not any(line.startswith("time_s,") and line.endswith(QUANTITIES[-1]) for line in lines[:1])
     rows = [next(csv.reader([line])) for line in lines if line and not line.startswith("time_s,")]
     parsed = [_parse(fields, is_old=is_old) for fields in rows]

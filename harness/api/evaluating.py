@@ -56,7 +56,8 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
         for run in members:
             _refuse_unsaid(run, plan, options.config, options.settings)
         check_packages(plan)
-    reporter, spending = Reporter(quiet=options.quiet), _spending(plans, options)
+    reporter = Reporter(quiet=options.quiet)
+    spending = _spending(plans, options, reporter)
     outcomes = tuple(
         (evaluate_run_dirs(members, plan, options.results, reporter, spending), config)
         for plan, config, members in plans
@@ -111,7 +112,7 @@ def _answered(run: RunDir, choice: AnswerChoice) -> Case:
 
 
 def _spending(
-    plans: Sequence[tuple[EvaluationPlan, BenchConfig, list[RunDir]]], options: EvaluateOptions
+    plans: Sequence[tuple[EvaluationPlan, BenchConfig, list[RunDir]]], options: EvaluateOptions, reporter: Reporter
 ) -> Spending:
     """The budget is one for all named runs; it stands in a config or setting for all, so every group has the
     same."""
@@ -124,7 +125,7 @@ def _spending(
     own = options.prices or config.prices
     runs = [run for _, _, members in plans for run in members]
     prices = price_table(own) if options.config else prices_of_runs(runs, own)
-    spending = Spending(config.budget, prices, options.results, payers)
+    spending = Spending(config.budget, prices, options.results, payers, warn=reporter.warn)
     for plan, _, _ in plans:
         spending.check_prices(plan.models)
     return spending

@@ -85,7 +85,7 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
         raise ConfigError("these configs name different `prices`", "name one table in each, or run them apart")
     if len(configs) > 1:
         for config in configs:
-            _check_config(config, options)
+            _check_config(config, options, Reporter(quiet=True))
     benches: list[Benchmark] = []
     for config in configs:
         benches.append(run_bench(config, options))
@@ -97,7 +97,7 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
 def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     """Run every cell and score it. A cell that fails is said and does not stop the next; nor does an evaluator."""
     reporter = Reporter(quiet=options.quiet)
-    cells, evaluation, spending = _check_config(config, options)
+    cells, evaluation, spending = _check_config(config, options, reporter)
     if sum(not cell.spec.bracket for cell in cells) > 1:
         for line in size_lines(cells):
             reporter.say(line)
@@ -111,14 +111,16 @@ def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     return Benchmark(config, tuple(cells), tuple(results), outcome, spending)
 
 
-def _check_config(config: BenchConfig, options: RunOptions) -> tuple[list[Cell], EvaluationPlan, Spending]:
+def _check_config(
+    config: BenchConfig, options: RunOptions, reporter: Reporter
+) -> tuple[list[Cell], EvaluationPlan, Spending]:
     """What is to be done and what it may take; its time begins now."""
     began = time.monotonic()
     cells, evaluation = plan_cells(config), plan_evaluation(config)
     payers = [
         Payer.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
     ]
-    spending = Spending(config.budget, price_table(config.prices), options.results, payers, began)
+    spending = Spending(config.budget, price_table(config.prices), options.results, payers, began, reporter.warn)
     _check_all(cells, None if options.records_only else evaluation, options.results, spending)
     return cells, evaluation, spending
 
@@ -177,7 +179,7 @@ def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, sp
     for note in cell.dataset.notes:
         reporter.say(f"  note: {note}")
     results = options.results.resolve()
-    keep_estimate(cell, open_run(cell, results), spending.prices, reporter)
+    keep_estimate(cell, open_run(cell, results, reporter.warn), spending.prices, reporter)
     return run_cell(
         cell,
         results,

@@ -39,7 +39,8 @@ def _said(request: ImportRequest, result: ImportResult) -> str:
 
 
 def _notes(result: ImportResult) -> list[str]:
-    return [] if result.was_there else [f"  note: {note}" for note in result.notes]
+    notes = () if result.was_there else result.notes
+    return [f"  note: {note}" for note in (*result.mended, *notes)]
 
 
 def _next(result: ImportResult, results: Path) -> str:

@@ -7,9 +7,10 @@ import httpx2
 import numpy as np
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
+from harness.models.endpoint import Endpoint
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.providers import api_key, need_client, provider_of
-from harness.models.transport import Endpoint, MeteredTransport, Seam
+from harness.models.transport import MeteredTransport, Seam
 from harness.models.vectors import unit_rows
 from harness.protocols import ChatModel, Message
 

@@ -18,10 +18,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.config import GeneratorConfig
-from harness.errors import ConfigError, ModelUnavailable, need
+from harness.errors import ConfigError, ModelUnavailable, explained_io, need
 from harness.models.catalogue import QWEN_CODER, WeightFile
 from harness.models.weights import check_unchanged, digest_once, fetch
 from harness.outside import keep_made
+from harness.plain_files import open_to_append
 
 _READY_TIMEOUT_S = 300.0
 _SPINS = "10000"
@@ -137,7 +138,7 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         threads=options.threads or _cores(),
         api_key=secrets.token_urlsafe(32),
     )
-    with log.open("ab") as out:
+    with explained_io("write", log), open_to_append(log) as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "harness.models.local_process"],
             stdin=subprocess.PIPE,

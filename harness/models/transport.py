@@ -16,11 +16,11 @@ from weakref import WeakValueDictionary
 
 import httpx2
 
-from harness.errors import HarnessError, ModelUnavailable
+from harness.errors import HarnessError
 from harness.identity import digest
 from harness.models.budget import Budget, Call, Hold
+from harness.models.endpoint import LIMIT, Endpoint, Reply, fault
 from harness.models.heard import without_key
-from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.replies import (
     ACCEPTED_CODINGS,
@@ -29,18 +29,14 @@ from harness.models.replies import (
     damage,
     read_usage,
     received,
-    retry_after_s,
 )
 from harness.records import Usage
 from harness.store import CallKey, Journal, StoredCall
 
-_RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504})
 _MAX_BACKOFF_S = 60.0
 _MAX_PROBE_S = 8.0
 """Where a server refuses without a word, when is found out by asking."""
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-_LIMIT = "HTTP 429"
-_OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
 
 @dataclass
@@ -63,22 +59,6 @@ class Seam:
     def flight(self, key: CallKey) -> asyncio.Lock:
         """Held while that call is under way, so that two judgements that ask the same at once pay once."""
         return self._flights.setdefault(key, asyncio.Lock())
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """One role's way to its server."""
-
-    role: str
-    base_url: str
-    max_retries: int
-    limiter: AdaptiveLimiter
-    fix: str
-    """What the user can do when it cannot be reached, such as the command that starts the server."""
-    max_retry_after_s: float = 120.0
-    """The longest that one answer of the server can make us wait."""
-    max_throttled_s: float = 900.0
-    """A server that answers nothing but 429 for so long stops the run."""
 
 
 class MeteredTransport(httpx2.AsyncBaseTransport):
@@ -170,21 +150,21 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                     # Without the limit the request that was refused would not have been made either.
                     call.waited_since(began)
             if isinstance(reply, httpx2.Response):
-                await self._refuse_hopeless(reply)
+                await self._endpoint.refuse_hopeless(reply)
             failures += not is_limit
-            if not (reason := _fault(reply)) or failures > self._endpoint.max_retries:
+            if not (reason := fault(reply)) or failures > self._endpoint.max_retries:
                 if isinstance(reply, httpx2.Response):
                     return reply
-                raise self._give_up(reply)
+                raise self._endpoint.given_up(reply)
             self._seam.journal.add_fault(
                 datetime.now(UTC).isoformat(), meter.scope, self._endpoint.role, reason, wait_s
             )
             if is_limit:
-                self._check_patience()
+                self._endpoint.check_patience()
             else:
                 await asyncio.sleep(wait_s)
 
-    async def _try(self, request: httpx2.Request, meter: Meter, hold: Hold) -> httpx2.Response | Exception:
+    async def _try(self, request: httpx2.Request, meter: Meter, hold: Hold) -> Reply:
         """One try: a response with its body, or why there is none."""
         # What is not answered gives up its reservation here: while it waits to be tried again, calls that wait for
         # that room may hold every slot of the limiter.
@@ -194,7 +174,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             async with asyncio.timeout(limit_s) as limit:
                 response = await self._inner.handle_async_request(request)
                 status = response.status_code
-                reply: httpx2.Response | Exception = await received(response, request)
+                reply: Reply = await received(response, request)
         except _NEVER_SENT as error:
             hold.unpaid()
             return error
@@ -207,25 +187,25 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             reply.__cause__ = error
         if isinstance(reply, httpx2.Response) and status != 200:
             hold.unpaid()
-        elif _fault(reply):
+        elif fault(reply):
             hold.lost()
             if status == 200:
                 # It was answered, so it was paid, and nobody knows for how much.
                 meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
         return reply
 
-    def _heed(self, reply: httpx2.Response | Exception, began: float, hold: Hold, failures: int) -> float:
+    def _heed(self, reply: Reply, began: float, hold: Hold, failures: int) -> float:
         """Tell the limiter how it went; the seconds to wait before the next try, if there is one."""
         limiter, n_bytes = self._endpoint.limiter, hold.call.n_bytes
         if isinstance(reply, httpx2.Response):
             limiter.told(allowances(reply.headers))
-        if not (reason := _fault(reply)):
+        if not (reason := fault(reply)):
             usage = read_usage(reply.content) if isinstance(reply, httpx2.Response) else Usage()
             known = None if usage.unmetered_calls else usage.input_tokens + usage.output_tokens
             limiter.succeeded(began, n_bytes, known)
             return 0.0
-        wait_s = self._asked_s(reply)
-        if reason != _LIMIT:
+        wait_s = self._endpoint.asked_s(reply, self._say_once)
+        if reason != LIMIT:
             # Full jitter (Brooker, "Exponential Backoff And Jitter", 2015): what failed together parts ways.
             backoff_s = self._seam.backoff.uniform(0.1, min(_MAX_BACKOFF_S, 0.5 * 2.0**failures))
             return backoff_s if wait_s is None else wait_s
@@ -235,73 +215,10 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         limiter.throttled(wait_s, began, n_bytes)
         return wait_s
 
-    def _asked_s(self, reply: httpx2.Response | Exception) -> float | None:
-        """What the server asks to wait, no longer than the cap; None where it asks for nothing."""
-        asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, httpx2.Response) else None
-        cap = self._endpoint.max_retry_after_s
-        if asked is None or asked <= cap:
-            return asked
-        role, where = self._endpoint.role, self._endpoint.base_url
-        line = (
-            f"the {role} at {where} asks to wait {asked:,.0f} s: asked again after {cap:g} s "
-            f"(models.{role}.max_retry_after_s)"
-        )
+    def _say_once(self, line: str) -> None:
         if not self._has_said:
             self._has_said = True
             self._seam.say(line)
-        return cap
-
-    def _check_patience(self) -> None:
-        """Raise where the server has let nothing through for too long: no query is lost, for the run stops."""
-        role, most = self._endpoint.role, self._endpoint.max_throttled_s
-        if self._endpoint.limiter.refused_s >= most:
-            raise ModelUnavailable(
-                f"the {role} at {self._endpoint.base_url} has refused every request for {most:g} s (HTTP 429)",
-                f"run the same command again later, it resumes; models.{role}.max_throttled_s waits longer",
-            )
-
-    async def _refuse_hopeless(self, response: httpx2.Response) -> None:
-        """Raise where no other query could succeed either: wrong key, unknown model, no money left."""
-        status = response.status_code
-        if status not in {401, 403, 404, 429}:
-            return
-        message, code = read_error(await response.aread())
-        where = f"{self._endpoint.role} at {self._endpoint.base_url}"
-        if status in {401, 403}:
-            raise ModelUnavailable(f"{where} refused the key (HTTP {status}: {message})", "set a valid key")
-        if status == 404:
-            raise ModelUnavailable(f"{where} has no such model or path (HTTP 404: {message})", self._endpoint.fix)
-        if code in _OUT_OF_MONEY:
-            raise ModelUnavailable(
-                f"{where} refused: the quota is used up ({message})", "add credit, then run again"
-            )
-
-    def _give_up(self, error: Exception) -> Exception:
-        if not isinstance(error, httpx2.ConnectError | httpx2.RemoteProtocolError | httpx2.ReadError):
-            return error
-        where = f"the {self._endpoint.role} at {self._endpoint.base_url}"
-        return ModelUnavailable(
-            f"cannot reach {where} ({error or 'it closed the connection'})", self._endpoint.fix
-        )
-
-
-def _fault(reply: httpx2.Response | Exception) -> str:
-    """Why it may go well when it is tried again; empty: it is an answer, or an error that stays one."""
-    if not isinstance(reply, httpx2.Response):
-        return str(reply) if isinstance(reply, UnreadableReply) else type(reply).__name__
-    if reply.status_code in _RETRIED_STATUS:
-        return f"HTTP {reply.status_code}"
-    return damage(reply) if reply.status_code == 200 else ""
-
-
-def read_error(content: bytes) -> tuple[str, str]:
-    """(message, code) of an OpenAI-compatible error body, whatever its shape; the message in 200 characters."""
-    try:
-        error = json.loads(content)["error"]
-        message, code = (error["message"], error.get("code")) if isinstance(error, dict) else (error, "")
-    except (ValueError, TypeError, KeyError):
-        message, code = content.decode(errors="replace"), ""
-    return " ".join(str(message).split())[:200], str(code)
 
 
 def _parse_request(body: bytes) -> dict[str, Any]:

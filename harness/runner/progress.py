@@ -36,6 +36,14 @@ class Reporter:
         """One plain line."""
         self.console.print(line, soft_wrap=True)
 
+    def warn(self, line: str) -> None:
+        """One plain line for who asked to be quiet, too: what they keep was damaged, or is not what they think."""
+        quiet, self.console.quiet = self.console.quiet, False
+        try:
+            self.say(line)
+        finally:
+            self.console.quiet = quiet
+
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:
         """A progress bar for the enclosed work."""

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,11 +47,15 @@ class Spending:
         results: Path,
         payers: Sequence[Payer],
         began: float | None = None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """The minutes begin at `began` (time.monotonic), or now."""
+        """The minutes begin at `began` (time.monotonic), or now. `warn` is given a line for each journal in which
+        calls are damaged.
+        """
         self._budget, self.prices, self._results, self._payers = budget, prices, results, payers
         self._began = time.monotonic() if began is None else began
         self._before = Amount()
+        self._warn, self._warned = warn, set[str]()
 
     @classmethod
     def unlimited(cls) -> "Spending":
@@ -75,15 +79,22 @@ class Spending:
         if self._budget.usd is None and self._budget.tokens is None:
             return Amount()
         shared = (IndexDir(self._results, "any").journal_path, self._results / "judge" / "calls.sqlite")
-        paid = [paid_by_runs(path) for path in shared]
+        paid = [paid_by_runs(path, self._warn_once) for path in shared]
         total = Amount()
         for payer in self._payers:
-            used = [(role, usage) for (_, role), usage in paid_by_runs(payer.run.journal_path).items()]
+            used = [
+                (role, usage) for (_, role), usage in paid_by_runs(payer.run.journal_path, self._warn_once).items()
+            ]
             for journal in paid:
                 used += [(role, usage) for (run, role), usage in journal.items() if run == payer.run.run_id]
             for role, usage in used:
                 total += self._amount(payer, role, usage)
         return total
+
+    def _warn_once(self, line: str) -> None:
+        if line not in self._warned:
+            self._warned.add(line)
+            self._warn(line)
 
     def check(self) -> None:
         """Raise BudgetReached where nothing is left."""

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from harness.store.journal import COLUMNS
+from harness.store.paid_calls import COLUMNS
 from harness.store.seals import row_check
 
 LATEST = 500
@@ -80,7 +80,7 @@ def call_spans(path: Path, role: str) -> list[CallSpan]:
 
 
 def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:
-    if not path.exists():
+    if not path.is_file():
         return []
     # Without a log beside it nobody writes; then not even a shared-memory file is made, as in a read-only folder.
     written = path.with_name(f"{path.name}-wal").exists()

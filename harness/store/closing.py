@@ -7,8 +7,7 @@ from harness.errors import StoreError, explained_io
 from harness.records import RunRecord
 from harness.store import files, seals
 from harness.store.manifest import Done
-
-_Stamp = tuple[tuple[str, int, int, int], ...]
+from harness.store.remembered import Remembered, stamp_of
 
 
 class Closing:
@@ -16,8 +15,7 @@ class Closing:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fitting: tuple[_Stamp, Done] | None = None
-        """What was found to fit, and of which files: a report asks often."""
+        self._fitting = Remembered[Done]()
 
     def write(self, done: Done, closed: Iterable[Path]) -> None:
         """Close these files as they are now."""
@@ -29,17 +27,14 @@ class Closing:
         """
         if not self._path.exists():
             return None
-        closed = list(closed)
-        stamp = _stamp((self._path, *closed))
-        if self._fitting is None or self._fitting[0] != stamp:
-            try:
-                self._fitting = stamp, self._checked(closed, records)
-            except StoreError:
-                if _stamp((self._path,)) != stamp[:1]:
-                    # A run was reopened or closed meanwhile.
-                    return self.read(closed, records)
-                raise
-        return self._fitting[1]
+        closed, stamp = list(closed), stamp_of([self._path])
+        try:
+            return self._fitting.get((self._path, *closed), lambda: self._checked(closed, records))
+        except StoreError:
+            if stamp_of([self._path]) != stamp:
+                # A run was reopened or closed meanwhile.
+                return self.read(closed, records)
+            raise
 
     def check(self, path: Path, fix: str) -> None:
         """Raise StoreError with `fix` where `path` is not what it was when the run was closed."""
@@ -68,11 +63,3 @@ class Closing:
                     files.RUN_AGAIN,
                 )
         return done
-
-
-def _stamp(paths: Iterable[Path]) -> _Stamp:
-    stamps = []
-    for path in paths:
-        found = path.stat() if path.exists() else None
-        stamps.append((path.name, *((found.st_mtime_ns, found.st_size, found.st_ino) if found else (0, 0, 0))))
-    return tuple(stamps)

@@ -9,10 +9,12 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import StoreError, explained_io
-from harness.store import seals
+from harness.plain_files import open_to_append
+from harness.store import reading, seals
 from harness.store.seals import FileSeal
 
 RUN_AGAIN = "run the same command again, `rag-harness run` or `import`: it is mended, and nothing is paid twice"
+MOVE_AWAY = "move it away and run the same command again: no call that was paid is paid twice"
 R = TypeVar("R", bound=BaseModel)
 
 
@@ -28,7 +30,9 @@ def write_atomic_bytes(path: Path, content: bytes) -> None:
     with explained_io("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with partial.open("wb") as file:
+            # What a killed process of that number left, or somebody put there, is not written through.
+            partial.unlink(missing_ok=True)
+            with partial.open("xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -69,7 +73,7 @@ def write_jsonl(path: Path, records: Iterable[BaseModel]) -> None:
 
 def append_bytes(path: Path, lines: bytes) -> None:
     """Append whole lines and have them on the disk before returning."""
-    with explained_io("append to", path), path.open("ab") as file:
+    with explained_io("append to", path), open_to_append(path) as file:
         file.write(lines)
         file.flush()
         os.fsync(file.fileno())
@@ -79,10 +83,12 @@ def repair_tail(path: Path) -> bool:
     """Cut a last line that a crash left without its end; True if there was one."""
     if not path.exists():
         return False
-    with explained_io("repair", path), path.open("rb+") as file:
+    with explained_io("repair", path), open_to_append(path) as file:
         size = file.seek(0, os.SEEK_END)
         keep = size
         while keep > 0:
+            if size - keep > reading.LONGEST_LINE:
+                raise StoreError(f"{path} ends in a line of more than {reading.LONGEST_LINE:,} bytes", MOVE_AWAY)
             start = max(0, keep - 65536)
             file.seek(start)
             end_of_line = file.read(keep - start).rfind(b"\n")
@@ -100,14 +106,13 @@ def iter_jsonl(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> Iterator[R]:
     """Yield one record a line. Damage is named by its line, a last line without its end included."""
     if not path.exists():
         return
-    with explained_io("read", path), path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                raise StoreError(f"{path} line {number} is torn", fix)
-            try:
-                yield kind.model_validate_json(line)
-            except ValidationError as error:
-                raise StoreError(f"{path} line {number} is damaged ({first_error(error)})", fix) from error
+    for number, line in enumerate(reading.lines(path, fix), start=1):
+        if not line.endswith(b"\n"):
+            raise StoreError(f"{path} line {number} is torn", fix)
+        try:
+            yield kind.model_validate_json(line)
+        except ValidationError as error:
+            raise StoreError(f"{path} line {number} is damaged ({first_error(error)})", fix) from error
 
 
 def _reason(error: ValueError) -> str:
@@ -123,10 +128,8 @@ def first_error(error: ValidationError) -> str:
 
 def read_object(path: Path, fix: str = RUN_AGAIN) -> dict[str, object]:
     """The JSON object in `path` without any schema: for looking at a version before trusting the rest."""
-    with explained_io("read", path):
-        text = path.read_text(encoding="utf-8", errors="replace")
     try:
-        value = json.loads(text)
+        value = json.loads(reading.text(path, fix))
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is damaged (no JSON: {error})", fix) from error
     if not isinstance(value, dict):

@@ -60,6 +60,10 @@ class IndexDir:
         """While a system answers from it: its files may change."""
         return self._inventory.in_use()
 
+    def opened(self) -> None:
+        """Note the files as they are now that a system has opened them."""
+        self._inventory.take()
+
     def forget(self) -> None:
         """Let the next run that needs it build it anew. Runs that have it keep their record of it."""
         with self.exclusive(wait_s=3600.0), explained_io("forget", self.path):
@@ -67,6 +71,8 @@ class IndexDir:
 
     def begin(self) -> None:
         """Empty `store/`: what an interrupted build left there is not trusted."""
+        if self.path.is_symlink():
+            raise StoreError(f"{self.path} is a link, and what is there would go", "put the folder itself there")
         with explained_io("prepare", self.store):
             (self.path / "index.json").unlink(missing_ok=True)
             if self.store.exists():

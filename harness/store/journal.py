@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from harness.errors import StoreError
 from harness.records import Usage
+from harness.store.paid_calls import COLUMNS, PaidCalls, unpacked
 from harness.store.seals import row_check
 
 _SCHEMA = """
@@ -31,11 +30,6 @@ CREATE TABLE IF NOT EXISTS reservations (
   paid_by TEXT NOT NULL
 );
 """
-COLUMNS = (
-    *("scope", "role", "request_digest", "occurrence", "model", "request", "response", "input_tokens"),
-    *("output_tokens", "cached_tokens", "metered", "wall_s", "started_at", "paid_by"),
-)
-"""What `row_check` is of, in this order; a row of an earlier version has none."""
 _ADDED = {"paid_by": "TEXT NOT NULL DEFAULT ''", "row_check": "INTEGER"}
 _AT = "WHERE scope=? AND role=? AND request_digest=? AND occurrence=?"
 _MOST_TOKENS = 10**9
@@ -46,11 +40,8 @@ _RESERVE_CALL = (
     " AND typeof(input_tokens) = 'integer' AND input_tokens BETWEEN 0 AND ?"
     " AND typeof(output_tokens) = 'integer' AND output_tokens BETWEEN 0 AND ?"
 )
-_PAID = (
-    "SELECT paid_by, role, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cached_tokens) FROM calls"
-    " GROUP BY paid_by, role",
-    "SELECT paid_by, role, 0, SUM(input_tokens), SUM(output_tokens), 0 FROM reservations GROUP BY paid_by, role",
-)
+_ALL_CALLS = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
+_RESERVED = "SELECT paid_by, role, SUM(input_tokens), SUM(output_tokens) FROM reservations GROUP BY paid_by, role"
 
 
 _REMAKE = (
@@ -100,6 +91,7 @@ class Journal:
         self.payer = payer
         """The run that pays for what is added from now on."""
         self._insert = "INSERT OR IGNORE" if shared else "INSERT"
+        _check_place(path, shared=shared)
         with _explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=60)
@@ -189,14 +181,22 @@ class Journal:
             self._db.execute("INSERT INTO faults VALUES (?,?,?,?,?)", (at, scope, role, reason, waited_s))
 
     def paid(self) -> list[tuple[str, str, Usage]]:
-        """(run, role, usage) of each run's calls, and of each run's reservations."""
-        with _explained(self._path):
-            sums = [row for query in _PAID for row in self._db.execute(query).fetchall()]
-        names = ("calls", "input_tokens", "output_tokens", "cached_tokens")
+        """(run, role, usage) of each run's calls, and of each run's reservations; damaged calls are told."""
+        calls = PaidCalls()
         try:
-            return [(run, role, Usage(**dict(zip(names, row, strict=True)))) for run, role, *row in sums]
-        except ValidationError as error:
+            with _explained(self._path):
+                for *values, check in self._db.execute(_ALL_CALLS):
+                    calls.add(values, check)
+                reserved = self._db.execute(_RESERVED).fetchall()
+            held = [
+                (run, role, Usage(input_tokens=read, output_tokens=wrote)) for run, role, read, wrote in reserved
+            ]
+        except ValueError as error:
             raise StoreError(f"{self._path} is damaged (tokens that are no counts)", _REMAKE) from error
+        if calls.n_damaged:
+            counted = "their tokens count as the most they can have been"
+            self._tell(f"{self._path}: damaged calls: {calls.n_damaged:,}; {counted}")
+        return [*calls.usage(), *held]
 
     def close(self) -> None:
         """Close the file."""
@@ -214,14 +214,15 @@ class Journal:
         self._db.execute("COMMIT")
 
 
-def paid_by_runs(path: Path) -> dict[tuple[str, str], Usage]:
+def paid_by_runs(path: Path, tell: Callable[[str], None] = lambda _: None) -> dict[tuple[str, str], Usage]:
     """(run, role) -> what that run has paid in a journal, with what is still reserved as if it were used.
 
-    Calls that the server did not count stand in with their reservation, if they had one.
+    Calls that the server did not count stand in with their reservation, if they had one. `tell` is given a line
+    where calls are damaged.
     """
     total: dict[tuple[str, str], Usage] = {}
     if path.exists():
-        with closing(Journal(path)) as journal:
+        with closing(Journal(path, tell=tell)) as journal:
             for run, role, used in journal.paid():
                 total[run, role] = total.get((run, role), Usage()) + used
     return total
@@ -238,10 +239,18 @@ def _stored(values: Sequence[Any]) -> StoredCall | None:
             cached_tokens=cached,
             unmetered_calls=int(not metered),
         )
-        bodies = zlib.decompress(request), zlib.decompress(response)
-    except (ValidationError, TypeError, zlib.error):
+        bodies = unpacked(request), unpacked(response)
+    except (ValueError, TypeError, zlib.error):
         return None
     return StoredCall(model, *bodies, usage, wall_s, started_at, payer)
+
+
+def _check_place(path: Path, *, shared: bool) -> None:
+    """A database is opened by a library, which would write through a link."""
+    if path.is_symlink() and not shared:
+        raise StoreError(f"{path} is a link, through which nothing is written", "put the file itself there")
+    if path.exists() and not path.is_file():
+        raise StoreError(f"cannot use {path} (it is no file)", "move it away and run the same command again")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def exclusive(path: Path, *, wait_s: float = 10.0) -> Iterator[int]:
     """
     with explained_io("lock", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     try:
         with explained_io("lock", path):
             _acquire(descriptor, path, wait_s)
@@ -34,7 +34,7 @@ def shared(path: Path, *, wait_s: float = 3600.0) -> Iterator[None]:
     """Hold the lock file `path` together with others that hold it so, and never beside one that is `exclusive`."""
     with explained_io("lock", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     try:
         with explained_io("lock", path):
             _acquire(descriptor, path, wait_s, fcntl.LOCK_SH)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from harness.errors import StoreError, explained_io
+from harness.errors import StoreError
 from harness.records import RunRecord
-from harness.store import files
+from harness.store import files, reading
 
 _CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}$')
 _Attempt = tuple[str, int, int]
@@ -74,8 +74,7 @@ class RecordLines:
     def _lines(self) -> Iterator[bytes]:
         if not self.path.exists():
             return
-        with explained_io("read", self.path), self.path.open("rb") as file:
-            yield from (line for line in file if line.endswith(b"\n"))
+        yield from (line for line in reading.lines(self.path, files.MOVE_AWAY) if line.endswith(b"\n"))
 
     def _record(self, line: bytes, seen: set[_Attempt]) -> RunRecord:
         body = line.rstrip(b"\n")

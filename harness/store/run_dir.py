@@ -1,24 +1,27 @@
 """One run on disk."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harness.errors import DISTRIBUTION, ConfigError, StoreError, explained_io, nearest
+from harness.plain_files import open_to_append
 from harness.records import Estimate, EvaluationRecord, IndexRecord, RunRecord, Score
 from harness.store import files, lock, migration, seals
 from harness.store.closing import Closing
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 from harness.store.record_lines import RecordLines
-from harness.store.score_files import read_evaluations, read_scores, write_scores
+from harness.store.remembered import Remembered
+from harness.store.score_files import read_evaluations, read_scores, refuse_link, write_scores
 from harness.store.seals import FileSeal
 
 RecordKey = tuple[str, int]
 """(query_id, repeat)."""
 Records = Mapping[RecordKey, RunRecord]
 """What `RunDir.records` gives."""
+_Header = tuple[Manifest, Mapping[str, FileSeal] | None]
 _NEW_MANIFEST = (
     "restore it, or delete it and run the same command again, `rag-harness run` or `import`: it is written anew,"
     " and no answer is lost"
@@ -44,12 +47,21 @@ class RunDir:
         self._lines = RecordLines(path / "records.jsonl", lambda: self._told_id)
         self._resources_path = path / "resources.csv"
         self._estimate_path = path / "estimate.json"
+        self._scores_path = path / "scores"
         self._closing = Closing(path / "done.json")
+        self._read_header = Remembered[_Header]()
+        self._fitting_sample = Remembered[None]()
 
     @classmethod
-    def create(cls, results: Path, manifest: Manifest, sample: Sequence[SampleRow]) -> "RunDir":
+    def create(
+        cls,
+        results: Path,
+        manifest: Manifest,
+        sample: Sequence[SampleRow],
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> "RunDir":
         """Start a run, or open the one of the same id that is already there: its files stay as they are, but for a
-        sample that is no longer what its manifest says, which is written again.
+        sample that is no longer what its manifest says, which is written again, and told in a line.
         """
         run = cls(results / manifest.run_id)
         if run._manifest_path.exists():
@@ -57,25 +69,30 @@ class RunDir:
                 raise StoreError(
                     f"{run.path} holds another run with the same id", "move it away or use another --results"
                 )
-            if run._has_lost(sample):
+            if lost := run._lost(sample):
                 files.write_jsonl(run._sample_path, sample)
+                tell(f"{run.run_id}: {lost}; the sample is written again")
             return run
         # The manifest comes last: where it stands, the sample is complete.
         files.write_jsonl(run._sample_path, sample)
         files.write_json(run._manifest_path, manifest, [run._sample_path])
         return run
 
-    def _has_lost(self, sample: Sequence[SampleRow]) -> bool:
+    def _lost(self, sample: Sequence[SampleRow]) -> str:
+        """What is wrong with the sample that is kept; empty: nothing."""
         try:
-            return bool(sample) and not self.sample()
-        except StoreError:
-            return True
+            return "" if self.sample() or not sample else f"{self._sample_path} is empty"
+        except StoreError as error:
+            return error.what
 
     def manifest(self) -> Manifest:
         """The header; a newer schema version is refused in one line."""
         return self._header()[0]
 
-    def _header(self) -> tuple[Manifest, Mapping[str, FileSeal] | None]:
+    def _header(self) -> _Header:
+        return self._read_header.get([self._manifest_path], self._checked_header)
+
+    def _checked_header(self) -> _Header:
         path = self._manifest_path
         if not path.exists():
             raise StoreError(f"{self.path} is not a run directory (no manifest.json)", "name a run id or path")
@@ -112,19 +129,26 @@ class RunDir:
         return version if isinstance(version, int) and migration.is_old(version) else None
 
     def exclusive(self, *, wait_s: float = 10.0) -> AbstractContextManager[int]:
-        """Be the only writer; yields a descriptor that keeps the lock in a child that inherits it."""
+        """Be the only writer; yields a descriptor that keeps the lock in a child that inherits it.
+
+        StoreError where scores would be written elsewhere, before they are paid for.
+        """
+        refuse_link(self._scores_path)
         return lock.exclusive(self.path / ".lock", wait_s=wait_s)
 
     def sample(self) -> list[SampleRow]:
         """The sampled queries with their references, in the order they are answered."""
         manifest, closes = self._header()
         if closes is not None:
-            seals.check_closed(self._sample_path, closes, "manifest.json", files.RUN_AGAIN)
+            self._fitting_sample.get([self._manifest_path, self._sample_path], lambda: self._check_sample(closes))
         rows = list(files.iter_jsonl(self._sample_path, SampleRow))
         expected = manifest.dataset.get("n_queries")
         if closes is None and isinstance(expected, int) and len(rows) != expected:
             raise StoreError(f"{self._sample_path} holds {len(rows):,} of {expected:,} queries", files.RUN_AGAIN)
         return rows
+
+    def _check_sample(self, closes: Mapping[str, FileSeal]) -> None:
+        seals.check_closed(self._sample_path, closes, "manifest.json", files.RUN_AGAIN)
 
     def mend(self) -> list[str]:
         """Take away what is damaged, so that it is made again, and say it: a torn or damaged record, an index.json
@@ -191,10 +215,9 @@ class RunDir:
 
     def append_resources(self, header: str, line: str) -> None:
         """Append one sample to resources.csv; the header is written first."""
-        with explained_io("append to", self._resources_path), self._resources_path.open("a") as file:
-            if file.tell() == 0:
-                file.write(header + "\n")
-            file.write(line + "\n")
+        with explained_io("append to", self._resources_path), open_to_append(self._resources_path) as file:
+            begun = "" if file.tell() else f"{header}\n"
+            file.write(f"{begun}{line}\n".encode())
 
     def resources_path(self) -> Path | None:
         """resources.csv, or None where nothing was sampled."""
@@ -208,15 +231,15 @@ class RunDir:
 
         What made them stands beside it as .json and closes it.
         """
-        write_scores(self.path / "scores", evaluation, scores)
+        write_scores(self._scores_path, evaluation, scores)
 
     def evaluations(self) -> list[EvaluationRecord]:
         """What made the scores, by the evaluator's name."""
-        return [one.evaluation for one in read_evaluations(self.path / "scores", self._evaluate_again)]
+        return [one.evaluation for one in read_evaluations(self._scores_path, self._evaluate_again)]
 
     def scores(self) -> list[Score]:
         """Every score of every evaluator that has run."""
-        scores, version = read_scores(self.path / "scores", self._evaluate_again), self._old_version
+        scores, version = read_scores(self._scores_path, self._evaluate_again), self._old_version
         return list(scores if version is None else (migration.migrated_score(one, version) for one in scores))
 
     @property

@@ -21,10 +21,19 @@ class ScoreFile:
 
 def write_scores(folder: Path, evaluation: EvaluationRecord, scores: Iterable[Score]) -> None:
     """Write both files; a reader sees old scores, new ones, or that the two do not fit."""
+    refuse_link(folder)
     ordered = sorted(scores, key=lambda score: (score.query_id, score.repeat, score.measure))
     path = folder / f"{evaluation.evaluator}.jsonl"
     files.write_jsonl(path, ordered)
     files.write_json(path.with_suffix(".json"), evaluation, [path])
+
+
+def refuse_link(folder: Path) -> None:
+    """Raise StoreError where what is written to this folder would land elsewhere."""
+    if folder.is_symlink():
+        raise StoreError(
+            f"{folder} is a link, and a run writes in its own folder alone", "put the folder itself there"
+        )
 
 
 def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:

@@ -6,6 +6,7 @@
 A file without one was written by an earlier version; nothing is known of it then.
 """
 
+import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Mapping
@@ -14,11 +15,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from harness.errors import StoreError, explained_io
-from harness.identity import digest, file_digest
+from harness.errors import StoreError
+from harness.identity import digest
+from harness.store import reading
 
 SEAL = "seal"
 _BLOCK = 1 << 20
+_NO_FILE = "move it away and run the same command again"
 
 
 class FileSeal(BaseModel):
@@ -42,7 +45,7 @@ class Seal(BaseModel):
 def sealed(record: BaseModel, closes: Iterable[Path] = ()) -> str:
     """The record as indented JSON with its seal; `closes` are files in its folder, as they are now."""
     tree: dict[str, Any] = json.loads(record.model_dump_json())
-    found = {path.name: _seal_of(path).model_dump() for path in closes if path.exists()}
+    found = {path.name: _seal_of(path, _NO_FILE).model_dump() for path in closes if path.exists()}
     seal = {"files": found} if found else {}
     whole = {**tree, SEAL: {**seal, "sha256": digest([tree, found])}}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
@@ -74,7 +77,7 @@ def check_closed(path: Path, closes: Mapping[str, FileSeal], by: str, fix: str) 
         raise StoreError(f"{by} beside {path} says nothing of it", fix)
     if not path.exists():
         raise StoreError(f"{path} is gone, and {by} says that it held {seal.lines:,} lines", fix)
-    found = _seal_of(path)
+    found = _seal_of(path, fix)
     if found != seal:
         lines = f" ({found.lines:,} of {seal.lines:,} lines)" if found.lines != seal.lines else ""
         raise StoreError(f"{path} does not fit its digest in {by}{lines}", fix)
@@ -88,8 +91,14 @@ def row_check(values: Iterable[object]) -> int:
     return found
 
 
-def _seal_of(path: Path) -> FileSeal:
-    with explained_io("read", path):
-        with path.open("rb") as file:
-            lines = sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
-        return FileSeal(lines=lines, sha256=file_digest(path))
+def _seal_of(path: Path, fix: str) -> FileSeal:
+    n_lines, open_bytes, hashed = 0, 0, hashlib.sha256()
+    with reading.opened(path, fix) as file:
+        while block := file.read(_BLOCK):
+            hashed.update(block)
+            n_lines += block.count(b"\n")
+            after = len(block) - 1 - block.rfind(b"\n")
+            open_bytes = after if after < len(block) else open_bytes + len(block)
+            if open_bytes > reading.LONGEST_LINE:
+                raise reading.too_long(path, n_lines + 1, fix)
+    return FileSeal(lines=n_lines, sha256=hashed.hexdigest())

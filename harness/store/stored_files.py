@@ -1,11 +1,13 @@
 """store.json: which files a system's stored index has, and what they held when nobody used it.
 
-Some stores write into their files when they are merely opened. So the digests are taken off while a run answers
-from an index and put back when the last of them has gone; after a kill the names alone are held against the files.
+Some stores write into their files when they are merely opened, and not when they are asked. So the files are noted
+when they are built, when a system has opened them and when the last that used them has gone: a run that is killed
+while it answers leaves them as they were noted. One that is killed while it opens them may leave an index that is
+built again.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -24,7 +26,7 @@ class StoredFiles(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     digests: dict[str, str]
-    """Name within `store/` -> SHA-256; empty while it is in use."""
+    """Name within `store/` -> SHA-256; empty where an earlier version left it in use."""
 
 
 class Inventory:
@@ -37,7 +39,8 @@ class Inventory:
 
     def take(self) -> None:
         """Note the files as they are now."""
-        self._write({name: file_digest(path) for name, path in self._files()})
+        noted = StoredFiles(digests={name: file_digest(path) for name, path in self._files()})
+        files.write_json(self._path, noted)
 
     def misfit(self) -> str:
         """What is not as it was noted, in a few words; empty: nothing, or nothing was noted."""
@@ -66,17 +69,13 @@ class Inventory:
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """While a system may open the files, and may change them."""
-        with lock.shared(self._users):
-            self._write({name: "" for name, _ in self._files()})
-            yield
         try:
-            with lock.exclusive(self._users, wait_s=0.0):
+            with lock.shared(self._users):
+                yield
+        finally:
+            # Where another run uses it, that one takes it afterwards.
+            with suppress(StoreError), lock.exclusive(self._users, wait_s=0.0):
                 self.take()
-        except StoreError:
-            return  # Another run uses it, and takes it afterwards.
-
-    def _write(self, digests: dict[str, str]) -> None:
-        files.write_json(self._path, StoredFiles(digests=digests))
 
     def _files(self) -> Iterator[tuple[str, Path]]:
         """What is worth noting: files that hold something and stay."""

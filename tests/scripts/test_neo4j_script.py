@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,6 +139,48 @@ def test_a_server_that_ends_shows_its_last_words_and_keeps_no_unknown_password(
     assert len(keys) == len(set(keys))
     assert "server.default_listen_address=127.0.0.1" in conf
     assert "server.http.enabled=false" in conf
+
+
+@pytest.fixture
+def slow_home(home: Path) -> Path:
+    """A distribution whose server runs and never answers."""
+    server = "while :; do sleep 0.1; done"
+    executable(
+        home / "bin" / "neo4j",
+        'mkdir -p "$NEO4J_CONF/../data/databases"',
+        f'sh -c "{server}" server --config-dir="$NEO4J_CONF" --console >/dev/null 2>&1 </dev/null &',
+        'echo $! >"$NEO4J_CONF/../run/neo4j.pid"',
+    )
+    return home
+
+
+def test_a_server_that_is_slower_than_the_wait_runs_on_and_its_password_is_told(
+    call: Call, slow_home: Path, tmp_path: Path
+) -> None:
+    done = call("start", NEO4J_HOME=str(slow_home), NEO4J_BOLT_PORT="0", NEO4J_WAIT_S="1")
+    pid = int((tmp_path / "state" / "run" / "neo4j.pid").read_text())
+    try:
+        assert done.returncode == 2
+        assert "NEO4J_WAIT_S waits longer" in done.stderr.splitlines()[-1]
+        told = server_of(done.stdout, tmp_path / "state")
+        assert len(told.password) >= 8
+        assert told.password not in done.stderr
+        assert any(f"--config-dir={tmp_path}" in line for line in command_lines())
+        assert call("stop --remove", NEO4J_HOME=str(slow_home)).returncode == 0
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_start_that_is_interrupted_leaves_no_server_with_a_password_that_nobody_knows(
+    call: Call, slow_home: Path, tmp_path: Path
+) -> None:
+    executable(tmp_path / "interrupted", f"exec timeout --foreground -s TERM 1 '{SCRIPT}' start")
+    done = call("", script=tmp_path / "interrupted", NEO4J_HOME=str(slow_home), NEO4J_BOLT_PORT="0")
+    assert done.stdout == ""
+    assert not (tmp_path / "state" / "data").exists()
+    assert not any(f"--config-dir={tmp_path}" in line for line in command_lines())
 
 
 def test_where_nothing_runs_status_is_3_and_stop_is_content(call: Call, tmp_path: Path) -> None:

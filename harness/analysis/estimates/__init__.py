@@ -3,9 +3,10 @@
 from harness.analysis.estimates.predict import Amounts, Earlier, Task, predict
 from harness.analysis.estimates.rates import Rates, rates_of
 from harness.analysis.estimates.spent import Spent, answers_spent, index_spent, live_span
-from harness.analysis.estimates.timing import SecondsFit, covered_seconds, own_seconds
+from harness.analysis.estimates.timing import Allowed, SecondsFit, covered_seconds, own_seconds
 
 __all__ = [
+    "Allowed",
     "Amounts",
     "Earlier",
     "Rates",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from harness.analysis.estimates.rates import CHARACTERS_PER_TOKEN, Rates
 from harness.analysis.estimates.spent import EMBEDDER, GENERATOR, Spent
-from harness.analysis.estimates.timing import SecondsFit, least_squares
+from harness.analysis.estimates.timing import UNLIMITED, Allowed, SecondsFit, least_squares
 from harness.records import PhaseEstimate, Usage, Work
 
 PriceUsage = Callable[[Mapping[str, Usage]], float | None]
@@ -67,8 +67,8 @@ class Task:
     earlier: Sequence[Earlier]
     price: PriceUsage
     embedder_is_metered: bool
-    slowest_rpm: float | None = None
-    """Requests a minute that the generator is limited to."""
+    generator: Allowed = UNLIMITED
+    embedder: Allowed = UNLIMITED
     size: float = 0.0
     """What seconds outside of calls (embedding, searching, storing) grow with: texts of an index, or answers."""
     timed: Sequence[tuple[float, float]] = ()
@@ -170,19 +170,26 @@ def _estimate(task: Task, amounts: Amounts, earlier: Sequence[Earlier], said: Se
 
 
 def _seconds(task: Task, amounts: Amounts, earlier: Sequence[Earlier]) -> tuple[float | None, list[str]]:
-    other, asking = _other_seconds(task.timed, task.size), 0.0
-    if amounts.calls:
-        if task.rates.seconds is None:
-            return None, []
-        asking = _asking(task.rates.seconds, amounts) * _pace(task, task.rates.seconds, earlier)
-        if task.slowest_rpm:
-            asking = max(asking, amounts.calls * 60 / task.slowest_rpm)
-    elif other is None:
-        return None, []
+    speed, other = task.rates.seconds, _other_seconds(task.timed, task.size)
+    asking, least_s = 0.0, _least_seconds(task, amounts)
+    if (amounts.calls and speed is None) or (not amounts.calls and other is None):
+        said = f"at least {least_s / 60:,.1f} min by the limits of requests and tokens a minute"
+        return None, [said] if least_s else []
+    if amounts.calls and speed is not None:
+        asking = max(_asking(speed, amounts) * _pace(task, speed, earlier), _generator_s(task, amounts))
     if other is None:
-        return asking, ["seconds are those of model calls alone: nothing else was timed yet"]
-    total = asking + other
+        return max(asking, least_s), ["seconds are those of model calls alone: nothing else was timed yet"]
+    total = max(asking + other, least_s)
     return total, _reach(task, other / total) if total else []
+
+
+def _least_seconds(task: Task, amounts: Amounts) -> float:
+    """By what both models may be asked in a minute."""
+    return max(_generator_s(task, amounts), task.embedder.seconds(0.0, amounts.embedder_tokens))
+
+
+def _generator_s(task: Task, amounts: Amounts) -> float:
+    return task.generator.seconds(amounts.calls, amounts.input_tokens + amounts.output_tokens)
 
 
 def _asking(speed: SecondsFit, amounts: Amounts) -> float:

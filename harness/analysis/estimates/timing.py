@@ -83,3 +83,20 @@ def _solved(x: "NDArray[np.float64]", y: "NDArray[np.float64]") -> "NDArray[np.f
     import numpy as np
 
     return np.asarray(np.linalg.lstsq(x, y, rcond=None)[0], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a model may be asked in a minute; None: nobody set a limit."""
+
+    requests: float | None = None
+    tokens: float | None = None
+    """Prompts and replies together."""
+
+    def seconds(self, requests: float, tokens: float) -> float:
+        """The least that so many take."""
+        per_minute = ((requests, self.requests), (tokens, self.tokens))
+        return max((60 * amount / most for amount, most in per_minute if most), default=0.0)
+
+
+UNLIMITED = Allowed()

@@ -6,14 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.estimates import Rates, Task, predict
+from harness.analysis.estimates import Allowed, Rates, Task, predict
 from harness.analysis.estimates.left import bases, phases_left, totals
 from harness.analysis.prices import Prices, usage_usd
+from harness.config import ModelConfig
 from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
 from harness.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
 from harness.runner.estimating.earlier_runs import EarlierRuns, Wanted, server_of
-from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.machine import describe_machine
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
@@ -79,7 +80,8 @@ class Estimator:
                 earlier=self._earlier.index_phases(wanted, per_document=per_document),
                 price=lambda usage: self._usd(cell, usage),
                 embedder_is_metered=_embedder_is_metered(cell),
-                slowest_rpm=cell.generator.requests_per_minute if cell.generator else None,
+                generator=_allowed(cell.generator),
+                embedder=_allowed(cell.embedder),
                 size=documents if work is None else work.embedded_texts,
                 timed=self._earlier.index_times(wanted, per_document=per_document),
                 assumed=_assumed(expected),
@@ -96,7 +98,8 @@ class Estimator:
                 earlier=self._earlier.answer_phases(wanted),
                 price=lambda usage: self._usd(cell, usage),
                 embedder_is_metered=_embedder_is_metered(cell),
-                slowest_rpm=cell.generator.requests_per_minute if cell.generator else None,
+                generator=_allowed(cell.generator),
+                embedder=_allowed(cell.embedder),
                 size=n_answers,
                 timed=self._earlier.answer_times(wanted),
                 assumed=_assumed(expected),
@@ -130,11 +133,12 @@ class Estimator:
         plan = plan_evaluation(cell.config)
         there = {record.evaluator for record in run.evaluations()} if not n_left else set()
         asking = [one for one in plan.evaluators if "judge" in one.spec.roles and one.spec.name not in there]
-        return {one.spec.name: self._judged(one, plan.models, cell.spec.name, n_answers) for one in asking}
+        return {one.spec.name: self._judged(one, plan, cell.spec.name, n_answers) for one in asking}
 
     def _judged(
-        self, planned: PlannedEvaluator, models: Mapping[str, Any], system: str, n_answers: int
+        self, planned: PlannedEvaluator, plan: EvaluationPlan, system: str, n_answers: int
     ) -> PhaseEstimate:
+        models = plan.models
         wanted = planned.spec.version, planned.params.model_dump(mode="json")
 
         def closeness(record: EvaluationRecord, own: str) -> int:
@@ -155,13 +159,14 @@ class Estimator:
             cached_tokens=round(usage.cached_tokens * share),
             unmetered_calls=round(usage.unmetered_calls * share),
         )
+        least_s = _allowed(plan.judge).seconds(expected.calls, expected.input_tokens + expected.output_tokens)
         return PhaseEstimate(
             calls=expected.calls,
             input_tokens=expected.input_tokens,
             output_tokens=expected.output_tokens,
             cached_tokens=expected.cached_tokens,
             usd=usage_usd(self._prices, models, {"judge": expected}),
-            seconds=seconds * n_answers / sum(n for _, n in live) if live else None,
+            seconds=max(seconds * n_answers / sum(n for _, n in live), least_s) if live else None,
             basis=f"{len(alike)} earlier {'evaluation' if len(alike) == 1 else 'evaluations'}",
         )
 
@@ -186,6 +191,10 @@ def _asked(work: Work, cell: Cell) -> Work:
 
 def _embedder_is_metered(cell: Cell) -> bool:
     return cell.embedder is not None and provider_of(cell.embedder).counts_tokens
+
+
+def _allowed(model: ModelConfig | None) -> Allowed:
+    return Allowed(model.requests_per_minute, model.tokens_per_minute) if model else Allowed()
 
 
 def _assumed(expected: Expected | None) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ class EvaluationModels:
 
     @cached_property
     def _journal(self) -> Journal:
-        journal = Journal(self._folder / "calls.sqlite", payer=self._payer, shared=True, tell=self._reporter.say)
+        journal = Journal(self._folder / "calls.sqlite", payer=self._payer, shared=True, tell=self._reporter.warn)
         return self._stack.enter_context(closing(journal))
 
     @cached_property

@@ -1,5 +1,6 @@
 """One cell, from nothing or from wherever it stopped, to done."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -51,9 +52,9 @@ class Again:
 NOTHING_AGAIN = Again()
 
 
-def open_run(cell: Cell, results: Path) -> RunDir:
-    """The cell's run directory, begun where it is not there yet."""
-    return RunDir.create(results, build_manifest(cell), sample_of(cell))
+def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: None) -> RunDir:
+    """The cell's run directory, begun where it is not there yet; `tell` is given a line where it is mended."""
+    return RunDir.create(results, build_manifest(cell), sample_of(cell), tell)
 
 
 def run_cell(
@@ -71,10 +72,10 @@ def run_cell(
     budget is passed.
     """
     spending = spending or Spending.unlimited()
-    run = open_run(cell, results)
+    run = open_run(cell, results, reporter.warn)
     with run.exclusive() as lock_fd:
         for line in run.mend():
-            reporter.say(f"{run.run_id}: {line}")
+            reporter.warn(f"{run.run_id}: {line}")
         if run.done() and not (again.failed and _todo(cell, run, retry_failed=True)):
             return _result(run)
         run.reopen()
@@ -84,7 +85,7 @@ def run_cell(
         try:
             if todo or run.index() is None:
                 for line in IndexDir(results, cell.index_id).mend():
-                    reporter.say(f"{run.run_id}: {line}")
+                    reporter.warn(f"{run.run_id}: {line}")
                 check_needs(cell, results)
                 if todo:
                     spending.check()

@@ -6,7 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from harness.errors import explained_io
 from harness.outside import cleaned
+from harness.plain_files import open_to_append
 
 _LONGEST_LINE = 1 << 20
 """Bytes; a longer one is written in parts."""
@@ -18,9 +20,10 @@ class CleanedLog:
     """Appends what is written to `fd` to a file, line by line: no key is in it, nothing that a terminal obeys."""
 
     def __init__(self, path: Path) -> None:
+        with explained_io("write", path):
+            self._file = open_to_append(path)
         self._read_end, self.fd = os.pipe()
         """`fd` is for a child; here it is closed with the block."""
-        self._file = path.open("ab", buffering=0)
         self._thread = threading.Thread(target=self._copy, daemon=True)
 
     def __enter__(self) -> Self:
@@ -46,3 +49,4 @@ class CleanedLog:
 
     def _write(self, text: bytes) -> None:
         self._file.write(cleaned(text.decode(errors="replace")).encode())
+        self._file.flush()

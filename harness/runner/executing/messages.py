@@ -64,6 +64,7 @@ class Event(WorkerMessage):
     kind: Literal[
         "progress",
         "said",
+        "warned",
         "started",
         "extended",
         "finished",
@@ -94,5 +95,5 @@ class Event(WorkerMessage):
     """indexed."""
     what: str = ""
     fix: str = ""
-    """said (one line for who waits), refused (the user can fix it), stopped (at the budget), broken (a bug of the
-    system)."""
+    """said (one line for who waits), warned (for who asked to be quiet, too), refused (the user can fix it),
+    stopped (at the budget), broken (a bug of the system)."""

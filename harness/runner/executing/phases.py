@@ -128,8 +128,9 @@ class Execution:
         job = self._job(phase, todo)
 
         def heard(event: Event) -> None:
-            if event.kind == "said":
-                self.reporter.say(f"{self.run.run_id}: {event.what}")
+            if event.kind in {"said", "warned"}:
+                tell = self.reporter.say if event.kind == "said" else self.reporter.warn
+                tell(f"{self.run.run_id}: {event.what}")
             on_event(event)
 
         return Supervisor(job, self.run.log_path, sampler, heard, self.lock_fd).run()

@@ -97,6 +97,7 @@ class Worker:
         with self._system(Seam(journal, budget=self._budget, say=self._say)) as (system, seam):
             with metered(Meter("load")):
                 await system.load()
+            self._index_dir.opened()
             waiting = iter(self._job.todo)
 
             async def answer_some() -> None:
@@ -191,7 +192,7 @@ class Worker:
             yield made
 
     def _journal(self, path: Path, *, shared: bool = False) -> Journal:
-        return Journal(path, payer=self._job.run_id, shared=shared, tell=self._say)
+        return Journal(path, payer=self._job.run_id, shared=shared, tell=self._warn)
 
     def _embedding(self, done: int, total: int) -> None:
         self._progress(done, total, "embedding")
@@ -207,6 +208,9 @@ class Worker:
 
     def _say(self, line: str) -> None:
         self._tell(Event(kind="said", what=line))
+
+    def _warn(self, line: str) -> None:
+        self._tell(Event(kind="warned", what=line))
 
     def _tell(self, event: Event) -> None:
         self._events.write(event.model_dump_json().encode() + b"\n")

@@ -35,6 +35,8 @@ class ImportResult:
     n_failed: int
     """Queries that count as failed: without an answer, or with an error."""
     notes: tuple[str, ...]
+    mended: tuple[str, ...] = ()
+    """A line for each thing that was damaged and is written again."""
 
 
 def import_run(request: ImportRequest, results: Path) -> ImportResult:
@@ -56,11 +58,12 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
     dataset = whole if request.like else select_queries(whole, matched.query_ids)
     imported = ImportedRun(request, file, matched, whole, dataset)
     manifest = imported.manifest(model, evaluators)
-    run = RunDir.create(results, manifest, imported.sample())
+    mended: list[str] = []
+    run = RunDir.create(results, manifest, imported.sample(), mended.append)
     records = list(imported.records(manifest.created_at))
-    was_there = _write(run, records)
+    was_there = _write(run, records, mended)
     n_failed = sum(record.status != "ok" for record in records)
-    return ImportResult(run, was_there, len(matched.rows), n_failed, manifest.notes)
+    return ImportResult(run, was_there, len(matched.rows), n_failed, manifest.notes, tuple(mended))
 
 
 def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -116,10 +119,12 @@ def _dataset_of(run: RunDir) -> Dataset:
     )
 
 
-def _write(run: RunDir, records: Sequence[RunRecord]) -> bool:
-    """Write the records that are not there yet, and done.json; True if it was there before."""
+def _write(run: RunDir, records: Sequence[RunRecord], mended: list[str]) -> bool:
+    """Write the records that are not there yet, and done.json; True if it was there before. What was damaged is
+    said in `mended`.
+    """
     with run.exclusive():
-        run.mend()
+        mended += run.mend()
         if run.done():
             return True
         there = run.records()

@@ -12,12 +12,13 @@ import httpx2
 import pytest
 from virtual_time import run_in_virtual_time
 
+from harness.models.endpoint import Endpoint
 from harness.models.fake import FakeScript, FakeTransport
 from harness.models.fake_limits import Arrival, FakeLimits
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.pacing import Pace
-from harness.models.transport import Endpoint, MeteredTransport, Seam
+from harness.models.transport import MeteredTransport, Seam
 
 OpenSeam = Callable[[], Seam]
 

@@ -18,13 +18,14 @@ from harness.errors import ConfigError, ModelUnavailable
 from harness.models.clients import build_chat
 from harness.models.embedders import build_embedder
 from harness.models.embedding_cache import EmbeddingCache
+from harness.models.endpoint import read_error
 from harness.models.fake import bag_of_words
 from harness.models.identity import model_identity
 from harness.models.metering import Meter, metered
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
 from harness.models.replies import read_usage
 from harness.models.translating import ServerRefused, Translation, chat_reply, embeddings_reply
-from harness.models.transport import Seam, read_error
+from harness.models.transport import Seam
 from harness.protocols import ChatModel, Message
 from harness.records import Usage
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.models.endpoint import read_error
 from harness.models.replies import read_usage, retry_after_s
-from harness.models.transport import read_error
 from harness.records import Usage
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)

@@ -1,5 +1,6 @@
 """A budget over runs: what counts, what is refused, and how judgements stop."""
 
+import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -227,3 +228,23 @@ def test_no_judgement_is_begun_after_the_time(results: Path) -> None:
     outcome = evaluate_runs([run], plan, results, Reporter(quiet=True), lambda _usage: None, budget)
     assert str(outcome.stopped) == "the time is over"
     assert (judged(results), budget.larger(BudgetReached(""))) == (0, "")
+
+
+def test_a_damaged_call_counts_against_the_budget_as_the_most_it_can_have_been_and_is_said_once(
+    results: Path,
+) -> None:
+    run, said = make_run(results), list[str]()
+    used = Usage(calls=1, input_tokens=100, output_tokens=10)
+    with closing(Journal(run.journal_path, payer=run.run_id)) as journal:
+        journal.add(CallKey("index", "generator", "d", 0), StoredCall("m", b"q" * 500, b"r" * 90, used, 0.0, ""))
+    with closing(sqlite3.connect(run.journal_path)) as db:
+        db.execute("UPDATE calls SET input_tokens = 1")
+        db.commit()
+    payers = [Payer.of(run, run.manifest().identity["models"], plan_with(grader()))]
+    budget = Spending(BudgetConfig(tokens=400), PRICES, results, payers, warn=said.append)
+    for _ in range(2):
+        with pytest.raises(BudgetReached, match=r"nothing is left of budget\.tokens"):
+            budget.check()
+    assert budget.spent().tokens == 590
+    (line,) = said
+    assert "damaged calls: 1" in line

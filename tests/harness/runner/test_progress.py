@@ -75,3 +75,11 @@ def test_a_line_is_never_read_as_markup() -> None:
     stream = io.StringIO()
     reporter_into(stream, terminal=False).say("[bold]demo[/bold] [/]")
     assert stream.getvalue() == "[bold]demo[/bold] [/]\n"
+
+
+def test_what_was_damaged_is_said_to_who_asked_to_be_quiet_too() -> None:
+    stream = io.StringIO()
+    reporter = reporter_into(stream, terminal=False, quiet=True)
+    reporter.warn("the run is open again")
+    reporter.say("1/2")
+    assert stream.getvalue() == "the run is open again\n"

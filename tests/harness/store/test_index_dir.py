@@ -1,16 +1,18 @@
 """Stored indexes and corpora: each once."""
 
+import os
 import shutil
+import signal
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from harness.errors import StoreError
 from harness.records import Cost, Document, IndexRecord, IndexStats
-from harness.store import IndexDir
+from harness.store import IndexDir, files
 from harness.store.index_dir import Corpora, corpus_digest
+from harness.store.stored_files import StoredFiles
 
 
 @pytest.fixture
@@ -132,10 +134,48 @@ def test_a_system_may_change_its_files_while_it_answers_and_damage_afterwards_is
     assert "graph.db is damaged" in index.mend()[0]
 
 
-def test_after_a_kill_the_names_alone_are_held_against_the_files(index: IndexDir) -> None:
-    with suppress(KeyboardInterrupt), built(index).in_use():
-        (index.store / "graph.db").write_bytes(b"opened")
+def killed(index: IndexDir, *, once_opened: bool, changed: bool = True) -> None:
+    """What a run leaves that is killed while it answers, or before that."""
+    child = os.fork()
+    if not child:
+        with index.in_use():
+            if changed:
+                (index.store / "graph.db").write_bytes(b"opened")
+            if once_opened:
+                index.opened()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def test_damage_after_a_run_was_killed_while_it_answered_is_seen(index: IndexDir) -> None:
+    killed(built(index), once_opened=True)
+    assert index.mend() == []
+    content = bytearray((index.store / "graph.db").read_bytes())
+    content[0] ^= 1
+    (index.store / "graph.db").write_bytes(content)
+    (line,) = index.mend()
+    assert "graph.db is damaged" in line
+    assert "no call is paid twice" in line
+
+
+def test_files_that_a_killed_run_was_opening_are_not_trusted_where_they_changed(index: IndexDir) -> None:
+    killed(built(index), once_opened=False, changed=False)
+    assert index.mend() == []
+    killed(index, once_opened=False)
+    assert "graph.db is damaged" in index.mend()[0]
+
+
+def test_a_run_that_is_interrupted_leaves_the_files_as_they_are_then(index: IndexDir) -> None:
+    with pytest.raises(KeyboardInterrupt), built(index).in_use():
+        (index.store / "graph.db").write_bytes(b"opened and closed")
         raise KeyboardInterrupt
+    assert index.mend() == []
+
+
+def test_what_an_earlier_version_left_in_use_is_held_against_its_names(index: IndexDir) -> None:
+    path = built(index).path / "store.json"
+    files.write_json(path, StoredFiles(digests={"graph.db": ""}))
+    (index.store / "graph.db").write_bytes(b"opened")
     assert index.mend() == []
     (index.store / "graph.db").unlink()
     assert "graph.db is gone" in index.mend()[0]

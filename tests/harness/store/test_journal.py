@@ -246,10 +246,10 @@ def test_of_a_damaged_call_no_tokens_that_cannot_be_are_counted(path: Path, toke
         assert journal.paid() == []
 
 
-def test_tokens_that_are_no_counts_are_one_line(path: Path) -> None:
+def test_tokens_of_an_earlier_version_that_are_no_counts_are_one_line(path: Path) -> None:
     with closing(Journal(path)) as journal:
         journal.add(KEY, stored())
-    change(path, "input_tokens = ?", 2.5)
+    change(path, "row_check = NULL, input_tokens = ?", 2.5)
     assert "is damaged (tokens that are no counts)" in refusal(lambda: paid_by_runs(path))
 
 
@@ -278,3 +278,46 @@ def test_a_folder_of_the_journal_s_name_is_one_line(path: Path) -> None:
 def test_a_journal_can_be_read_while_it_is_written(journal: Journal, path: Path) -> None:
     journal.add(KEY, stored())
     assert usage_by_role(path)["generator"].calls == 1
+
+
+# What was paid
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "counted"),
+    [
+        # The damage may be in the tokens: a token is a byte at least.
+        ("input_tokens = ?", 1, (300, 80)),
+        ("input_tokens = ?", 10**12, (300, 80)),
+        ("input_tokens = ?", "many", (300, 80)),
+        ("output_tokens = ?", -5, (300, 80)),
+        ("wall_s = ?", 99.0, (300, 80)),
+        # It is in the texts: the tokens are what they were.
+        ("response = ?", b"\x00\x11\x22\x33", (10, 2)),
+        ("request = ?", zlib.compress(b"q" * 300)[:-3], (10, 2)),
+        ("response = ?", "text", (10, 2)),
+    ],
+)
+def test_of_a_damaged_call_no_fewer_tokens_count_than_it_took_and_it_is_told(
+    path: Path, setting: str, value: object, counted: tuple[int, int]
+) -> None:
+    with closing(Journal(path, payer="r")) as journal:
+        journal.add(KEY, stored(request=b"q" * 300, response=b"r" * 80))
+    change(path, setting, value)
+    told: list[str] = []
+    paid = paid_by_runs(path, told.append)["r", "generator"]
+    assert (paid.calls, paid.input_tokens, paid.output_tokens) == (1, *counted)
+    assert told == [f"{path}: damaged calls: 1; their tokens count as the most they can have been"]
+
+
+def test_whole_calls_and_reservations_are_summed_by_run_and_role_and_nothing_is_told(path: Path) -> None:
+    told: list[str] = []
+    for payer in ("one", "other"):
+        with closing(Journal(path, payer=payer, shared=True, tell=told.append)) as journal:
+            for n in range(3):
+                journal.add(CallKey(payer, "generator", "d", n), stored())
+            journal.reserve("generator", Usage(input_tokens=100, output_tokens=7))
+    paid = paid_by_runs(path, told.append)
+    expected = Usage(calls=3, input_tokens=130, output_tokens=13, cached_tokens=9)
+    assert paid == {("one", "generator"): expected, ("other", "generator"): expected}
+    assert told == []

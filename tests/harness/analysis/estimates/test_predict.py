@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.estimates import Earlier, Rates, SecondsFit, Spent, Task, predict
+from harness.analysis.estimates import Allowed, Earlier, Rates, SecondsFit, Spent, Task, predict
 from harness.analysis.estimates.left import phases_left, totals
 from harness.analysis.estimates.predict import SAME_PARAMETERS
 from harness.analysis.estimates.rates import Replies
@@ -93,7 +93,26 @@ def test_a_slower_run_makes_the_next_one_slower() -> None:
 
 
 def test_a_limit_of_requests_a_minute_is_the_least_that_it_takes() -> None:
-    assert predict(task(rates=MEASURED, slowest_rpm=2)).seconds == pytest.approx(300)
+    assert predict(task(rates=MEASURED, generator=Allowed(requests=2))).seconds == pytest.approx(300)
+
+
+def test_a_limit_of_tokens_a_minute_is_the_least_that_it_takes_for_either_model() -> None:
+    # 8,000 tokens are read and 30 written.
+    assert predict(task(rates=MEASURED, generator=Allowed(tokens=803))).seconds == pytest.approx(600)
+    assert predict(task(rates=MEASURED, generator=Allowed(requests=2, tokens=803))).seconds == pytest.approx(600)
+    assert predict(task(rates=MEASURED, generator=Allowed(tokens=10**9))).seconds == pytest.approx(53)
+    after = predict(task(rates=MEASURED, generator=Allowed(tokens=803), timed=[(5.0, 20.0)])).seconds
+    assert after == pytest.approx(640)
+    embedding = Work(embedded_texts=10, embedded_characters=4000)
+    timed = {"units": 10, "work": embedding, "size": 10, "timed": [(10.0, 3.0)], "embedder_is_metered": True}
+    assert predict(task(**timed)).seconds == pytest.approx(3)
+    assert predict(task(**timed, embedder=Allowed(tokens=1000))).seconds == pytest.approx(600)
+
+
+def test_the_least_that_limits_allow_is_said_where_no_call_was_timed_yet() -> None:
+    estimate = predict(task(generator=Allowed(tokens=1064)))
+    assert estimate.seconds is None
+    assert "at least 10.0 min by the limits of requests and tokens a minute" in estimate.notes
 
 
 def test_a_system_without_a_formula_is_its_own_earlier_runs() -> None:

@@ -1,0 +1,31 @@
+"""What was found in files, for as long as they stay as they were: a report asks often."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+class Remembered(Generic[T]):
+    """The last thing that was found."""
+
+    def __init__(self) -> None:
+        self._found: tuple[Stamp, T] | None = None
+
+    def get(self, paths: Iterable[Path], look: Callable[[], T]) -> T:
+        """What `look` finds in these files; it looks again where one of them is another than at the last look."""
+        stamp = stamp_of(paths)
+        if self._found is None or self._found[0] != stamp:
+            self._found = stamp, look()
+        return self._found[1]
+
+
+def stamp_of(paths: Iterable[Path]) -> Stamp:
+    """What tells files from themselves after a change."""
+    stamps = []
+    for path in paths:
+        found = path.stat() if path.exists() else None
+        stamps.append((path.name, *((found.st_mtime_ns, found.st_size, found.st_ino) if found else (0, 0, 0))))
+    return tuple(stamps)

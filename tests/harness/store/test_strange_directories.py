@@ -1,0 +1,310 @@
+"""A run directory may be somebody else's: no pipe or device in it is waited for, no line of it fills the memory,
+and nothing is written through its links.
+"""
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from paired_runs import ScoredRun, write_run
+from scoring import evaluation
+
+from harness import plain_files
+from harness.analysis.resources import load_resources
+from harness.errors import StoreError
+from harness.records import Cost, Estimate, IndexRecord, IndexStats, PhaseEstimate, RunRecord, Score, Usage
+from harness.runner.executing.logs import CleanedLog
+from harness.store import CallKey, Done, IndexDir, Journal, RunDir, StoredCall, reading
+from harness.store.asked_calls import call_spans, latest_calls
+
+FILES: dict[str, Callable[[RunDir], object]] = {
+    "manifest.json": RunDir.manifest,
+    "sample.jsonl": RunDir.sample,
+    "index.json": RunDir.index,
+    "estimate.json": RunDir.estimate,
+    "records.jsonl": RunDir.records,
+    "resources.csv": RunDir.resources_path,
+    "done.json": RunDir.done,
+    "scores/answer.jsonl": RunDir.scores,
+    "scores/answer.json": RunDir.evaluations,
+}
+"""What is read of a run, and what reads it."""
+
+
+def a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def a_socket(path: Path) -> None:
+    # A socket's path is short: it is made where it is.
+    with closing(socket.socket(socket.AF_UNIX)) as made:
+        here = Path.cwd()
+        os.chdir(path.parent)
+        try:
+            made.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def endless(path: Path) -> None:
+    """Gigabytes on paper, none on the disk."""
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+STRANGE = [a_pipe, a_device, a_socket, a_folder, endless]
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> RunDir:
+    """A run with every file that is read of one."""
+    run = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}, finished=False, name="demo--a--1"))
+    run.write_index(
+        IndexRecord(
+            index_id="", stats=IndexStats(documents=1), cost=Cost(wall_s=1.0), bytes_on_disk=1, built_by=run.run_id
+        )
+    )
+    phase = PhaseEstimate()
+    run.write_estimate(Estimate(run_id=run.run_id, index=phase, answer=phase, n_answers=2, n_left=2))
+    run.append_resources("time_s,phase", "1,answer")
+    run.mark_done(Done(n_expected=2, n_ok=2, n_error=0, finished_at="2026-11-20"))
+    return RunDir(run.path)
+
+
+@pytest.fixture(autouse=True)
+def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is too long is found after less."""
+    monkeypatch.setattr(reading, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(reading, "LARGEST_OBJECT", 1 << 20)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("strange", STRANGE)
+def test_what_is_no_file_of_a_run_is_one_line_at_once(
+    finished: RunDir, name: str, strange: Callable[[Path], None]
+) -> None:
+    path = finished.path / name
+    FILES[name](finished)
+    path.unlink()
+    strange(path)
+    with pytest.raises(StoreError) as refused:
+        FILES[name](RunDir(finished.path))
+    line = str(refused.value)
+    assert Path(name).name in line
+    assert "\n" not in line
+    assert refused.value.fix
+
+
+@pytest.mark.parametrize("name", ["sample.jsonl", "index.json", "done.json"])
+@pytest.mark.parametrize("strange", [a_pipe, a_device, a_socket, endless])
+def test_what_a_run_can_make_again_replaces_what_is_no_file(
+    finished: RunDir, name: str, strange: Callable[[Path], None]
+) -> None:
+    path, manifest, sample = finished.path / name, finished.manifest(), finished.sample()
+    path.unlink()
+    strange(path)
+    said: list[str] = []
+    run = RunDir.create(finished.path.parent, manifest, sample, said.append)
+    said += run.mend()
+    assert any(name in line for line in said)
+    assert path.is_file() is (name == "sample.jsonl")
+    assert not path.is_symlink()
+    assert (run.sample(), len(run.records())) == (sample, 2)
+
+
+def test_records_that_end_in_an_endless_line_are_refused_by_their_writer(finished: RunDir) -> None:
+    with (finished.path / "records.jsonl").open("ab") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(StoreError, match="ends in a line of more than 1,048,576 bytes: move it away"):
+        finished.mend()
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_a_journal_that_is_no_file_is_one_line_for_its_writer_and_empty_for_estimates(
+    tmp_path: Path, strange: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "calls.sqlite"
+    strange(path)
+    for shared in (False, True):
+        with pytest.raises(StoreError, match=r"calls\.sqlite"):
+            Journal(path, shared=shared).find(CallKey("index", "generator", "d", 0))
+    assert latest_calls(path) == []
+    assert call_spans(path, "generator") == []
+
+
+@pytest.mark.parametrize("strange", STRANGE[:-1])
+def test_a_log_that_is_no_file_is_one_line(tmp_path: Path, strange: Callable[[Path], None]) -> None:
+    strange(tmp_path / "worker.log")
+    with pytest.raises(StoreError, match=r"cannot write .*worker\.log"):
+        CleanedLog(tmp_path / "worker.log")
+
+
+def test_samples_of_resources_without_an_end_are_refused(tmp_path: Path) -> None:
+    endless(tmp_path / "resources.csv")
+    with pytest.raises(StoreError, match="delete it: the report then leaves out CPU and RAM"):
+        load_resources(tmp_path / "resources.csv")
+
+
+# Links
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder with a file, which is nobody's run."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "mine.txt").write_text("mine\nand not finished")
+    return folder
+
+
+def as_it_was(outside: Path) -> bool:
+    (only,) = outside.rglob("*")
+    return only.read_text() == "mine\nand not finished"
+
+
+def key() -> CallKey:
+    return CallKey("index", "generator", "d", 0)
+
+
+WRITERS: dict[str, Callable[[RunDir, RunRecord], object]] = {
+    "records.jsonl": lambda run, record: run.append_record(record),
+    "resources.csv": lambda run, _: run.append_resources("time_s", "1"),
+    "worker.log": lambda run, _: CleanedLog(run.log_path),
+    ".lock": lambda run, _: run.exclusive().__enter__(),
+    "calls.sqlite": lambda run, _: Journal(run.journal_path),
+}
+
+
+@pytest.mark.parametrize("name", [*WRITERS, "records.jsonl, mended"])
+@pytest.mark.parametrize("there", [True, False])
+def test_nothing_is_written_through_a_link(
+    run: RunDir, outside: Path, make_record: Callable[..., RunRecord], name: str, there: bool
+) -> None:
+    path = run.path / name.removesuffix(", mended")
+    path.symlink_to(outside / ("mine.txt" if there else "new.txt"))
+    if name in WRITERS:
+        with pytest.raises(StoreError, match=r"is a link.*: put the file itself there"):
+            WRITERS[name](run, make_record("q1"))
+    elif there:
+        with pytest.raises(StoreError, match="it is a link: put the file itself there"):
+            run.mend()
+    assert as_it_was(outside)
+
+
+@pytest.mark.parametrize("name", ["sample.jsonl", "index.json", "estimate.json", "done.json"])
+def test_a_link_that_is_written_anew_is_replaced(run: RunDir, outside: Path, name: str) -> None:
+    sample, manifest = run.sample(), run.manifest()
+    (run.path / name).unlink(missing_ok=True)
+    (run.path / name).symlink_to(outside / "mine.txt")
+    RunDir.create(run.path.parent, manifest, sample).mend()
+    phase = PhaseEstimate()
+    run.write_estimate(Estimate(run_id=run.run_id, index=phase, answer=phase, n_answers=2, n_left=2))
+    run.mark_done(Done(n_expected=2, n_ok=0, n_error=0, finished_at="2026-11-20"))
+    assert as_it_was(outside)
+
+
+def test_scores_are_not_written_into_a_linked_folder(finished: RunDir, outside: Path) -> None:
+    kept = (finished.path / "scores").rename(finished.path / "kept")
+    (finished.path / "scores").symlink_to(outside)
+    scores = [Score(query_id="q000", repeat=0, measure="m", status="scored", value=1.0)]
+    with pytest.raises(StoreError, match="put the folder itself there"):
+        finished.write_scores(evaluation("answer"), scores)
+    # Before anything is paid for.
+    with pytest.raises(StoreError, match=r"scores is a link"), finished.exclusive():
+        pass
+    assert as_it_was(outside)
+    assert len(list(kept.iterdir())) == 2
+
+
+def test_a_part_of_a_file_that_was_planted_is_not_written_through(run: RunDir, outside: Path) -> None:
+    planted = run.path / f".done.json.{os.getpid()}.partial"
+    planted.symlink_to(outside / "mine.txt")
+    run.mark_done(Done(n_expected=2, n_ok=0, n_error=0, finished_at="2026-11-20"))
+    assert as_it_was(outside)
+    assert run.done() is not None
+
+
+def test_an_index_is_not_built_in_a_linked_folder(tmp_path: Path, outside: Path) -> None:
+    (outside / "store").mkdir()
+    (outside / "mine.txt").rename(outside / "store" / "mine.txt")
+    (tmp_path / "indexes").mkdir()
+    (tmp_path / "indexes" / "a").symlink_to(outside)
+    with pytest.raises(StoreError, match="is a link, and what is there would go"):
+        IndexDir(tmp_path, "a").begin()
+    (tmp_path / "indexes" / "b").mkdir()
+    (tmp_path / "indexes" / "b" / "store").symlink_to(outside / "store")
+    with pytest.raises(StoreError, match="cannot prepare"):
+        IndexDir(tmp_path, "b").begin()
+    assert (outside / "store" / "mine.txt").read_text() == "mine\nand not finished"
+
+
+def test_a_journal_that_many_runs_share_may_be_a_link(tmp_path: Path) -> None:
+    with closing(Journal(tmp_path / "calls.sqlite", shared=True)) as journal:
+        journal.add(key(), stored())
+    (tmp_path / "link.sqlite").symlink_to("calls.sqlite")
+    with closing(Journal(tmp_path / "link.sqlite", shared=True)) as journal:
+        assert journal.find(key()) is not None
+
+
+def stored() -> StoredCall:
+    return StoredCall("m", b"q", b"a", Usage(calls=1), 0.1, "2026-01-01T00:00:00+00:00")
+
+
+def test_a_run_whose_files_are_links_is_read(finished: RunDir, tmp_path: Path) -> None:
+    """As tools that keep large files elsewhere make them."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for name in FILES:
+        path = finished.path / name
+        path.rename(kept / path.name)
+        path.symlink_to(kept / path.name)
+    again = RunDir(finished.path)
+    assert (len(again.records()), len(again.scores()), again.done() is not None) == (2, 2, True)
+
+
+# What is asked for again and again
+
+
+def test_a_run_is_checked_once_and_again_after_a_change(finished: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    open_plain = plain_files.open_plain
+
+    def counting(path: Path) -> object:
+        opened.append(path.name)
+        return open_plain(path)
+
+    monkeypatch.setattr(reading, "open_plain", counting)
+    for _ in range(5):
+        finished.manifest()
+    assert opened.count("manifest.json") == 1
+    finished.sample()
+    assert opened.count("sample.jsonl") == 2
+    finished.sample()
+    assert opened.count("sample.jsonl") == 3
+    (finished.path / "manifest.json").write_text("{}")
+    with pytest.raises(StoreError):
+        finished.manifest()
+
+
+def test_what_a_footer_closes_is_read_once(finished: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    open_plain = plain_files.open_plain
+
+    def counting(path: Path) -> object:
+        opened.append(path.name)
+        return open_plain(path)
+
+    monkeypatch.setattr(reading, "open_plain", counting)
+    assert finished.done() is not None
+    assert sorted(opened) == ["done.json", "index.json", "manifest.json", "records.jsonl"]
