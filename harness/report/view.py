@@ -17,6 +17,7 @@ from harness.analysis import (
     Prices,
     Resources,
     aggregate_scores,
+    fitting_scores,
     load_resources,
     run_costs,
 )
@@ -298,8 +299,9 @@ def _samples(runs: Sequence[RunDir]) -> list[dict[str, SampleRow]]:
 
 
 def _load_view(run: RunDir, label: str, sample: Mapping[str, SampleRow], prices: Prices) -> RunView:
-    frame, scores, attempts = Frame.of(run, sample.values()), run.scores(), list(run.iter_records())
+    frame, attempts = Frame.of(run, sample.values()), list(run.iter_records())
     records = counting(attempts)
+    scores = fitting_scores(run.scores(), records)
     path = run.resources_path()
     resources = load_resources(path) if path else None
     evaluations = run.evaluations()

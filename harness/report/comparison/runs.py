@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.analysis import Frame, Prices
+from harness.analysis import Frame, Prices, fitting_scores
 from harness.analysis.drawn import Drawn
 from harness.analysis.paired import PairPlaces, SharedQueries
 from harness.analysis.paired_values import QueryValues, values_of
@@ -52,7 +52,8 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
     compared = []
     for run, label, manifest, sample in zip(unique, named, manifests, samples, strict=True):
         rows = {row.query.query_id: row for row in sample if row.reference.query_type in types}
-        frame, scores, records = Frame.of(run), run.scores(), run.records()
+        frame, records = Frame.of(run), run.records()
+        scores = fitting_scores(run.scores(), records)
         found = values_of(manifest, frame, scores, records, prices)
         values = {name: own.only(rows) for name, own in found.items()} if query_type else found
         notes = tuple(run_notes(run, frame, scores, records, prices))

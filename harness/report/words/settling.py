@@ -38,12 +38,13 @@ def shown_by(compared: MeasureComparison, needed: Needed) -> str:
 
 
 def _needed(compared: MeasureComparison, difference: float) -> int | None:
-    """As widely as the runs may differ; where they differ nowhere, as two that do so on a quarter of the queries,
-    or on more if so few leave that open.
+    """As widely as the runs may differ; where they do so nowhere, or alike everywhere, as two that do on a quarter of
+    the queries, or on more if these leave that open.
     """
     found = compared.queries_needed(difference)
     if found is None and compared.measure.is_share and all(pair.spread is None for pair in compared.pairs):
-        open_to = max(DISCORDANCE, most_discordant(0, compared.n_common))
+        different = max(pair.higher + pair.lower for pair in compared.pairs)
+        open_to = max(DISCORDANCE, most_discordant(different, compared.n_common))
         return queries_needed(difference, len(compared.pairs), open_to)
     return found
 

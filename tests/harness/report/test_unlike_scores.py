@@ -1,9 +1,9 @@
-"""Scores of two judges never stand in one row, one ranking or one frontier."""
+"""Scores that do not belong together: of two judges, and of answers that have changed since."""
 
 from pathlib import Path
 
-from paired_runs import ScoredRun, write_run
-from report_groups import right
+from paired_runs import IMPUTED, ScoredRun, close_again, write_run
+from report_groups import group_of, right
 
 from harness.analysis.prices import load_prices
 from harness.display import Table
@@ -12,6 +12,7 @@ from harness.records import Cost, EvaluationRecord
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison.compare import Choice, compare_runs
 from harness.report.figures.marks import runs_with
+from harness.report.words.findings import find
 from harness.store import RunDir
 
 JUDGED = "ragas_faithfulness"
@@ -76,3 +77,16 @@ def test_a_comparison_ranks_the_runs_of_one_judge_and_names_the_others(tmp_path:
     assert len(compared.pairs) == 3
     told = [note for note in comparison.notes if "was scored in another way" in note]
     assert [note.split()[1] for note in told] == ["community", "recursive"]
+
+
+def test_a_failure_that_was_answered_since_is_no_longer_counted_as_the_worst(tmp_path: Path) -> None:
+    failing = write_run(tmp_path, ScoredRun(system="naive", scores={"accuracy": [IMPUTED, *right(40)[1:]]}))
+    other = write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": right(40)}))
+    assert find(group_of(failing, other)).entrants == (0, 1)
+    (first,) = [record for record in failing.records().values() if record.query_id == "q000"]
+    answered = next(record for record in failing.records().values() if record.query_id == "q001")
+    close_again(failing, answered.model_copy(update={"query_id": first.query_id, "attempt": 2}))
+    findings = find(group_of(failing, other))
+    assert findings.entrants == (1,)
+    told = "naive is not ranked by accuracy: it was scored before every answer was there: run rag-harness evaluate."
+    assert told in findings.sentences
