@@ -28,7 +28,7 @@ from harness.analysis.drawn import Drawn, clusters_of
 from harness.analysis.intervals import Bounds, Interval, Stratum
 from harness.errors import StoreError
 from harness.records import Score
-from harness.store import RunDir, SampleRow
+from harness.store import Records, RunDir, SampleRow
 
 OVERALL = "overall"
 NATURAL = "overall_natural"
@@ -190,6 +190,18 @@ def aggregate_quantiles(frame: Frame, scores: Iterable[Score], quantiles: Sequen
                     interval = intervals.quantile_interval(cell.pooled, p)
                 rows.append(_row(frame, (query_type, f"{measure}_p{p * 100:g}"), cell, value, interval))
     return [row for row in rows if row.n_expected]
+
+
+def fitting_scores(scores: Iterable[Score], records: Records) -> list[Score]:
+    """The scores as they fit the records that count: of a query that had failed when it was scored and has an answer
+    now, the failure's score is none of that answer's, which is missing.
+    """
+
+    def fits(score: Score) -> bool:
+        record = records.get((score.query_id, score.repeat))
+        return score.status != "imputed" or record is None or record.status != "ok"
+
+    return [one if fits(one) else one.model_copy(update={"status": "missing", "value": None}) for one in scores]
 
 
 def mean_of(values: Sequence[float]) -> float:

@@ -109,7 +109,7 @@ class ComparedPair:
     p: float
     p_holm: float
     spread: DifferenceSpread | None
-    """How the differences scatter, which decides what so many queries can show; None: not at all."""
+    """How the differences scatter at most, which decides what so many queries can show; None: not at all."""
     detectable: float | None
     """The true difference that so many queries find with 80 % power after Holm; None: none that can be."""
     population: Population
@@ -206,7 +206,8 @@ class MeasureComparison:
 
     def queries_needed(self, difference: float) -> int | None:
         """Queries that would show a true difference of that size between any two of the runs with 80 % power,
-        after Holm; None: more than anybody asks, or nothing is known of how they differ.
+        after Holm, even if they scatter as widely as these queries leave open; None: more than anybody asks, or
+        nothing is known of how they differ.
         """
         spreads = [pair.spread for pair in self.pairs]
         found = [one.needed(difference, len(self.pairs)) for one in spreads if one is not None]
@@ -275,8 +276,8 @@ def _pair(compared: MeasureComparison, shared: SharedQueries, place: PairPlaces,
     (a, b), differences = (compared.measure.runs[position] for position in place), compared.differences(*place)
     higher, lower = int(np.sum(differences > 0)), int(np.sum(differences < 0))
     mean_a, mean_b = (compared.means[position] or 0.0 for position in place)
-    spread = spread_of(differences, compared.weights, binary=compared.test == "mcnemar")
     n_pairs, span = len(shared), compared.measure.span
+    spread = spread_of(differences, compared.weights, binary=compared.test == "mcnemar", span=span)
     return ComparedPair(
         a=place[0],
         b=place[1],

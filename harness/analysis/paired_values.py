@@ -22,6 +22,10 @@ COSTS = {
 """What a query takes, and what a sentence calls it; of each, less is better."""
 
 
+LEAST_COVERED = 0.5
+"""The share of its queries of which a run must have a value to be compared."""
+
+
 @dataclass(frozen=True)
 class QueryValues:
     """One measure of one run."""
@@ -30,6 +34,13 @@ class QueryValues:
     """Query id -> the mean over its repeats of what was scored or imputed; without any, no entry."""
     expected: frozenset[str]
     """The queries to which the measure applies, with or without a value."""
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether enough of its queries have a value to be compared: those that one run lacks are taken from all
+        others.
+        """
+        return len(self.values) >= LEAST_COVERED * len(self.expected)
 
     def only(self, query_ids: Collection[str]) -> QueryValues:
         """The part of it that concerns these queries."""

@@ -8,6 +8,10 @@ Under the correction in force: the level is 0.05 over the number of pairs, Holm'
 with more pairs the power is at least what is said. Power is that of finding the difference the right way round. A
 difference that is larger than the discordance raises it: a system cannot be ahead on more queries than they
 differ.
+
+How two runs scatter is known from the queries at hand, and badly from the few that differ: planned with what was
+seen half of all plans are too small, and one difference among 50 queries says next to nothing. So a spread is the
+upper limit that holds nine times of ten (Browne 1995, Statistics in Medicine 14:1933-1940, on small pilots).
 """
 
 from __future__ import annotations
@@ -21,8 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.difference_tests import ALPHA, scipy_special, scipy_stats
+from harness.analysis.studentized import ratio_of_sums
 
 POWER = 0.80
+SURE = 0.90
+"""How often what runs were seen to differ leads to a number of queries that has that power, at least."""
 DISCORDANCE = 0.25
 """The share of queries that two systems answer differently, where nothing is known of them yet."""
 STEPS = (0.05, 0.10, 0.20)
@@ -34,7 +41,7 @@ _FARTHEST = 25.0
 
 @dataclass(frozen=True)
 class DifferenceSpread:
-    """How the differences of two systems scatter over queries."""
+    """How the differences of two systems scatter over queries, at most: limits that hold nine times of ten."""
 
     sd: float
     """Standard deviation, of a query; with weights, that of as many queries of one weight whose mean is as sure.
@@ -58,18 +65,42 @@ class DifferenceSpread:
 
 
 def spread_of(
-    differences: NDArray[np.float64], weights: NDArray[np.float64] | None = None, *, binary: bool = False
+    differences: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+    *,
+    binary: bool = False,
+    span: float | None = None,
 ) -> DifferenceSpread | None:
-    """Of differences query by query; `binary`: of two values that are 0 or 1 each. None where they are all equal,
-    or fewer than two: then nothing is known of it.
+    """Of differences query by query; `binary`: of two values that are 0 or 1 each; `span`: the largest that can
+    be. None where they are all equal, or fewer than two: then nothing is known of it.
     """
     n = len(differences)
     if n < 2 or np.ptp(differences) == 0:
         return None
     share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    residuals = share * (differences - share @ differences)
-    sd = float(np.sqrt(n * n / (n - 1) * residuals @ residuals))
-    return DifferenceSpread(sd, float(np.mean(differences != 0)) if binary else None)
+    residuals = n * share * (differences - share @ differences)
+    sd = _most_spread(residuals)
+    if span is not None:
+        sd = min(sd, span * sqrt(n * float(share @ share)))
+    return DifferenceSpread(sd, most_discordant(int(np.sum(differences != 0)), n) if binary else None)
+
+
+def most_discordant(different: int, n: int) -> float:
+    """The largest share of queries on which two systems may differ that did so on `different` of `n` (Clopper &
+    Pearson 1934, one-sided).
+    """
+    return 1.0 if different >= n else float(scipy_stats().beta.ppf(SURE, different + 1, n - different))
+
+
+def _most_spread(residuals: NDArray[np.float64]) -> float:
+    """The largest standard deviation behind residuals that are not all 0: the larger limit of two, that of normal
+    values and that of a mean of squares, which knows of few large ones among many that are 0.
+    """
+    n, squares = len(residuals), residuals**2
+    variance = float(squares.sum()) / (n - 1)
+    normal = variance * (n - 1) / float(scipy_stats().chi2.ppf(1 - SURE, n - 1))
+    _, high = ratio_of_sums(squares[:, None], np.ones(n)).intervals(2 * (1 - SURE))
+    return sqrt(max(normal, float(high[0]) * n / (n - 1)))
 
 
 def smallest_p(n: int) -> float:

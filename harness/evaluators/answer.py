@@ -128,7 +128,7 @@ class AnswerEvaluator:
 
 SPEC = EvaluatorSpec(
     name="answer",
-    version="4",
+    version="5",
     summary="is the answer right, and does the system know when it does not know (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

@@ -17,9 +17,10 @@ that it saw.
 
 Contexts longer than `context_characters` are judged window by window (`harness.evaluators.windows`), never cut:
 what reads them is asked for each window. A statement, or a sentence of the reference, is supported if any window
-supports it; a context of several parts is useful if any is; context relevance is that of the best window. So a
-statement that takes two windows to support counts as unsupported, and a long prompt has more tries. With one
-window the values are the package's.
+supports it (where the judge splits the reference otherwise for each window, the best one's share counts); a
+context of several parts is useful if any is; context relevance is that of the best window. So a statement that
+takes two windows to support counts as unsupported, and a long prompt has more tries. With one window the values
+are the package's.
 
 What differs from `ragas.evaluate()`, each because a value would otherwise be silent or wrong:
 
@@ -199,7 +200,7 @@ def check_ragas(_params: Params) -> None:
 
 SPEC = EvaluatorSpec(
     name="ragas",
-    version="3",
+    version="4",
     summary="RAGAS 0.4.3: context precision, recall, relevance; faithfulness, correctness, relevancy (by a judge)",
     params=RagasParams,
     measures=measures,

@@ -10,7 +10,7 @@ from harness.analysis import Frame, Prices, Resources
 from harness.analysis.cost import fails_too_often, unpriced_roles
 from harness.analysis.spreads import Spreads
 from harness.display.text import counted, printable
-from harness.records import EvaluationRecord, RunRecord, Score
+from harness.records import EvaluationRecord, Score
 from harness.report.contexts import share_notes
 from harness.report.labels import differences, other_weights
 from harness.store import Manifest, Records, RunDir
@@ -214,7 +214,7 @@ def _progress_notes(run: RunDir, frame: Frame, records: Records) -> Iterator[str
 def _score_notes(run: RunDir, scores: Sequence[Score], records: Records) -> Iterator[str]:
     if not scores:
         yield f"Not evaluated: there are no scores. Run: rag-harness evaluate {printable(run.run_id, 200)}"
-    if any(_is_stale(score, records.get((score.query_id, score.repeat))) for score in scores):
+    if any(score.status == "missing" and (score.query_id, score.repeat) in records for score in scores):
         yield (
             "Out of date: answers were added after the evaluation. "
             f"Run: rag-harness evaluate {printable(run.run_id, 200)}"
@@ -251,12 +251,6 @@ def _shortened(measures: Sequence[str]) -> str:
     left = measures[_MOST_MEASURES:]
     shown = [*measures[:_MOST_MEASURES], f"{len(left):,} more"] if len(left) > 1 else measures
     return ", ".join(printable(name) for name in shown)
-
-
-def _is_stale(score: Score, record: RunRecord | None) -> bool:
-    if record is None:
-        return False
-    return score.status == "missing" or (score.status == "imputed" and record.status == "ok")
 
 
 def _index_notes(run: RunDir) -> Iterator[str]:

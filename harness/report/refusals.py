@@ -19,7 +19,7 @@ class Refusals:
 
     measure: Measure
     views: Sequence[RunView]
-    """Those that have a value."""
+    """Those that have a value, scored in one way."""
     applies: frozenset[str]
     """The queries that it is about, whatever the answer."""
     refused: Mapping[str, frozenset[str]]
@@ -57,7 +57,8 @@ def refusals_of(group: Group, names: Sequence[str]) -> dict[str, Refusals]:
     for name in names:
         measure = group.known.get(name)
         views = [view for view in group.views if view.is_complete and name in view.values]
-        views = [view for view in views if view.values[name].values]
+        others = group.scored_otherwise(name) if views else frozenset()
+        views = [view for view in views if view.values[name].values and view.run.run_id not in others]
         if measure is None or "answer" not in measure.reads or not views:
             continue
         if all(len(view.values[name].expected) == len(view.frame.query_types) for view in views):

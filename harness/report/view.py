@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from harness.analysis import (
     Prices,
     Resources,
     aggregate_scores,
+    fitting_scores,
     load_resources,
     run_costs,
 )
@@ -48,6 +50,7 @@ from harness.report.notes import (
     judge_notes,
     resource_notes,
     run_notes,
+    scored_by,
 )
 from harness.store import Manifest, RunDir, SampleRow, counting
 
@@ -106,6 +109,10 @@ class RunView:
     @cached_property
     def _places(self) -> dict[tuple[str, str], Aggregate]:
         return {(row.measure, row.query_type): row for row in reversed(self.rows)}
+
+    def way(self, measure: str) -> str:
+        """The same for two runs whose scores by a measure may be compared."""
+        return " ".join(scored_by(one) for one in self.evaluations if measure in one.measures)
 
     @property
     def n_expected(self) -> int:
@@ -191,6 +198,17 @@ class Group:
         """The evaluator that scored a measure; empty: none of these runs says."""
         evaluations = (one for view in self.views for one in view.evaluations)
         return next((one.evaluator for one in evaluations if measure in one.measures), "")
+
+    def scored_otherwise(self, measure: str) -> frozenset[str]:
+        """The ids of runs whose values of a measure are not comparable with those of most that may compete by it:
+        another judge, version, parameters or weights made them.
+        """
+        held = [view for view in self.views if measure in view.values and view.values[measure].values]
+        able = [one for one in held if one.is_complete and not one.is_bracket and measure not in one.unscored]
+        able = [one for one in able if one.values[measure].is_covered]
+        ways = Counter(one.way(measure) for one in able or held)
+        most = next(iter(ways.most_common(1)), ("", 0))[0]
+        return frozenset(one.run.run_id for one in held if one.way(measure) != most)
 
     @property
     def costs(self) -> frozenset[str]:
@@ -291,8 +309,9 @@ def _samples(runs: Sequence[RunDir]) -> list[dict[str, SampleRow]]:
 
 
 def _load_view(run: RunDir, label: str, sample: Mapping[str, SampleRow], prices: Prices) -> RunView:
-    frame, scores, attempts = Frame.of(run, sample.values()), run.scores(), list(run.iter_records())
+    frame, attempts = Frame.of(run, sample.values()), list(run.iter_records())
     records = counting(attempts)
+    scores = fitting_scores(run.scores(), records)
     path = run.resources_path()
     resources = load_resources(path) if path else None
     evaluations = run.evaluations()

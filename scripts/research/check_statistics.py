@@ -3,7 +3,7 @@
 Runs with known means are made up and handed to what a report is made with: intervals of means and of
 differences, the comparison of all pairs, the headline of a report, queries needed, "as good as", the best of
 many, evidence that is looked at again. Each row is one promise: what is nominal, and how often it was so. A share
-of REPLICATES cases has a standard error of at most half of one over their root: 1.6 points at 1,000.
+of so many cases is known within the interval beside it (Wilson's, 95 %).
 
 What it does not say: how your data spread. Shapes here are a coin for each query, four grades, a lognormal
 tail, and articles that many queries cite, each with a luck of its own for every system.
@@ -11,17 +11,33 @@ tail, and articles that many queries cite, each with a luck of its own for every
 Examples:
   .venv/bin/python scripts/research/check_statistics.py --replicates 1000 > table.md
   .venv/bin/python scripts/research/check_statistics.py --only power selection --replicates 200
+  .venv/bin/python scripts/research/check_statistics.py --keep cases.jsonl --replicates 200; then again with 1000
   .venv/bin/python scripts/research/check_statistics.py --quick
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from common import command_line, print_table, started
 from reported import headlines
-from simulated import MIX, RIGHT, WORLDS, Check, Rng, Row, World, compared, natural, systems, with_luck
+from simulated import (
+    MIX,
+    RIGHT,
+    WORLDS,
+    Array,
+    Check,
+    Kept,
+    Rng,
+    Row,
+    World,
+    compared,
+    natural,
+    systems,
+    with_luck,
+)
 
 from harness.analysis.auc import QueryScores, auc
 from harness.analysis.correlation import correlate
@@ -29,11 +45,11 @@ from harness.analysis.difference_tests import ALPHA, mcnemar_p
 from harness.analysis.intervals import Interval, Stratum, mean_interval, quantile_interval, weighted_mean_interval
 from harness.analysis.non_inferior import MARGIN, cheapest_as_good
 from harness.analysis.paired import ComparedPair, MeasureComparison
-from harness.analysis.power import DISCORDANCE, STEPS, queries_needed
+from harness.analysis.power import DISCORDANCE, STEPS, graded_power, queries_needed, share_power, spread_of
 from harness.analysis.selection import best_of
 from harness.analysis.sequential import anytime_p
 
-HEADER = ("what", "n", "nominal", "measured", "cases")
+HEADER = ("what", "n", "nominal", "measured", "95 % interval", "cases")
 SIZES = (8, 30, 200, 2_000)
 
 
@@ -45,8 +61,12 @@ def main() -> None:
         "--sizes", nargs="+", type=int, default=SIZES, help="queries (default 8, 30, 200 and 2,000)"
     )
     parser.add_argument("--quick", action="store_true", help="a few cases of the small sizes: that it runs")
+    parser.add_argument(
+        "--keep", type=Path, help="a file of cases: those in it are not made again, so that a check may be stopped"
+    )
     chosen = parser.parse_args()
-    check = Check(4, SIZES[:2]) if chosen.quick else Check(chosen.replicates, chosen.sizes)
+    kept = Kept(chosen.keep)
+    check = Check(4, SIZES[:2], kept) if chosen.quick else Check(chosen.replicates, chosen.sizes, kept)
     print_table(HEADER, (row for name in chosen.only for row in CHECKS[name](check)))
 
 
@@ -250,6 +270,43 @@ def power(check: Check) -> Iterator[Row]:
             yield check.share(what, n, ".80", case)
 
 
+def pilots(check: Check) -> Iterator[Row]:
+    """Of a pilot of so many queries: whether the queries that it asks for have the power that is said."""
+    for n in (one for one in check.sizes if one < 1_000):
+        for psi in (0.06, 0.1, 0.25):
+
+            def case(rng: Rng, n: int = n, psi: float = psi) -> bool | None:
+                won, lost, level = rng.multinomial(n, [(psi + 0.05) / 2, (psi - 0.05) / 2, 1 - psi])
+                found = spread_of(np.repeat([1.0, -1.0, 0.0], [won, lost, level]), binary=True)
+                needed = found.needed(0.05, 1) if found else None
+                return None if needed is None else share_power(needed, 0.05, psi, ALPHA) > _NEARLY
+
+            what = f"a pilot asks for enough queries for 5 points, shares that differ on {psi:.0%}"
+            yield check.share(what, n, "at least .90", case)
+        for name, drawn, sd in _GRADED:
+
+            def graded(rng: Rng, n: int = n, drawn: Drawing = drawn, sd: float = sd) -> bool | None:
+                found = spread_of(drawn(rng, n) + 0.05)
+                needed = found.needed(0.05, 1) if found else None
+                return None if needed is None else graded_power(needed, 0.05, sd, ALPHA) > _NEARLY
+
+            yield check.share(f"a pilot asks for enough queries for 5 points, {name}", n, "at least .90", graded)
+
+
+Drawing = Callable[[Rng, int], Array]
+_NEARLY = 0.795
+"""Power of 80 %, but for the saw teeth of a test that counts."""
+_GRADED: tuple[tuple[str, Drawing, float], ...] = (
+    ("graded, even", lambda rng, n: rng.choice([-0.5, -0.25, 0, 0.25, 0.5], n), float(np.sqrt(0.125))),
+    (
+        "graded, 90 % are equal",
+        lambda rng, n: rng.choice([-0.5, 0.5], n) * (rng.random(n) < 0.1),
+        float(np.sqrt(0.025)),
+    ),
+)
+"""Differences without the 5 points, and their standard deviation."""
+
+
 def selection(check: Check) -> Iterator[Row]:
     for n in check.sizes:
 
@@ -283,18 +340,17 @@ def selection(check: Check) -> Iterator[Row]:
 
 
 def best_of_nine(check: Check, n: int) -> Iterator[Row]:
-    cases = max(4, check.replicates // (4 if n < 1_000 else 16))
-    found = [
-        best_of(compared(*systems(np.random.default_rng([n, place]), n, (0.0,) * 9, World())))
-        for place in range(cases)
-    ]
-    known = [one for one in found if one is not None]
-    for what, nominal, values in (
-        ("best of 9 equal systems: points it looks better", "not promised", [one.looked - 0.5 for one in known]),
-        ("best of 9 equal systems: points left after correction", "0", [one.mean - 0.5 for one in known]),
-    ):
-        error = 100 * np.std(values) / np.sqrt(len(values))
-        yield what, f"{n:,}", nominal, f"{100 * np.mean(values):+.1f} ± {error:.1f}", f"{cases:,}"
+    def case(rng: Rng) -> tuple[float, float]:
+        found = best_of(compared(*systems(rng, n, (0.0,) * 9, World())))
+        if found is None:
+            raise ValueError(f"{n:,} queries are too few to split")
+        return 100 * (found.looked - 0.5), 100 * (found.mean - 0.5)
+
+    nominal = {
+        "best of 9 equal systems: points it looks better": "not promised",
+        "best of 9 equal systems: points left after correction": "0",
+    }
+    return check.means(nominal, n, case)
 
 
 def looking_again(check: Check) -> Iterator[Row]:
@@ -321,6 +377,7 @@ CHECKS: dict[str, Callable[[Check], Iterator[Row]]] = {
     "errors": errors,
     "headlines": headlines,
     "power": power,
+    "pilots": pilots,
     "selection": selection,
     "looking-again": looking_again,
 }

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.drawn import Drawn
+from harness.analysis.intervals import wilson
 from harness.analysis.paired import MeasureComparison, PairedMeasure, compare_measure
 from harness.analysis.paired_values import QueryValues
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
-Row = tuple[str, str, str, str, str]
+Row = tuple[str, str, str, str, str, str]
 
 # Types of queries: their share of the data set, their share of a balanced sample, how often systems are right.
 MIX = {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
@@ -45,11 +49,34 @@ WORLDS = {
 }
 
 
+class Kept:
+    """Outcomes of cases, in a file where one is named: an interrupted check goes on behind them."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._found: dict[tuple[str, int], list[Any]] = {}
+        if path is not None and path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                what, n, outcome = json.loads(line)
+                self.of(what, n).append(outcome)
+
+    def of(self, what: str, n: int) -> list[Any]:
+        """Of one row, in the order of their places."""
+        return self._found.setdefault((what, n), [])
+
+    def add(self, what: str, n: int, outcome: Any) -> None:
+        """The next case of a row."""
+        self.of(what, n).append(outcome)
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([what, n, outcome]) + "\n")
+
+
 class Check:
     """How many cases, and a generator for each row that no other row shares."""
 
-    def __init__(self, replicates: int, sizes: Sequence[int]) -> None:
-        self.replicates, self.sizes = replicates, sizes
+    def __init__(self, replicates: int, sizes: Sequence[int], kept: Kept | None = None) -> None:
+        self.replicates, self.sizes, self._kept = replicates, sizes, kept or Kept()
 
     def share(self, what: str, n: int, nominal: str, case: Callable[[Rng], bool | None], every: int = 1) -> Row:
         """How often `case` is true; None: it does not count (no interval). One of `every` replicates is made."""
@@ -64,14 +91,39 @@ class Check:
         every: int = 1,
     ) -> Iterator[Row]:
         """The same of several things that one case says, in the order of `nominal`."""
-        cases = max(4, self.replicates // (every * (4 if n >= 1_000 else 1)))
-        seed = [n, *next(iter(nominal)).encode()]
-        found = [case(np.random.default_rng([*seed, place])) for place in range(cases)]
+        found = self.cases(
+            next(iter(nominal)), n, lambda rng: [None if one is None else bool(one) for one in case(rng)], every
+        )
         for (what, promised), own in zip(nominal.items(), zip(*found, strict=True), strict=True):
             known = [one for one in own if one is not None]
             measured = f"{np.mean(known):.3f}" if known else "none given"
-            left = f", {len(own) - len(known)} without" if known and len(known) < len(own) else ""
-            yield what, f"{n:,}", promised, measured, f"{cases:,}{left}"
+            low, high = wilson(sum(known), len(known))
+            sure = "" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+            left = f", {len(own) - len(known):,} without" if known and len(known) < len(own) else ""
+            yield what, f"{n:,}", promised, measured, sure, f"{len(own):,}{left}"
+
+    def means(
+        self, nominal: Mapping[str, str], n: int, case: Callable[[Rng], Sequence[float]], every: int = 1
+    ) -> Iterator[Row]:
+        """The means of several numbers that one case says, likewise."""
+        found = self.cases(next(iter(nominal)), n, lambda rng: [float(one) for one in case(rng)], every)
+        for (what, promised), own in zip(nominal.items(), zip(*found, strict=True), strict=True):
+            mean, reach = np.mean(own), 1.96 * np.std(own) / np.sqrt(len(own))
+            yield (
+                what,
+                f"{n:,}",
+                promised,
+                f"{mean:+.1f}",
+                f"{mean - reach:+.1f} to {mean + reach:+.1f}",
+                f"{len(own):,}",
+            )
+
+    def cases(self, what: str, n: int, case: Callable[[Rng], Any], every: int = 1) -> list[Any]:
+        """What each case gave, each with a generator of its own; those that are kept are not made again."""
+        wanted = max(4, self.replicates // (every * (4 if n >= 1_000 else 1)))
+        for place in range(len(self._kept.of(what, n)), wanted):
+            self._kept.add(what, n, case(np.random.default_rng([n, *what.encode(), place])))
+        return self._kept.of(what, n)
 
 
 def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[Array, Drawn]:

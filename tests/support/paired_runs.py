@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.identity import short_digest
-from harness.records import Cost, EvaluationRecord, Evidence, Prediction, Query, Reference, RunRecord, Score, Usage
+from harness.records import Cost, EvaluationRecord, Evidence, Failure, Prediction, Query, Reference, RunRecord, Score, Usage
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
 NOT_APPLICABLE = "not_applicable"
@@ -133,11 +133,13 @@ def _record(plan: ScoredRun, key: tuple[str, int], number: int) -> RunRecord:
     usage = Usage(calls=1, unmetered_calls=1)
     if plan.input_tokens is not None:
         usage = Usage(calls=1, input_tokens=plan.input_tokens + number, output_tokens=5)
+    failed = any(values[number * plan.repeats + key[1]] == IMPUTED for values in plan.scores.values())
     return RunRecord(
         query_id=key[0],
         repeat=key[1],
-        status="ok",
-        prediction=Prediction(answer=plan.said[number % len(plan.said)]),
+        status="error" if failed else "ok",
+        prediction=None if failed else Prediction(answer=plan.said[number % len(plan.said)]),
+        failure=Failure(kind="crash", message="it fell over") if failed else None,
         cost=Cost(
             wall_s=plan.latency_s[number % len(plan.latency_s)],
             usage={"generator": usage},

@@ -5,8 +5,9 @@ contract asks for ("Insufficient information") and its close paraphrases, **and 
 besides** (`explaining`).
 
 Not abstentions: a bare "no" or "none"; "no evidence of fraud" and "lack of evidence", which are findings; "the
-information is not available to the public until 2024"; "insufficient evidence led to the acquittal"; an empty
-answer.
+information is not available to the public until 2024"; "insufficient evidence led to the acquittal"; "no
+information about customers was leaked"; an empty answer. "No information about the deal was disclosed" abstains:
+whether it tells of the deal or of the passages, words do not say.
 """
 
 import re
@@ -27,6 +28,7 @@ _SPELLED = {
 _CONTRACTION = re.compile(rf"\b(?:{'|'.join(_SPELLED)})\b")
 _BEFORE_CONTRAST = re.compile(r"(?<!nothing)(?<!anything) (?=(?:but|however|although|though)\b)")
 _BEFORE_REASON = re.compile(
+    r"(?<! is)(?<! are)(?<! was)(?<! were)(?<! been)"
     r" (?=(?:because|since(?! \d)|as(?! (?:to|well|of|such)\b)|given|due to|owing to|considering)\b)"
 )
 _CONCESSION = re.compile(rf"(?:although|though|while) {TEXT} .*")

@@ -144,7 +144,7 @@ def check_kg_nlp(params: KgParams) -> None:
 
 SPEC = EvaluatorSpec(
     name="kg",
-    version="3",
+    version="4",
     summary="KG-eval: entities of a text within reach of, or in a community with, another's (by a judge)",
     params=KgParams,
     measures=JUDGED.measures,
@@ -154,7 +154,7 @@ SPEC = EvaluatorSpec(
 )
 NLP_SPEC = EvaluatorSpec(
     name="kg_nlp",
-    version="3",
+    version="4",
     summary="KG-eval with triplets by rules on a parse: free, offline, deterministic (spaCy)",
     params=KgParams,
     measures=PARSED.measures,

@@ -168,7 +168,7 @@ class _Shown:
 
 SPEC = EvaluatorSpec(
     name="rag_eval",
-    version="3",
+    version="4",
     summary="RAG-Eval: five grades of an answer by a judge, one confidence and its bands",
     params=RagEvalParams,
     measures=lambda _params: MEASURES,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from harness.analysis.paired import MeasureComparison, SharedQueries
 from harness.display.text import counted, printable
-from harness.report.comparison.runs import ComparedRun, comparable_pairs, is_covered
+from harness.report.comparison.runs import ComparedRun, comparable_pairs, way_of
 from harness.report.notes import group_notes, judge_notes
 
 
@@ -50,10 +50,15 @@ def _unpaired_notes(
         named = printable(compared.measure.name)
         for run in runs:
             values = run.values.get(compared.measure.name)
-            if values is not None and not is_covered(values):
+            if values is not None and not values.is_covered:
                 held = f"{len(values.values):,} of {counted(len(values.expected), 'query', 'queries')}"
                 yield f"{named}: {run.label} has a value on {held} only, and is not compared."
         comparable = comparable_pairs(runs, compared.measure.name, shared)
+        ways = [way_of(run, compared.measure.name) for run in runs]
+        chosen = {ways[place] for pair in comparable for place in pair}
+        for run, way in zip(runs, ways, strict=True):
+            if chosen and way not in chosen and run.values.get(compared.measure.name):
+                yield f"{named}: {run.label} was scored in another way than those compared, and is not compared."
         for a, b in sorted(comparable.keys() - {(pair.a, pair.b) for pair in compared.pairs}):
             name = printable(compared.measure.name)
             yield f"{name}: {runs[a].label} and {runs[b].label} have no query with a value in both."

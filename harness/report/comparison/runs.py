@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.analysis import Frame, Prices
+from harness.analysis import Frame, Prices, fitting_scores
 from harness.analysis.drawn import Drawn
 from harness.analysis.paired import PairPlaces, SharedQueries
 from harness.analysis.paired_values import QueryValues, values_of
@@ -16,9 +16,6 @@ from harness.records import EvaluationRecord
 from harness.report.labels import labels
 from harness.report.notes import run_notes, scored_by
 from harness.store import Manifest, RunDir, SampleRow
-
-LEAST_COVERED = 0.5
-"""The share of its queries of which a run must have a value to be compared."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,8 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
     compared = []
     for run, label, manifest, sample in zip(unique, named, manifests, samples, strict=True):
         rows = {row.query.query_id: row for row in sample if row.reference.query_type in types}
-        frame, scores, records = Frame.of(run), run.scores(), run.records()
+        frame, records = Frame.of(run), run.records()
+        scores = fitting_scores(run.scores(), records)
         found = values_of(manifest, frame, scores, records, prices)
         values = {name: own.only(rows) for name, own in found.items()} if query_type else found
         notes = tuple(run_notes(run, frame, scores, records, prices))
@@ -113,17 +111,21 @@ def drawn_queries(runs: Sequence[ComparedRun]) -> Drawn:
 
 
 def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQueries) -> SharedQueries:
-    """Those whose two runs were scored in one way (see `scored_by`), and both on most of their queries."""
-    ways = [[scored_by(one) for one in run.evaluations if measure in one.measures] for run in runs]
-    able = [is_covered(run.values[measure]) if measure in run.values else False for run in runs]
-    return {(a, b): queries for (a, b), queries in shared.items() if ways[a] == ways[b] and able[a] and able[b]}
-
-
-def is_covered(values: QueryValues) -> bool:
-    """Whether a run has a value of a measure on enough of its queries to be compared: those that one run lacks are
-    taken from all others.
+    """Those whose two runs were scored in one way (see `scored_by`), and both on most of their queries; where
+    there are pairs of several ways, those of the one that most have: means of two judges make no ranking.
     """
-    return len(values.values) >= LEAST_COVERED * len(values.expected)
+    ways = [way_of(run, measure) for run in runs]
+    able = [run.values[measure].is_covered if measure in run.values else False for run in runs]
+    found: dict[str, dict[PairPlaces, frozenset[str]]] = {}
+    for (a, b), queries in shared.items():
+        if ways[a] == ways[b] and able[a] and able[b]:
+            found.setdefault(ways[a], {})[a, b] = queries
+    return max(found.values(), key=len, default={})
+
+
+def way_of(run: ComparedRun, measure: str) -> str:
+    """The same for two runs whose values of a measure may be compared."""
+    return " ".join(scored_by(one) for one in run.evaluations if measure in one.measures)
 
 
 def _places(n: int, baseline: int | None) -> list[PairPlaces]:

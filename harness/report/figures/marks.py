@@ -45,12 +45,12 @@ def look_of(number: int) -> Look:
 
 
 def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
-    """The runs with an overall value of any of `measures`."""
-    names = list(measures)
+    """The runs with an overall value of any of `measures`, scored as most were: a figure compares what it has."""
+    others = {name: group.scored_otherwise(name) for name in measures}
     return [
         (number, view)
         for number, view in enumerate(group.views)
-        if any(view.value(name) is not None for name in names)
+        if any(view.value(name) is not None and view.run.run_id not in apart for name, apart in others.items())
     ]
 
 

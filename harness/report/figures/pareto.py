@@ -112,7 +112,8 @@ def _draw(
     axes = figure.subplots()
     draw_points(axes, points)
     _dress(axes, points, scale, price)
-    competing = [point for point in points if _competes(point.view, price)]
+    others = group.scored_otherwise(scale.measure)
+    competing = [p for p in points if _competes(p.view, price) and p.view.run.run_id not in others]
     best = frontier(competing, lower_is_better=lower)
     name_points(figure, axes, points, _draw_frontier(axes, best, lower=lower) if best else ())
     rows = [
@@ -138,9 +139,12 @@ def _draw(
 
 
 def _competes(view: RunView, price: _Price) -> bool:
-    """Whether it may be called worth its price: who fails or refuses is cheap, and a lower bound is no price."""
+    """Whether it may be called worth its price: who fails or refuses is cheap, a lower bound is no price, and a
+    bracket is for sale to nobody.
+    """
     row = view.row(price.measure)
-    return view.is_complete and view.has_its_price and row is not None and not is_lower_bound(row)
+    is_rival = view.is_complete and view.has_its_price and not view.is_bracket
+    return is_rival and row is not None and not is_lower_bound(row)
 
 
 def _outside(points: Sequence[ScatterPoint], competing: Sequence[ScatterPoint]) -> str:
@@ -148,7 +152,7 @@ def _outside(points: Sequence[ScatterPoint], competing: Sequence[ScatterPoint]) 
     if not left:
         return ""
     failed = f"for it fails more than {100 * MOST_FAILED:g} % of its queries"
-    why = f"{failed}, refuses most that have an answer, or was not counted in full"
+    why = f"{failed}, refuses most that have an answer, is a bracket, was scored otherwise or not counted in full"
     return f" Outside the frontier, {why}: {', '.join(left)}."
 
 

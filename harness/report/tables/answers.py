@@ -8,6 +8,7 @@ from harness.display.text import type_name
 from harness.report.aggregates import amount, count, population, share, taken
 from harness.report.view import Group
 from harness.report.words.findings import Findings
+from harness.report.words.standings import SCORED_OTHERWISE
 
 
 def leaderboard(group: Group, findings: Findings) -> Table:
@@ -37,10 +38,12 @@ def by_type_table(group: Group, measure: str) -> Table:
     types = group.query_types
     header = ("system", "n", "of them failed", "overall", "natural mix", *map(type_name, types))
     rows: list[tuple[Entry, ...]] = []
+    others = group.scored_otherwise(measure)
     for view in group.views:
         overall = view.row(measure)
         failed = count(overall.n_imputed) if overall else None
         intervals = [share(view.row(measure, name)) for name in (OVERALL, NATURAL, *types)]
-        rows.append((printable(view.shown), population(overall), failed, *intervals))
+        apart = f" ({SCORED_OTHERWISE})" if view.run.run_id in others else ""
+        rows.append((f"{printable(view.shown)}{apart}", population(overall), failed, *intervals))
     spoken = group.spoken(measure)
     return Table(file_name(measure), f"{spoken[:1].upper()}{spoken[1:]} by type", header, tuple(rows))

@@ -51,8 +51,10 @@ def lines_of(group: Group, unit: CostUnit) -> Lines:
 
 
 def competing(lines: Lines, unit: CostUnit) -> Lines:
-    """Those of which it may be said that they are cheaper: runs that do not fail too often, counted in full."""
-    return [(view, line) for view, line in lines if not (view.fails_too_often or is_bounded(view, unit))]
+    """Those of which it may be said that they are cheaper: runs that answer, are no marks to read others by, and
+    were counted in full.
+    """
+    return [(view, line) for view, line in lines if not _why_outside(view, unit)]
 
 
 def is_bounded(view: RunView, unit: CostUnit) -> bool:
@@ -65,9 +67,19 @@ def outside(lines: Lines, unit: CostUnit) -> str:
     """Who does not compete, and why; empty where all do, else a sentence that begins with a space."""
     competitors = [view for view, _ in competing(lines, unit)]
     left = [view for view, _ in lines if view not in competitors]
-    whys = ("fails too often" if view.fails_too_often else "not counted in full" for view in left)
-    named = ", ".join(f"{printable(view.label)} ({why})" for view, why in zip(left, whys, strict=True))
+    named = ", ".join(f"{printable(view.label)} ({_why_outside(view, unit)})" for view in left)
     return f" {FAILING} Not compared: {named}." if left else ""
+
+
+def _why_outside(view: RunView, unit: CostUnit) -> str:
+    """Why nothing is said of who is cheaper; empty: it may be."""
+    if view.fails_too_often:
+        return "fails too often"
+    if view.refuses_most:
+        return "refuses most that have an answer"
+    if view.is_bracket:
+        return "a bracket"
+    return "not counted in full" if is_bounded(view, unit) else ""
 
 
 def break_even_tables(

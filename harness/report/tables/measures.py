@@ -14,6 +14,10 @@ from harness.report.view import Group, RunView
 from harness.report.words.bounds import means_over
 
 _MOST_NAMED = 4
+_OTHERWISE = (
+    "Scored otherwise: by another judge or version, with other parameters or weights than most; such a value is "
+    "compared with no other."
+)
 _REFUSED = (
     "A measure that says nothing of a refused answer has a mean over other queries in every run: compare the rows "
     "over the queries of all, and those in which an answerable query that was refused counts as the worst, "
@@ -26,16 +30,25 @@ def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) 
 
     A measure that says nothing of some answers has three rows: over what each run has, with how many of how many
     that is; over what all finished runs have; and with the worst value for each answerable query that was refused.
+    What was scored otherwise than most stands in a row of its own.
     """
     header = ("measure", *[printable(view.shown) for view in group.views])
+    others = {measure: group.scored_otherwise(measure) for measure in measures}
     refusals = refusals_of(group, measures)
     rows: list[tuple[Entry, ...]] = []
     for measure in measures:
         found = refusals.get(measure)
-        rows.append((printable(measure), *[_own(view, measure, found) for view in group.views]))
+        own = [_own(view, measure, found) for view in group.views]
+        apart = [view.run.run_id in others[measure] for view in group.views]
+        alike = [None if other else entry for entry, other in zip(own, apart, strict=True)]
+        rows.append((printable(measure), *alike))
         rows += _on_alike_queries(group, found) if found else []
-    note = _REFUSED if refusals else ""
-    return Table(f"measures-{_stem(name)}", title, header, tuple(rows), note=note, is_long=True)
+        if any(apart):
+            left = [entry if other else None for entry, other in zip(own, apart, strict=True)]
+            rows.append((f"{printable(measure)}, scored otherwise", *left))
+    notes = [_REFUSED] if refusals else []
+    notes += [_OTHERWISE] if any(others.values()) else []
+    return Table(f"measures-{_stem(name)}", title, header, tuple(rows), note=" ".join(notes), is_long=True)
 
 
 def _own(view: RunView, measure: str, found: Refusals | None) -> Quantity | None:

@@ -16,7 +16,7 @@ from harness.records import Score
 from harness.registry import SYSTEMS
 from harness.report.comparison.choosing import paired
 from harness.report.view import Group, RunView
-from harness.report.words.entrants import has_values, way, why_apart
+from harness.report.words.entrants import has_values, why_apart
 from harness.report.words.wording import Gap, name
 
 _LONGEST_ANSWER = 26
@@ -121,7 +121,7 @@ def _constant(group: Group, measure: str, view: RunView) -> Bound | None:
 def _is_comparable(view: RunView, like: RunView, measure: str) -> bool:
     if not has_values(view, measure) or why_apart(view, measure):
         return False
-    return way(view, measure) == way(like, measure)
+    return view.way(measure) == like.way(measure)
 
 
 def _sees_gold(view: RunView) -> bool | None:

@@ -15,7 +15,7 @@ from harness.report.comparison.quantities import ranking
 from harness.report.comparison.runs import ComparedRun
 from harness.report.measures import DEFAULT_MARGIN
 from harness.report.view import Group, RunView
-from harness.report.words.entrants import at_equal_size, choose, has_values, way, why_apart
+from harness.report.words.entrants import at_equal_size, choose, has_values, why_apart
 
 SHOWN_COSTS = ("latency_s", "tokens", "usd")
 
@@ -158,7 +158,7 @@ def against(contest: Contest, position: int, place: int) -> MeasureComparison | 
     one, other = contest.group.views[position], contest.view(place)
     if not has_values(one, contest.measure) or why_apart(one, contest.measure):
         return None
-    if way(one, contest.measure) != way(other, contest.measure):
+    if one.way(contest.measure) != other.way(contest.measure):
         return None
     values = (one.values[contest.measure], other.values[contest.measure])
     shared = {(0, 1): frozenset(other.frame.query_types)}
@@ -202,7 +202,7 @@ def _shown_costs(views: Sequence[RunView]) -> list[str]:
 
 
 def _fits(views: Sequence[RunView], measure: str) -> bool:
-    ways = [way(view, measure) for view in views]
+    ways = [view.way(measure) for view in views]
     return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
 
 

@@ -9,8 +9,6 @@ from harness.analysis.paired_values import COSTS
 from harness.display.text import printable
 from harness.errors import ConfigError, nearest
 from harness.protocols import Measure
-from harness.report.comparison.runs import is_covered
-from harness.report.notes import scored_by
 from harness.report.view import Group, RunView
 
 
@@ -47,7 +45,7 @@ def why_apart(view: RunView, measure: str) -> str:
     if measure in COSTS and view.refuses_most:
         return "refused most answerable queries, which says nothing of what an answer costs"
     found = view.values[measure]
-    if not is_covered(found):
+    if not found.is_covered:
         return f"has a value on {len(found.values):,} of {len(found.expected):,} queries only"
     return ""
 
@@ -65,11 +63,6 @@ def is_scored(view: RunView) -> bool:
 def was_evaluated(view: RunView) -> bool:
     """Whether an evaluator has looked at it, with whatever outcome."""
     return any(measure not in COSTS for measure in view.values)
-
-
-def way(view: RunView, measure: str) -> str:
-    """The same for two runs whose scores by a measure may be compared."""
-    return " ".join(scored_by(one) for one in view.evaluations if measure in one.measures)
 
 
 def at_equal_size(views: Sequence[RunView], known: Mapping[str, Measure]) -> list[Measure]:
@@ -127,7 +120,7 @@ def _with_one_way(group: Group, places: Sequence[int], measure: str) -> list[int
     ways: dict[str, list[int]] = {}
     for place in places:
         if has_values(group.views[place], measure):
-            ways.setdefault(way(group.views[place], measure), []).append(place)
+            ways.setdefault(group.views[place].way(measure), []).append(place)
     return max(ways.values(), key=len, default=[])
 
 

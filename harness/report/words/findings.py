@@ -77,7 +77,8 @@ class Findings:
 
     def _line(self, group: Group, position: int) -> Line:
         view, row = group.views[position], self.rows[position] if self.rows else None
-        return Line(view.label, view, row, self.ranks[position], aside_of(view))
+        others = group.scored_otherwise(self.measure) if self.measure else frozenset()
+        return Line(view.label, view, row, self.ranks[position], aside_of(view, others))
 
     @property
     def compared_order(self) -> list[int]:

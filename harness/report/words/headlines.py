@@ -12,6 +12,7 @@ from harness.report.view import Group
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
 from harness.report.words.contest import Contest
 from harness.report.words.entrants import is_scored, was_evaluated
+from harness.report.words.scope import holds_on
 from harness.report.words.settling import margin_of, needed_for, shown_by
 from harness.report.words.standings import natural_mix, shown_rows
 from harness.report.words.wording import Gap, amount, level, listed, name, times, title_of
@@ -93,7 +94,8 @@ def _verdict(contest: Contest, compared: MeasureComparison, bounds: MeasureBound
     labels = listed([contest.view(place).label for place in leaders])
     figures = f"{_within(contest, compared)}({_figures(contest, compared, leaders)})"
     if contest.leaders_are_as_good:
-        return f"{' or '.join(labels.rsplit(' and ', 1))}, within {margin_of(contest)} {figures}{floor}"
+        where = f", {ON['documents']}" if _share_documents(compared) else ""
+        return f"{' or '.join(labels.rsplit(' and ', 1))}, within {margin_of(contest)} {figures}{where}{floor}"
     between = labels if len(leaders) < 3 else f"{len(leaders):,} systems"
     return f"Undecided between {between} {figures}{floor}{_needed(contest)}"
 
@@ -111,8 +113,14 @@ def _best(contest: Contest, compared: MeasureComparison, floor: str) -> str:
     first = f"{first} {_within(contest, compared)}".rstrip()
     gap = Gap.between(compared, best, second)
     ahead = f", ahead of {name(contest.view(second).label)} by {gap.words()}" if gap else ""
-    where = f", {ON[gap.pair.population]}" if gap and ON[gap.pair.population] else ""
+    on = ON[holds_on(compared, best)]
+    where = f", {on}" if on else ""
     return f"{first} ({level(compared, compared.means[best])}{_population(compared)}){floor}{ahead}{where}"
+
+
+def _share_documents(compared: MeasureComparison) -> bool:
+    """Whether queries share documents, so that what is shown of these need not hold on others."""
+    return any(pair.n_clusters is not None and pair.n_clusters < pair.n for pair in compared.pairs)
 
 
 def _within(contest: Contest, compared: MeasureComparison) -> str:

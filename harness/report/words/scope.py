@@ -5,22 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.analysis.intervals import UNKNOWN
-from harness.analysis.paired import ComparedPair, MeasureComparison
+from harness.analysis.paired import ComparedPair, MeasureComparison, Population
 from harness.display.text import counted
 from harness.report.comparison.quantities import ON
 from harness.report.words.contest import Contest
 from harness.report.words.wording import Gap, amount, bare, level, name, odds
 
 
+def holds_on(compared: MeasureComparison, best: int) -> Population:
+    """Where it holds that one run is ahead of all others: on new documents too only if that holds of each."""
+    found = {pair.population for pair in compared.pairs if best in (pair.a, pair.b)}
+    kinds: tuple[Population, ...] = ("documents", "new documents")
+    return next((one for one in kinds if one in found), "queries")
+
+
 def scope_sentences(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
-    """The mix, with the other one beside it, and what the test by document says of the best against the next."""
+    """The mix, with the other one beside it, and what the test by document says of the best against the next, and
+    against the next of which it says something else.
+    """
     yield from _mix(contest, compared)
     best, *others = contest.order
     gaps = ((Gap.between(compared, best, place), place) for place in others)
-    nearest = next(((gap, place) for gap, place in gaps if gap is not None and gap.is_told_apart), None)
-    if nearest is not None:
-        names = [name(contest.view(place).label) for place in (best, nearest[1])]
-        yield from _documents(nearest[0], f"That {names[0]} is ahead of {names[1]} holds")
+    seen = set()
+    for gap, place in gaps:
+        if gap is not None and gap.is_told_apart and gap.pair.population not in seen:
+            seen.add(gap.pair.population)
+            names = [name(contest.view(one).label) for one in (best, place)]
+            yield from _documents(gap, f"That {names[0]} is ahead of {names[1]} holds")
 
 
 def _mix(contest: Contest, compared: MeasureComparison) -> Iterator[str]:

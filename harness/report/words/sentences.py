@@ -112,7 +112,8 @@ def _power(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
     needed = None if contest.leaders_are_as_good else needed_for(contest)
     if needed:
         would = f"About {needed.queries:,} queries would tell {shown_by(compared, needed)} apart"
-        yield f"{would} between any two of them{_there_are(compared, needed.queries)}."
+        open_to = f", if they differ as widely as {queries} leave open"
+        yield f"{would} between any two of them{open_to}{_there_are(compared, needed.queries)}."
 
 
 def _there_are(compared: MeasureComparison, needed: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from harness.analysis.paired import MeasureComparison
-from harness.analysis.power import MOST_QUERIES, queries_needed, rounded_up
+from harness.analysis.power import DISCORDANCE, MOST_QUERIES, most_discordant, queries_needed, rounded_up
 from harness.report.words.contest import Contest
 from harness.report.words.wording import amount, bare
 
@@ -38,10 +38,14 @@ def shown_by(compared: MeasureComparison, needed: Needed) -> str:
 
 
 def _needed(compared: MeasureComparison, difference: float) -> int | None:
-    """As the runs differ; where nothing is known of that, as two that differ on a quarter of the queries."""
+    """As widely as the runs may differ; where they do so nowhere, or alike everywhere, as two that do on a quarter of
+    the queries, or on more if these leave that open.
+    """
     found = compared.queries_needed(difference)
     if found is None and compared.measure.is_share and all(pair.spread is None for pair in compared.pairs):
-        return queries_needed(difference, len(compared.pairs))
+        different = max(pair.higher + pair.lower for pair in compared.pairs)
+        open_to = max(DISCORDANCE, most_discordant(different, compared.n_common))
+        return queries_needed(difference, len(compared.pairs), open_to)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from harness.analysis import NATURAL, OVERALL, Aggregate
@@ -13,6 +14,7 @@ from harness.report.words.contest import Contest
 NOT_FINISHED = "not finished"
 BRACKET = "bracket"
 COMPUTED = "no run"
+SCORED_OTHERWISE = "scored otherwise"
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,10 @@ def bound_row(bound: Bound, *, natural: bool) -> Aggregate | None:
     return rows.get(NATURAL if natural else OVERALL) or rows.get(OVERALL)
 
 
-def aside_of(view: RunView) -> str:
-    """What a run is that does not compete."""
+def aside_of(view: RunView, others: Collection[str] = ()) -> str:
+    """What a run is that does not compete; `others`: the ids of those that were scored otherwise."""
     if not view.is_complete:
         return NOT_FINISHED
-    return BRACKET if view.is_bracket else ""
+    if view.is_bracket:
+        return BRACKET
+    return SCORED_OTHERWISE if view.run.run_id in others else ""

@@ -13,6 +13,7 @@ from harness.analysis.power import (
     graded_detectable,
     graded_power,
     graded_queries_needed,
+    most_discordant,
     queries_needed,
     share_power,
     smallest_p,
@@ -104,15 +105,42 @@ def test_graded_power_is_that_of_the_noncentral_t() -> None:
     assert graded_power(n, 0.05, 0.4, ALPHA / 6) >= 0.8 > graded_power(n - 1, 0.05, 0.4, ALPHA / 6)
 
 
-def test_a_pair_knows_how_its_differences_scatter() -> None:
+def test_a_pair_knows_how_widely_its_differences_may_scatter() -> None:
     differences = np.array([1.0] * 15 + [-1.0] * 5 + [0.0] * 20)
     found = spread_of(differences, binary=True)
     assert found is not None
-    assert found.discordance == 0.5
-    assert found.sd == pytest.approx(float(np.std(differences, ddof=1)))
-    assert found.needed(0.1, 6) == queries_needed(0.1, 6, 0.5)
+    assert found.discordance == most_discordant(20, 40) > 0.5
+    assert found.sd > float(np.std(differences, ddof=1))
+    assert found.needed(0.1, 6) == queries_needed(0.1, 6, most_discordant(20, 40))
     assert spread_of(np.zeros(9)) is None
     assert spread_of(np.array([1.0])) is None
+
+
+def test_no_scatter_is_wider_than_differences_can_be() -> None:
+    found = spread_of(np.array([0.2, -0.9]), span=1.0)
+    assert found is not None
+    assert found.sd == pytest.approx(1.0)
+
+
+def test_one_difference_among_fifty_queries_plans_for_what_it_leaves_open() -> None:
+    found = spread_of(np.array([1.0] + [0.0] * 49), binary=True)
+    assert found is not None
+    # Planned with the 2 % that were seen it would be 120, of which a third have the power where 8 % differ.
+    assert (found.needed(0.05, 1) or 0) > 200
+    graded = spread_of(np.array([0.5] + [0.0] * 49))
+    assert graded is not None
+    assert graded.sd > 2 * float(np.std([0.5] + [0.0] * 49, ddof=1))
+
+
+@pytest.mark.parametrize("discordance", [0.06, 0.1, 0.25])
+@pytest.mark.parametrize("n", [20, 50])
+def test_the_queries_that_a_pilot_asks_for_have_the_power_nine_times_of_ten(n: int, discordance: float) -> None:
+    enough = 0.0
+    for different in range(1, n + 1):
+        needed = queries_needed(0.05, 1, most_discordant(different, n))
+        has_power = needed is None or share_power(needed, 0.05, discordance, ALPHA) >= 0.795
+        enough += has_power * float(stats.binom.pmf(different, n, discordance))
+    assert enough / (1 - (1 - discordance) ** n) >= 0.9
 
 
 def test_unequal_weights_make_a_mean_less_sure() -> None:
@@ -120,6 +148,7 @@ def test_unequal_weights_make_a_mean_less_sure() -> None:
     even, uneven = np.ones(40), np.repeat([0.1, 1.9], 20)
     plain, same, less = (spread_of(differences, weights) for weights in (None, even, uneven))
     assert plain is not None
-    assert same == plain
+    assert same is not None
+    assert same.sd == pytest.approx(plain.sd)
     assert less is not None
     assert less.sd > 1.2 * plain.sd

@@ -7,6 +7,7 @@ from paired_runs import ScoredRun, write_run
 
 from harness.analysis.prices import load_prices
 from harness.report.chapter import Chapter, load_chapters
+from harness.report.words.findings import Findings
 
 N = 40
 SHARED = [f"d{number // 4}" for number in range(N)]
@@ -48,3 +49,34 @@ def test_what_holds_on_new_documents_too_has_the_interval_that_holds_there(tmp_p
     assert [float(one) for one in found.groups()] == sorted(
         round(-100 * limit, 1) for limit in pair.interval_clusters if limit is not None
     )
+
+
+def led_by(results: Path, n_shared: int, *others: list[float]) -> Findings:
+    """best is right on every query; queries cite documents in `n_shared` groups."""
+    plans = [
+        ScoredRun(system=name, scores={"accuracy": right}, cites=[f"d{n * n_shared // 200}" for n in range(200)])
+        for name, right in zip(("best", "second", "third"), ([1.0] * 200, *others), strict=True)
+    ]
+    return load_chapters([write_run(results, plan) for plan in plans], load_prices())[0].findings
+
+
+def test_the_headline_says_of_all_it_is_ahead_of_where_that_holds(tmp_path: Path) -> None:
+    # second fails here and there, third on the queries of two documents alone.
+    scattered = [float(number % 5 != 0) for number in range(200)]
+    bunched = [float(number >= 80) for number in range(200)]
+    findings = led_by(tmp_path, 5, scattered, bunched)
+    assert findings.ranked is not None
+    assert [pair.significant for pair in findings.ranked.pairs if pair.a == 0] == [True, True]
+    found = findings.headline
+    assert found.startswith("Choose best: best in accuracy")
+    assert found.endswith(", on these documents.")
+
+
+def test_as_good_on_shared_documents_is_said_of_these(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system=name, scores={"accuracy": [1.0] * 200}, cites=[f"d{n // 4}" for n in range(200)])
+        for name in ("naive", "kg")
+    ]
+    (chapter,) = load_chapters([write_run(tmp_path, plan) for plan in plans], load_prices())
+    assert "within 5 points in accuracy" in chapter.findings.headline
+    assert chapter.findings.headline.endswith(", on these documents.")
