@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 
 from harness.api.running import Benchmark, RunOptions, run_bench
-from harness.cli.consoles import open_console
+from harness.cli.consoles import complain, open_console, same_command
 from harness.cli.evaluating import conclude, resumable, say_stopped
 from harness.config import BenchConfig
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE
@@ -37,6 +37,11 @@ def run_all(config: BenchConfig, options: RunOptions, shown: RunOutput) -> int:
     if shown.as_json:
         sys.stdout.write(json.dumps({"runs": [_as_json(result) for result in bench.results]}) + "\n")
     code = conclude([(bench.outcome, config)]) if bench.outcome else EXIT_DONE
+    if bench.shortened and not options.quiet:
+        complain(
+            f"the budget ended the turns ({bench.shortened_by}): every system has answered the same "
+            f"{bench.shortened}. To go on: {same_command()}"
+        )
     if bench.stopped:
         return say_stopped(bench.stopped, bench.spending, bench.progress)
     return EXIT_TOLERANCE if bench.failed else code
@@ -56,6 +61,7 @@ def _as_json(result: CellResult) -> dict[str, object]:
         "status": result.status,
         "n_ok": result.n_ok,
         "n_error": result.n_error,
+        "n_left": result.n_left,
     }
 
 

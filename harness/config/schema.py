@@ -202,6 +202,18 @@ class BudgetConfig(ConfigSection):
     """Wall time of one command: each resume has all of them again."""
 
 
+class RaceConfig(ConfigSection):
+    """Cells race: they take turns, after every query it is looked who is needless, and that one is asked no more.
+
+    Everything that a race states (worse, not better by the margin) is true together with a chance of 1 - alpha at
+    least, over all pairs, however often it is looked at. By the measure that ranks, which no model may judge.
+    """
+
+    margin: float | None = Field(None, gt=0, le=100)
+    """In points; None: that of the config. Who is better by less need not be chosen."""
+    alpha: float = Field(0.05, gt=0, le=0.5)
+
+
 class SystemOverrides(ConfigSection):
     """Parameters for one system only."""
 
@@ -225,6 +237,13 @@ class BenchConfig(ConfigSection):
     limits: LimitsConfig = LimitsConfig()
     runner: RunnerConfig = RunnerConfig()
     budget: BudgetConfig = BudgetConfig()
+    schedule: Literal["cells", "interleaved"] = "cells"
+    """In no run id. `cells`: one after another. `interleaved`: cells take turns in one random order of queries,
+    drawn from `seed` and stratified by type, so that all of them hold the same first ones when the budget ends.
+    They are then done over those, evaluators that need no model score them, beyond the minutes if need be, and the
+    same command goes on."""
+    race: RaceConfig | None = None
+    """In no run id. Implies `schedule: interleaved`; `race: {}` is one with the defaults."""
     prices: str | None = None
     """A price table of your own (as configs/prices.yaml), whose entries come before those that ship."""
     seed: int = 0
