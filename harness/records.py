@@ -282,14 +282,13 @@ class EvaluationRecord(Record):
 
 
 class RaceDrop(Record):
-    """A run that a race asked no further."""
+    """A run that a race asked no further, because it is worse than another."""
 
     run_id: str
     after: int
     """So many queries."""
-    reason: Literal["worse", "not better"]
-    """Than `against`; `not better`: by the margin."""
     against: str
+    """Run id of that one."""
     low: float
     high: float
     """Between how many points it is behind that one."""

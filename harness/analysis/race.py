@@ -12,14 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log
-from typing import Literal
 
 import numpy as np
 
 from harness.analysis.sequential import STAKES, anytime_interval, log_capital, log_gains
-
-Reason = Literal["worse", "not better"]
-"""Why a system left a race: it is worse than another; or it is not better than the leader by the margin."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +32,13 @@ class RaceRules:
 
 @dataclass(frozen=True)
 class Drop:
-    """A system that left."""
+    """A system that left, because it is worse than another."""
 
     name: str
     after: int
     """So many queries."""
-    reason: Reason
     against: str
-    """The system that it is worse than, or not better than by the margin."""
+    """The system that it is worse than."""
     low: float
     high: float
     """Between how many points it is behind that one."""
@@ -62,17 +57,16 @@ class Race:
         self._scale = 100 * largest
         """The points that a weighted difference of 1 stands for."""
         self._pairs = [*combinations(range(len(self._names)), 2)]
-        self._sides = [side for a, b in self._pairs for side in ((a, b), (b, a))]
-        """Of each pair both, the one that is claimed to be ahead first."""
+        sides = [(self._names[a], self._names[b]) for pair in self._pairs for a, b in (pair, pair[::-1])]
+        self._sides = {side: place for place, side in enumerate(sides)}
+        """Of each pair both, the one that may be ahead first -> its row."""
         margin = min(rules.margin / self._scale, 0.999)
-        self._claims = np.tile([0.0, -margin], (len(self._sides), 1))
+        self._claims = np.tile([0.0, -margin], (len(sides), 1))
         """Of each side: that it is not ahead; that it is behind by the margin at least."""
         self._gained = np.zeros((*self._claims.shape, len(STAKES)))
         self._evidence = np.zeros(self._claims.shape)
         self._seen: list[list[float]] = [[] for _ in self._pairs]
         self._sums = np.zeros(len(self._names))
-        self._anchors: dict[str, tuple[str, int]] = {}
-        """Of who left: the system still in the race that covers it, and how many margins it may be better by."""
         self.active = [*self._names]
         self.dropped: list[Drop] = []
         self.n_queries = 0
@@ -95,7 +89,7 @@ class Race:
 
     def take(self, query_id: str, values: Mapping[str, float | None]) -> None:
         """The next query: the value of each system in the race, None where there is none. Whoever is shown to be
-        needless leaves.
+        worse than another leaves.
         """
         self.n_queries += 1
         weight = self._weights.get(query_id)
@@ -125,41 +119,17 @@ class Race:
         return max(-100.0, low * self._scale), min(100.0, high * self._scale)
 
     def _drop(self) -> None:
-        """One after another, the worst first, until nobody is to leave."""
-        while len(self.active) > 1 and (found := self._next_drop()):
-            name, reason, against = found
-            behind = self.interval(against, name)
-            self.dropped.append(Drop(name, self.n_queries, reason, against, *behind))
-            slack = int(reason == "not better")
-            for other, (anchor, own) in self._anchors.items():
-                if anchor == name:
-                    self._anchors[other] = (against, min(1, own + slack))
-            self._anchors[name] = (against, slack)
-            self.active.remove(name)
-
-    def _next_drop(self) -> tuple[str, Reason, str] | None:
         by_sum = sorted(self.active, key=lambda name: self._sums[self._names.index(name)])
         leader = self.leader
         for name in by_sum:
             better = [one for one in self.active if self._is_shown(one, name, 0)]
             if better:
-                return name, "worse", leader if leader in better else better[0]
-        if self.is_decided:
-            return None
-        for name in by_sum:
-            if name != leader and self._is_shown(leader, name, 1) and self._may_leave_for(name, leader):
-                return name, "not better", leader
-        return None
-
-    def _may_leave_for(self, name: str, leader: str) -> bool:
-        """Whether nobody who left could then be better than the leader by more than the margin."""
-        return all(
-            self._is_shown(leader, other, 1)
-            for other, (anchor, slack) in self._anchors.items()
-            if anchor == name and slack
-        )
+                against = leader if leader in better else better[0]
+                behind = self.interval(against, name)
+                self.dropped.append(Drop(name, self.n_queries, against, *behind))
+                self.active.remove(name)
 
     def _is_shown(self, one: str, other: str, claim: int) -> bool:
         """Whether `one` is ahead of `other` (claim 0), or not behind it by the margin (claim 1)."""
-        side = self._sides.index((self._names.index(one), self._names.index(other)))
-        return bool(self._evidence[side, claim] >= log(2 / self.level))
+        side = self._sides.get((one, other))
+        return side is not None and bool(self._evidence[side, claim] >= log(2 / self.level))

@@ -203,14 +203,15 @@ class BudgetConfig(ConfigSection):
 
 
 class RaceConfig(ConfigSection):
-    """Cells race: they take turns, after every query it is looked who is needless, and that one is asked no more.
+    """Cells race: they take turns, and who is shown to be worse than another is asked no more. It is decided when one
+    is left, or all that are left are within the margin of each other.
 
-    Everything that a race states (worse, not better by the margin) is true together with a chance of 1 - alpha at
-    least, over all pairs, however often it is looked at. By the measure that ranks, which no model may judge.
+    All that a race states is true together with a chance of 1 - alpha at least, over all pairs, however often one
+    looks: after every query it does. By the measure that ranks, which no model may judge.
     """
 
     margin: float | None = Field(None, gt=0, le=100)
-    """In points; None: that of the config. Who is better by less need not be chosen."""
+    """In points; None: that of the config."""
     alpha: float = Field(0.05, gt=0, le=0.5)
 
 

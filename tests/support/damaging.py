@@ -31,7 +31,10 @@ class WorkersHere:
     """While it is entered, workers of runs work in this process: to start theirs takes most of the time."""
 
     def __enter__(self) -> None:
-        self._patches = [patch.object(Supervisor, "run", _work_here), patch.object(Supervisor, "turn", _turn_here)]
+        self._patches: list[Any] = [
+            patch.object(Supervisor, "run", _work_here),
+            patch.object(Supervisor, "turn", _turn_here),
+        ]
         for one in self._patches:
             one.start()
 

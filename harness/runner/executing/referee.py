@@ -69,7 +69,7 @@ class Referee:
                 break
             race.take(query_id, {run_id: values[run_id].get(query_id) for run_id in race.active})
         return [
-            f"after {drop.after:,} queries {drop.name} leaves the race: {drop.reason} than {drop.against}"
+            f"after {drop.after:,} queries {drop.name} leaves the race: worse than {drop.against}"
             for drop in race.dropped[before:]
         ]
 
@@ -90,7 +90,6 @@ class Referee:
                 RaceDrop(
                     run_id=one.name,
                     after=one.after,
-                    reason=one.reason,
                     against=one.against,
                     low=one.low,
                     high=one.high,

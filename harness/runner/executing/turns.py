@@ -54,7 +54,7 @@ class TurnOptions:
     priced: Callable[[Cell], Priced]
     again: Again = NOTHING_AGAIN
     race: PlannedRace | None = None
-    """Systems that are needless leave, and nobody is asked further once it is settled which to choose."""
+    """Who is worse leaves, and nobody is asked further once it is settled which to choose."""
     evaluation: EvaluationPlan | None = None
     """With a race: its evaluators."""
 
