@@ -20,9 +20,9 @@ from math import cos, exp, lgamma, log, pi
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+_Array = NDArray[np.float64]
 _BETTORS = 256
-STAKES: Array = np.array([cos((place + 0.5) * pi / (2 * _BETTORS)) for place in range(_BETTORS)])
+STAKES: _Array = np.array([cos((place + 0.5) * pi / (2 * _BETTORS)) for place in range(_BETTORS)])
 """What they bet, s: as Beta(1/2, 1/2) has shares of wins (1 + s) / 2 above a half, each with the same weight. Any
 such list is valid; so many are as good as the integral."""
 _HALVINGS = 40
@@ -44,30 +44,30 @@ def log_evidence(wins: int, losses: int) -> float:
     return mixed + n * log(2.0)
 
 
-def log_gains(value: float | Array, claimed: float | Array) -> Array:
+def log_gains(value: float | _Array, claimed: float | _Array) -> _Array:
     """By what the logarithm of each bettor's capital grows with a value between -1 and 1, against the claim that
     the mean is at most `claimed`, above -1; the bettors are the last axis.
     """
     excess = (np.asarray(value) - claimed) / (1 + np.asarray(claimed))
-    gains: Array = np.log1p(STAKES * excess[..., None])
+    gains: _Array = np.log1p(STAKES * excess[..., None])
     return gains
 
 
-def log_capital(gained: Array) -> Array:
+def log_capital(gained: _Array) -> _Array:
     """The natural logarithm of the e-value, from what each bettor gained so far (last axis)."""
     most = gained.max(axis=-1, keepdims=True)
-    capital: Array = np.log(np.exp(gained - most).mean(axis=-1)) + most[..., 0]
+    capital: _Array = np.log(np.exp(gained - most).mean(axis=-1)) + most[..., 0]
     return capital
 
 
-def anytime_interval(values: Array, alpha: float) -> tuple[float, float]:
+def anytime_interval(values: _Array, alpha: float) -> tuple[float, float]:
     """Between what the mean of values between -1 and 1 lies; with a chance of `alpha` at most it would ever be
     outside while one value after another comes.
     """
     return _least(values, alpha / 2), -_least(-values, alpha / 2)
 
 
-def _least(values: Array, alpha: float) -> float:
+def _least(values: _Array, alpha: float) -> float:
     """The largest mean that it is shown to be above."""
     found, counts = np.unique(np.clip(values, -1, 1), return_counts=True)
     low, high = -1.0, 1.0

@@ -203,8 +203,8 @@ class BudgetConfig(ConfigSection):
 
 
 class RaceConfig(ConfigSection):
-    """Cells race: they take turns, and who is shown to be worse than another is asked no more. It is decided when one
-    is left, or all that are left are within the margin of each other.
+    """Cells race: they take turns, and who is shown to be worse than another is asked no more. It is decided when
+    one is left, or all that are left are within the margin of each other.
 
     All that a race states is true together with a chance of 1 - alpha at least, over all pairs, however often one
     looks: after every query it does. By the measure that ranks, which no model may judge.

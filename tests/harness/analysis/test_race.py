@@ -17,10 +17,13 @@ def drawn(n: int, shares: dict[str, float], seed: int = 0) -> list[Values]:
 
 
 def run(
-    rows: Iterable[Values], rules: RaceRules = RULES, names: Sequence[str] = ("a", "b"), **weights: float
+    rows: Iterable[Values],
+    rules: RaceRules = RULES,
+    names: Sequence[str] = ("a", "b"),
+    heavy: Sequence[float] = (),
 ) -> Race:
     rows = list(rows)
-    race = Race(names, rules, {str(place): weights.get(f"q{place}", 1.0) for place in range(len(rows))})
+    race = Race(names, rules, {str(place): heavy[place] if heavy else 1.0 for place in range(len(rows))})
     for place, row in enumerate(rows):
         if not race.is_decided:
             race.take(str(place), row)
@@ -79,9 +82,9 @@ def test_a_query_that_does_not_apply_or_that_one_has_no_value_of_parts_nobody() 
 
 def test_a_query_that_stands_for_more_weighs_more() -> None:
     rows: list[Values] = [{"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 1.0}] * 100
-    heavy = {f"q{place}": 1.6 if place % 2 == 0 else 0.4 for place in range(len(rows))}
+    heavy = [1.6, 0.4] * 100
     assert run(rows).interval("a", "b")[0] < 0
-    race = run(rows, **heavy)
+    race = run(rows, heavy=heavy)
     (drop,) = race.dropped
     assert drop.name == "b"
     assert drop.low < 60 < drop.high
