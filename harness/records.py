@@ -281,6 +281,52 @@ class EvaluationRecord(Record):
     """`usage` counts every judgement as if it had been asked for; `replayed_from` is the part that was there."""
 
 
+class RaceDrop(Record):
+    """A run that a race asked no further, because it is worse than another."""
+
+    run_id: str
+    after: int
+    """So many queries."""
+    against: str
+    """Run id of that one."""
+    low: float
+    high: float
+    """Between how many points it is behind that one."""
+
+
+class RaceGap(Record):
+    """Two runs that a race did not part."""
+
+    a: str
+    b: str
+    low: float
+    high: float
+    """Between how many points `a` is ahead of `b`."""
+
+
+class RaceRecord(Record):
+    """race.json: what a race of several runs established, the same in each of them. All that it states is true
+    with a chance of 1 - `alpha` at least, however often one looked. Points are hundredths of the measure's span.
+    """
+
+    measure: str
+    margin: float
+    """In points."""
+    alpha: float
+    n_queries: int
+    """Looked at, of `n_drawn`."""
+    n_drawn: int
+    ended: Literal["decided", "queries", "budget", "broken"]
+    """How; `queries`: there was none left; `broken`: a system could answer no more."""
+    entrants: tuple[str, ...]
+    """Run ids; those of brackets are not among them."""
+    left: tuple[str, ...]
+    """The best first."""
+    dropped: tuple[RaceDrop, ...] = ()
+    gaps: tuple[RaceGap, ...] = ()
+    """Of those that are left."""
+
+
 class ExpectedCalls(Record):
     """Model calls of one kind that an index, or a query, is expected to make."""
 

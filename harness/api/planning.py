@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.config import BenchConfig
+from harness.runner.executing.execute import is_finished
 from harness.runner.plan import Cell, plan_cells
 from harness.store import IndexDir, RunDir
 
@@ -39,7 +40,7 @@ def _planned(cell: Cell, results: Path) -> PlannedCell:
         run_id=cell.run_id,
         system=cell.spec.name,
         dataset=cell.dataset.name,
-        status="done" if run.is_closed() else "partial" if n_recorded else "missing",
+        status="done" if is_finished(cell, results) else "partial" if n_recorded else "missing",
         n_recorded=n_recorded,
         n_expected=cell.n_answers,
         n_documents=len(cell.dataset.documents),

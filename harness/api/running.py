@@ -1,7 +1,7 @@
 """A whole benchmark: every cell answered, then scored."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,11 @@ from harness.runner.estimating.estimate import Estimator, keep_estimate, say_tot
 from harness.runner.estimating.sizes import size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import Again, CellResult, check_needs, open_run, run_cell
+from harness.runner.executing.execute import Again, CellResult, check_needs, is_finished, open_run, run_cell
+from harness.runner.executing.turns import TurnOptions, run_in_turns
 from harness.runner.plan import Cell, plan_cells
-from harness.runner.progress import Reporter
+from harness.runner.progress import Priced, Reporter
+from harness.runner.race_plan import PlannedRace, plan_race
 from harness.runner.spending import Payer, Spending
 from harness.store import RunDir
 
@@ -54,7 +56,23 @@ class Benchmark:
     @property
     def stopped(self) -> BudgetReached | None:
         """What the budget could not hold."""
-        return self.results[-1].stopped or (self.outcome.stopped if self.outcome else None)
+        cells = next((result.stopped for result in self.results if result.stopped), None)
+        return cells or (self.outcome.stopped if self.outcome else None)
+
+    @property
+    def shortened(self) -> str:
+        """Of how many queries the runs are done, where the budget ended their turns: `23 of 40 queries`."""
+        held = {
+            cell.dataset.digest: (len(cell.dataset.queries) - result.n_left, len(cell.dataset.queries))
+            for cell, result in zip(self.cells, self.results, strict=False)
+            if result.ended_by
+        }
+        return ", ".join(f"{n:,} of {of:,} queries" for n, of in held.values())
+
+    @property
+    def shortened_by(self) -> str:
+        """What of the budget ended them."""
+        return next((result.ended_by.what for result in self.results if result.ended_by), "")
 
     @property
     def progress(self) -> str:
@@ -85,7 +103,7 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
         raise ConfigError("these configs name different `prices`", "name one table in each, or run them apart")
     if len(configs) > 1:
         for config in configs:
-            _check_config(config, options, Reporter(quiet=True))
+            _checked(config, options, Reporter(quiet=True))
     benches: list[Benchmark] = []
     for config in configs:
         benches.append(run_bench(config, options))
@@ -97,13 +115,18 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
 def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     """Run every cell and score it. A cell that fails is said and does not stop the next; nor does an evaluator."""
     reporter = Reporter(quiet=options.quiet)
-    cells, evaluation, spending = _check_config(config, options, reporter)
+    checked = _checked(config, options, reporter)
+    cells, evaluation, race, spending = checked.cells, checked.evaluation, checked.race, checked.spending
     if sum(not cell.spec.bracket for cell in cells) > 1:
         for line in size_lines(cells):
             reporter.say(line)
     if len(cells) > 1:
         say_total(cells, Estimator(options.results, spending.prices), reporter)
-    results = _run_until_stopped(cells, options, reporter, spending)
+    if race is not None or config.schedule == "interleaved":
+        turns = TurnOptions(options.results.resolve(), _priced(spending), _again(options), race, evaluation)
+        results = _run_in_turns(cells, turns, reporter, spending)
+    else:
+        results = _run_until_stopped(cells, options, reporter, spending)
     for result in results:
         if result.status == "failed":
             reporter.say(_said(result))
@@ -111,18 +134,28 @@ def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     return Benchmark(config, tuple(cells), tuple(results), outcome, spending)
 
 
-def _check_config(
-    config: BenchConfig, options: RunOptions, reporter: Reporter
-) -> tuple[list[Cell], EvaluationPlan, Spending]:
-    """What is to be done and what it may take; its time begins now."""
+@dataclass(frozen=True)
+class _Checked:
+    """What is to be done, and what it may take."""
+
+    cells: list[Cell]
+    evaluation: EvaluationPlan
+    race: PlannedRace | None
+    spending: Spending
+
+
+def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter) -> _Checked:
+    """Refuse what cannot be; its time begins now."""
     began = time.monotonic()
     cells, evaluation = plan_cells(config), plan_evaluation(config)
+    race = plan_race(config, cells, evaluation)
     payers = [
         Payer.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
     ]
-    spending = Spending(config.budget, price_table(config.prices), options.results, payers, began, reporter.warn)
+    prices = price_table(config.prices)
+    spending = Spending(config.budget, prices, options.results, payers, began, reporter.warn)
     _check_all(cells, None if options.records_only else evaluation, options.results, spending)
-    return cells, evaluation, spending
+    return _Checked(cells, evaluation, race, spending)
 
 
 def _check_all(
@@ -136,7 +169,7 @@ def _check_all(
     with explained_io("write to", results):
         results.mkdir(parents=True, exist_ok=True)
     for cell in cells:
-        if not RunDir(results / cell.run_id).is_closed():
+        if not is_finished(cell, results):
             check_needs(cell, results)
     if evaluation:
         check_judges(evaluation)
@@ -150,9 +183,11 @@ def _score(
     spending: Spending,
 ) -> EvaluationOutcome | None:
     """Of what the budget stopped, only what is free: no judge is asked, and nothing is begun where the time is
-    over.
+    over; but what is done over a part of its queries is scored.
     """
-    if results[-1].stopped:
+    if any(result.ended_by for result in results):
+        evaluation, spending = evaluation.without_models(), spending.without_minutes()
+    elif any(result.stopped for result in results):
         evaluation = evaluation.without_models()
         if spending.time_is_over:
             return None
@@ -171,23 +206,44 @@ def _run_until_stopped(
     return results
 
 
+def _run_in_turns(
+    cells: Sequence[Cell], turns: TurnOptions, reporter: Reporter, spending: Spending
+) -> list[CellResult]:
+    """Every cell, a few queries each, again and again."""
+    for number, cell in enumerate(cells, 1):
+        _announce(cell, f"{number}/{len(cells)}", turns.results, reporter, spending)
+    return run_in_turns(cells, turns, reporter, spending)
+
+
 def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: Spending) -> CellResult:
+    _announce(cell, place, options.results.resolve(), reporter, spending)
+    return run_cell(
+        cell,
+        options.results.resolve(),
+        reporter,
+        _priced(spending)(cell),
+        again=_again(options),
+        spending=spending,
+    )
+
+
+def _announce(cell: Cell, place: str, results: Path, reporter: Reporter, spending: Spending) -> None:
+    """Say what the cell is, and keep what it is expected to take."""
     reporter.say(
         f"[{place}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
         f"{len(cell.dataset.documents):,} documents, generator {_generator(cell)}"
     )
     for note in cell.dataset.notes:
         reporter.say(f"  note: {note}")
-    results = options.results.resolve()
     keep_estimate(cell, open_run(cell, results, reporter.warn), spending.prices, reporter)
-    return run_cell(
-        cell,
-        results,
-        reporter,
-        lambda usage: usage_usd(spending.prices, cell.identity["models"], usage),
-        again=Again(failed=options.retry_failed, index=options.fresh_index),
-        spending=spending,
-    )
+
+
+def _priced(spending: Spending) -> Callable[[Cell], Priced]:
+    return lambda cell: lambda usage: usage_usd(spending.prices, cell.identity["models"], usage)
+
+
+def _again(options: RunOptions) -> Again:
+    return Again(failed=options.retry_failed, index=options.fresh_index)
 
 
 def _is_beyond(result: CellResult, tolerance: float) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from harness.api.running import Benchmark, RunOptions, run_benches
-from harness.cli.consoles import open_console
+from harness.cli.consoles import complain, open_console, same_command
 from harness.cli.evaluating import conclude, resumable, say_stopped
 from harness.config import BenchConfig
 from harness.errors import EXIT_TOLERANCE
@@ -39,6 +39,12 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
         runs = [_as_json(result) for bench in benches for result in bench.results]
         sys.stdout.write(json.dumps({"runs": runs}) + "\n")
     code = conclude([(bench.outcome, bench.config) for bench in benches if bench.outcome])
+    for bench in benches:
+        if bench.shortened and not options.quiet:
+            complain(
+                f"the budget ended the turns ({bench.shortened_by}): every system has answered the same "
+                f"{bench.shortened}. To go on: {same_command()}"
+            )
     *_, last = benches
     if last.stopped:
         return say_stopped(last.stopped, last.spending, last.progress)
@@ -60,6 +66,7 @@ def _as_json(result: CellResult) -> dict[str, object]:
         "status": result.status,
         "n_ok": result.n_ok,
         "n_error": result.n_error,
+        "n_left": result.n_left,
     }
 
 

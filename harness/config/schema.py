@@ -202,6 +202,19 @@ class BudgetConfig(ConfigSection):
     """Wall time of one command over this config: each resume has all of them again."""
 
 
+class RaceConfig(ConfigSection):
+    """Cells race: they take turns, and who is shown to be worse than another is asked no more. It is decided when
+    one is left, or all that are left are within the margin of each other.
+
+    All that a race states is true together with a chance of 1 - alpha at least, over all pairs, however often one
+    looks: after every query it does. By the measure that ranks, which no model may judge.
+    """
+
+    margin: float | None = Field(None, gt=0, le=100)
+    """In points; None: that of the config."""
+    alpha: float = Field(0.05, gt=0, le=0.5)
+
+
 class SystemOverrides(ConfigSection):
     """Parameters for one system only."""
 
@@ -225,6 +238,13 @@ class BenchConfig(ConfigSection):
     limits: LimitsConfig = LimitsConfig()
     runner: RunnerConfig = RunnerConfig()
     budget: BudgetConfig = BudgetConfig()
+    schedule: Literal["cells", "interleaved"] = "cells"
+    """In no run id. `cells`: one after another. `interleaved`: cells take turns in one random order of queries,
+    drawn from `seed` and stratified by type, so that all of them hold the same first ones when the budget ends.
+    They are then done over those, evaluators that need no model score them, beyond the minutes if need be, and the
+    same command goes on."""
+    race: RaceConfig | None = None
+    """In no run id. Implies `schedule: interleaved`; `race: {}` is one with the defaults."""
     prices: str | None = None
     """A price table of your own (as configs/prices.yaml), whose entries come before those that ship."""
     seed: int = 0

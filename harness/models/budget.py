@@ -96,6 +96,10 @@ class Budget:
         self.refusal: BudgetReached | None = None
         """The last."""
 
+    def renew(self, allowance: Allowance) -> None:
+        """Go on with what is left now, where others spend of the same budget; no call may be under way."""
+        self._left, self.spent = allowance, Amount()
+
     @property
     def limits_calls(self) -> bool:
         """Whether calls are counted at all."""

@@ -197,6 +197,13 @@ def _progress_notes(run: RunDir, frame: Frame, records: Records) -> Iterator[str
         yield f"Unfinished: {what}. Run it again with the same config to resume."
     elif run.done() is None:
         yield "Unfinished: every query is answered, but the run did not close (no done.json)."
+    reach = run.reach()
+    if reach and reach.query_ids:
+        of = counted(int(run.manifest().dataset.get("n_queries", 0)), "query", "queries")
+        yield (
+            f"Ended after {len(reach.query_ids):,} of {of} ({printable(reach.why, _LONGEST_REASON)}): the first "
+            "of one random order in which the systems took turns."
+        )
     failures = [record.failure for key, record in records.items() if key in wanted and record.failure]
     if failures:
         kinds = Counter(failure.kind for failure in failures).most_common(_MOST_KINDS)

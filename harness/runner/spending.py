@@ -62,6 +62,11 @@ class Spending:
         """Nothing is counted, nothing is refused."""
         return cls(BudgetConfig(), Prices(()), Path(), ())
 
+    def without_minutes(self) -> "Spending":
+        """The same, where time is not counted: for what is free and ends by itself."""
+        budget = self._budget.model_copy(update={"minutes": None})
+        return Spending(budget, self.prices, self._results, self._payers)
+
     def check_prices(self, models: Mapping[str, Any]) -> None:
         """Raise ConfigError where dollars are limited and a model that may be called has no price."""
         if self._budget.usd is None:

@@ -3,7 +3,8 @@
 ```
 results/<dataset>--<system>--<12 hex>/
   manifest.json   sample.jsonl   estimate.json   index.json   calls.sqlite   records.jsonl   resources.csv
-  records.damaged.jsonl   worker.log   scores/<evaluator>.jsonl   scores/<evaluator>.json   done.json
+  records.damaged.jsonl   worker.log   scores/<evaluator>.jsonl   scores/<evaluator>.json   reach.json   race.json
+  done.json
 results/indexes/<12 hex>/     an index, its own calls.sqlite and index.json; shared by every run that needs it
 results/corpora/<12 hex>.jsonl    the documents an index is built from
 results/judge/calls.sqlite    every judgement of every evaluation
@@ -13,6 +14,7 @@ results/judge/calls.sqlite    every judgement of every evaluation
 from harness.store.index_dir import IndexDir
 from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
+from harness.store.reach import Reach
 from harness.store.run_dir import RecordKey, Records, RunDir, counting, find_runs
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "IndexDir",
     "Journal",
     "Manifest",
+    "Reach",
     "RecordKey",
     "Records",
     "RunDir",

@@ -50,6 +50,18 @@ class RecordLines:
         """The records of the lines that are whole."""
         return [record for _, record in self._sorted()[0]]
 
+    def since(self, start: int) -> tuple[list[RunRecord], int]:
+        """The records from byte `start` on, and where the next one will begin: for whoever reads along."""
+        records: list[RunRecord] = []
+        if self.path.exists():
+            with reading.opened(self.path, files.MOVE_AWAY) as file:
+                file.seek(start)
+                for line in file:
+                    if line.endswith(b"\n"):
+                        records.append(self._record(line, set()))
+                        start += len(line)
+        return records, start
+
     def set_aside(self) -> int:
         """Move what is damaged, or stands there twice, into records.damaged.jsonl; how many lines that were."""
         kept, damaged = self._sorted()

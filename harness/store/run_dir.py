@@ -8,10 +8,11 @@ from typing import Any
 
 from harness.errors import DISTRIBUTION, ConfigError, StoreError, explained_io, nearest
 from harness.plain_files import open_to_append
-from harness.records import Estimate, EvaluationRecord, IndexRecord, RunRecord, Score
+from harness.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
 from harness.store import files, lock, migration, seals
 from harness.store.closing import Closing
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
+from harness.store.reach import Reach, ReachFile
 from harness.store.record_lines import RecordLines
 from harness.store.remembered import Remembered
 from harness.store.score_files import read_evaluations, read_scores, refuse_link, write_scores
@@ -48,6 +49,8 @@ class RunDir:
         self._resources_path = path / "resources.csv"
         self._estimate_path = path / "estimate.json"
         self._scores_path = path / "scores"
+        self._reach = ReachFile(path / "reach.json")
+        self._race_path = path / "race.json"
         self._closing = Closing(path / "done.json")
         self._read_header = Remembered[_Header]()
         self._fitting_sample = Remembered[None]()
@@ -81,7 +84,7 @@ class RunDir:
     def _lost(self, sample: Sequence[SampleRow]) -> str:
         """What is wrong with the sample that is kept; empty: nothing."""
         try:
-            return "" if self.sample() or not sample else f"{self._sample_path} is empty"
+            return "" if self._drawn() or not sample else f"{self._sample_path} is empty"
         except StoreError as error:
             return error.what
 
@@ -137,7 +140,13 @@ class RunDir:
         return lock.exclusive(self.path / ".lock", wait_s=wait_s)
 
     def sample(self) -> list[SampleRow]:
-        """The sampled queries with their references, in the order they are answered."""
+        """The sampled queries with their references, in the data set's order; of a run that was closed early those
+        that it is closed over.
+        """
+        rows, reached = self._drawn(), self._reached()
+        return rows if reached is None else [row for row in rows if row.query.query_id in reached]
+
+    def _drawn(self) -> list[SampleRow]:
         manifest, closes = self._header()
         if closes is not None:
             self._fitting_sample.get([self._manifest_path, self._sample_path], lambda: self._check_sample(closes))
@@ -168,6 +177,12 @@ class RunDir:
             with explained_io("remove", self._index_path):
                 self._index_path.unlink(missing_ok=True)
         try:
+            self._reach.read()
+        except StoreError as error:
+            said.append(f"{error.what}; the run is open again")
+            self._reach.remove()
+            self.reopen()
+        try:
             self.done()
         except StoreError as error:
             said.append(f"{error.what}; the run is open again")
@@ -183,17 +198,26 @@ class RunDir:
         self._lines.append(record)
 
     def iter_records(self) -> Iterator[RunRecord]:
-        """Every line, earlier attempts included, in the order written."""
+        """Every line, earlier attempts included, in the order written; of a run that was closed early those of the
+        queries that it is closed over.
+        """
         self.done()
-        return map(self._migrated, self._lines.read())
+        reached = self._reached()
+        records = map(self._migrated, self._lines.read())
+        return records if reached is None else (record for record in records if record.query_id in reached)
 
     def records(self) -> dict[RecordKey, RunRecord]:
         """The record that counts for each (query_id, repeat): the one of the highest attempt."""
         return counting(self.iter_records())
 
     def whole_records(self) -> dict[RecordKey, RunRecord]:
-        """Likewise, of the lines that are whole: what a resumed run goes on from."""
+        """Likewise, of all lines that are whole: what a resumed run goes on from."""
         return counting(map(self._migrated, self._lines.whole()))
+
+    def records_since(self, start: int) -> tuple[list[RunRecord], int]:
+        """Likewise, from byte `start` of their file, and where to go on: for the writer, who has mended them."""
+        records, end = self._lines.since(start)
+        return [self._migrated(record) for record in records], end
 
     def _migrated(self, record: RunRecord) -> RunRecord:
         version = self._old_version
@@ -257,17 +281,45 @@ class RunDir:
             return None
         return files.read_json(self._estimate_path, Estimate, "delete it: the run goes on without it")
 
-    def mark_done(self, done: Done) -> None:
-        """Write done.json, the footer, which closes the records and what stands beside them."""
+    def write_race(self, race: RaceRecord | None) -> None:
+        """Keep what a race established, or forget an earlier one."""
+        if race is not None:
+            files.write_json(self._race_path, race)
+        else:
+            with explained_io("remove", self._race_path):
+                self._race_path.unlink(missing_ok=True)
+
+    def race(self) -> RaceRecord | None:
+        """What the race in which the run was closed established; None: it was in none, or is open."""
+        if not self._race_path.exists() or not self.done():
+            return None
+        return files.read_json(self._race_path, RaceRecord)
+
+    def mark_done(self, done: Done, reached: Sequence[str] = (), why: str = "") -> None:
+        """Write done.json, the footer, which closes the records and what stands beside them.
+
+        `reached`: the queries over which the run is closed, where these are not all, and `why`. The others may
+        have records, which nobody is shown until the run is closed over them.
+        """
+        self._reach.close(tuple(reached), why)
         closed = (self._manifest_path, self._index_path, self._lines.path, self._resources_path)
-        self._closing.write(done, closed)
+        self._closing.write(done, (*closed, self._reach.path, self._race_path))
 
     def done(self) -> Done | None:
         """The footer, or None where the run can still be resumed; one that does not fit what it closed is a
         `StoreError`.
         """
-        closed = (self._manifest_path, self._index_path, self._lines.path)
+        closed = (self._manifest_path, self._index_path, self._lines.path, self._reach.path, self._race_path)
         return self._closing.read(closed, lambda: self.whole_records().values())
+
+    def reach(self) -> Reach | None:
+        """Where a closed run was ended and looked at before; None: it is open, or was never closed early."""
+        return self._reach.read() if self._reach.path.exists() and self.done() else None
+
+    def _reached(self) -> frozenset[str] | None:
+        """The queries that a closed run is closed over; None: all."""
+        reach = self.reach()
+        return frozenset(reach.query_ids) if reach and reach.query_ids else None
 
     def is_closed(self) -> bool:
         """Whether the run is done, and nothing of it is damaged or lost."""

@@ -21,7 +21,7 @@ from harness.analysis.prices import load_prices
 from harness.errors import HarnessError
 from harness.report.chapter import load_chapters
 from harness.report.tables import summary_csv
-from harness.runner.executing.messages import Event
+from harness.runner.executing.messages import Event, Turn
 from harness.runner.executing.supervise import Supervisor, WorkerEnd
 from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
 from harness.store import RunDir, find_runs
@@ -31,11 +31,16 @@ class WorkersHere:
     """While it is entered, workers of runs work in this process: to start theirs takes most of the time."""
 
     def __enter__(self) -> None:
-        self._patch = patch.object(Supervisor, "run", _work_here)
-        self._patch.start()
+        self._patches: list[Any] = [
+            patch.object(Supervisor, "run", _work_here),
+            patch.object(Supervisor, "turn", _turn_here),
+        ]
+        for one in self._patches:
+            one.start()
 
     def __exit__(self, *_: object) -> None:
-        self._patch.stop()
+        for one in self._patches:
+            one.stop()
 
 
 class _Events:
@@ -61,6 +66,13 @@ def _work_here(self: Supervisor) -> WorkerEnd:
         event = _event_of(known) if known else Event(kind="broken", what=traceback.format_exc()[-3000:])
         self._take(event)
     return self._conclude(0)
+
+
+def _turn_here(self: Supervisor, turn: Turn) -> WorkerEnd:
+    """`Supervisor.turn` without a process: each turn is a worker of its own."""
+    self._outcome = WorkerEnd(completed=False)
+    self._job = self._job.model_copy(update={"todo": turn.todo, "allowance": turn.allowance})
+    return _work_here(self)
 
 
 Depth = Literal["read", "commands", "resume"]

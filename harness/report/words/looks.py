@@ -3,6 +3,7 @@ significant makes one look of many."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,7 +42,9 @@ def look_sentences(contest: Contest) -> Iterator[str]:
 
 
 def earlier_looks(contest: Contest) -> set[int]:
-    """Sizes of the smaller samples within this one over which two of the systems or more have finished runs."""
+    """Sizes of the smaller samples within this one over which two of the systems or more have finished runs, or
+    had them before the runs went on.
+    """
     views = [contest.group.views[place] for place in contest.entrants]
     if len(views) < 2:
         return set()
@@ -52,7 +55,15 @@ def earlier_looks(contest: Contest) -> set[int]:
             if run.path.resolve() not in own:
                 for system, digest, size in _earlier(run, views):
                     seen.setdefault(digest, {})[system] = size
-    return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()}
+    grown = Counter(size for view in views for size in _own_looks(view.run))
+    return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()} | {
+        size for size, n in grown.items() if n > 1
+    }
+
+
+def _own_looks(run: RunDir) -> tuple[int, ...]:
+    reach = run.reach()
+    return reach.looks if reach else ()
 
 
 def _earlier(run: RunDir, views: list[RunView]) -> Iterator[tuple[str, str, int]]:

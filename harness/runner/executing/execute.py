@@ -1,6 +1,6 @@
 """One cell, from nothing or from wherever it stopped, to done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from harness.errors import BudgetReached
 from harness.models.local_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
 from harness.protocols import Role
+from harness.records import RaceRecord
 from harness.runner.executing.header import build_manifest, sample_of
 from harness.runner.executing.messages import Todo
 from harness.runner.executing.phases import Execution
@@ -36,6 +37,10 @@ class CellResult:
     """Why it failed: the system's own error, outside of any query."""
     stopped: BudgetReached | None = None
     """What the budget could not hold."""
+    n_left: int = 0
+    """done: of its queries, those that it is not closed over."""
+    ended_by: BudgetReached | None = None
+    """Where the budget ended its turns before: what could not be held."""
 
 
 @dataclass(frozen=True)
@@ -74,44 +79,83 @@ def run_cell(
     spending = spending or Spending.unlimited()
     run = open_run(cell, results, reporter.warn)
     with run.exclusive() as lock_fd:
-        for line in run.mend():
-            reporter.warn(f"{run.run_id}: {line}")
-        if run.done() and not (again.failed and _todo(cell, run, retry_failed=True)):
-            return _result(run)
-        run.reopen()
-        if again.index and run.index() is None:
-            IndexDir(results, cell.index_id).forget()
-        todo = _todo(cell, run, retry_failed=again.failed)
+        todo = begin(cell, run, results, reporter, again)
+        if todo is None:
+            return result_of(run)
         try:
             if todo or run.index() is None:
-                for line in IndexDir(results, cell.index_id).mend():
-                    reporter.warn(f"{run.run_id}: {line}")
-                check_needs(cell, results)
                 if todo:
                     spending.check()
-                models = _models_left(cell, results)
-                fetch_weights(reporter, *models.values())
-                with _model_server(models.get("generator"), run) as server:
+                models = prepare(cell, run, results, reporter)
+                with model_server(models.get("generator"), run) as server:
                     execution = Execution(
                         cell, run, results, reporter, priced, spending, lock_fd, server, again.index
                     )
                     execution.ensure_index()
                     execution.answer(todo)
         except SystemBroken as broken:
-            return replace(_result(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
+            return broken_result(run, broken)
         except BudgetReached as reached:
             run.repair()
-            return replace(_result(run), status="stopped", stopped=reached)
-        result = _result(run)
-        run.mark_done(
-            Done(
-                n_expected=cell.n_answers,
-                n_ok=result.n_ok,
-                n_error=result.n_error,
-                finished_at=datetime.now(UTC).isoformat(),
-            )
-        )
-        return result
+            return replace(result_of(run), status="stopped", stopped=reached)
+        return close_run(cell, run)
+
+
+def begin(cell: Cell, run: RunDir, results: Path, reporter: Reporter, again: Again) -> list[Todo] | None:
+    """Mend the run, open it again and say what is to be answered; None: it is finished, and stays as it is."""
+    for line in run.mend():
+        reporter.warn(f"{run.run_id}: {line}")
+    if _is_whole(cell, run) and not (again.failed and _todo(cell, run, retry_failed=True)):
+        return None
+    run.reopen()
+    if again.index and run.index() is None:
+        IndexDir(results, cell.index_id).forget()
+    return _todo(cell, run, retry_failed=again.failed)
+
+
+def is_finished(cell: Cell, results: Path) -> bool:
+    """Whether its run is closed over every query, and nothing of it is damaged or lost."""
+    run = RunDir(results / cell.run_id)
+    return run.is_closed() and _is_whole(cell, run)
+
+
+def _is_whole(cell: Cell, run: RunDir) -> bool:
+    done = run.done()
+    return done is not None and done.n_expected >= cell.n_answers
+
+
+def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
+    """Have whatever is needed here; returns the models that what is left of the cell calls."""
+    for line in IndexDir(results, cell.index_id).mend():
+        reporter.warn(f"{run.run_id}: {line}")
+    check_needs(cell, results)
+    models = _models_left(cell, results)
+    fetch_weights(reporter, *models.values())
+    return models
+
+
+def close_run(
+    cell: Cell, run: RunDir, reached: Sequence[str] = (), why: str = "", *, race: RaceRecord | None = None
+) -> CellResult:
+    """Write done.json, over all queries or over those that were `reached`; `race`: what it was closed with."""
+    n_queries = len(reached) or len(cell.dataset.queries)
+    kept = set(reached)
+    records = [one for one in run.records().values() if not kept or one.query_id in kept]
+    n_ok = sum(record.status == "ok" for record in records)
+    done = Done(
+        n_expected=n_queries * cell.config.repeats,
+        n_ok=n_ok,
+        n_error=len(records) - n_ok,
+        finished_at=datetime.now(UTC).isoformat(),
+    )
+    run.write_race(race)
+    run.mark_done(done, reached, why)
+    return CellResult(run, "done", n_ok, done.n_error, n_left=len(cell.dataset.queries) - n_queries)
+
+
+def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
+    """Of a cell whose system failed outside of any query."""
+    return replace(result_of(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
 
 
 def check_needs(cell: Cell, results: Path) -> None:
@@ -134,7 +178,8 @@ def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[Todo]:
     return todo
 
 
-def _result(run: RunDir) -> CellResult:
+def result_of(run: RunDir) -> CellResult:
+    """What a run has so far."""
     n_ok = n_error = 0
     for record in run.records().values():
         n_ok += record.status == "ok"
@@ -149,7 +194,7 @@ def _models_left(cell: Cell, results: Path) -> dict[Role, ModelConfig]:
     return {role: model for role, model in cell.models.items() if role in roles}
 
 
-def _model_server(model: ModelConfig | None, run: RunDir) -> AbstractContextManager[LocalServer | None]:
+def model_server(model: ModelConfig | None, run: RunDir) -> AbstractContextManager[LocalServer | None]:
     """Of a generator that has one started for it."""
     if not isinstance(model, GeneratorConfig):
         return nullcontext()

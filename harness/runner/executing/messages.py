@@ -56,6 +56,16 @@ class Job(WorkerMessage):
     """Variables of the environment that hold the keys of all roles: see `harness.outside.keep_secret`."""
     is_fresh: bool = False
     """An index is built with nothing but what this run itself has paid for it."""
+    stays: bool = False
+    """When `todo` is answered, it waits for turns, a line each, until one is empty."""
+
+
+class Turn(WorkerMessage):
+    """What a worker that stays answers next; empty: nothing more, it ends."""
+
+    todo: tuple[Todo, ...] = ()
+    allowance: Allowance = Allowance()
+    """What is left of the budget now, after the turns of others."""
 
 
 class Event(WorkerMessage):
@@ -69,6 +79,7 @@ class Event(WorkerMessage):
         "extended",
         "finished",
         "indexed",
+        "waiting",
         "completed",
         "refused",
         "stopped",

@@ -1,22 +1,27 @@
 """The two phases of a cell: each in processes of its own, followed to their end."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.models.budget import Amount
 from harness.models.local_server import LocalServer
 from harness.outside import secret_names
 from harness.records import Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.runner.executing.messages import Event, Job, Todo
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
+from harness.runner.executing.tally import Tally
 from harness.runner.plan import Cell
 from harness.runner.progress import Bar, Priced, Reporter
 from harness.runner.spending import Spending
 from harness.store import IndexDir, RunDir
 from harness.store.index_dir import Corpora
+
+Heard = Callable[[Event], None]
+Ask = Callable[[Sequence[Todo], Heard], WorkerEnd]
+"""ask(todo, heard): a worker answers what it can of it, and `heard` gets its events."""
 
 
 @dataclass
@@ -70,21 +75,33 @@ class Execution:
 
     def answer(self, todo: Sequence[Todo]) -> None:
         """Answer `todo`; a query that kills the system's process becomes a record, and the rest goes on."""
-        expected, pending = self.cell.n_answers, list(todo)
-        index = IndexDir(self.results, self.cell.index_id)
-        with index.in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
-            tally = _Tally(bar, self.priced, self.spending, expected - len(pending), expected)
-            while pending:
-                outcome = self._supervise("answer", pending, tally.take)
-                pending = self._left(pending, outcome)
-                # What was under way when the process died is tried alone: that finds the query that kills it,
-                # and forgives a death that came from outside.
-                for suspect in [one for one in outcome.in_flight if one in pending]:
-                    pending.remove(suspect)
-                    self._try_alone(suspect, tally)
+        expected = self.cell.n_answers
+        with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
+            tally = Tally(bar, self.spending, expected - len(todo), expected)
+            self.work_through(todo, tally, lambda pending, heard: self._supervise("answer", pending, heard))
 
-    def _try_alone(self, suspect: Todo, tally: "_Tally") -> None:
-        outcome = self._supervise("answer", [suspect], tally.take)
+    def index_in_use(self) -> AbstractContextManager[None]:
+        """While the system answers from its index."""
+        return IndexDir(self.results, self.cell.index_id).in_use()
+
+    def work_through(self, todo: Sequence[Todo], tally: Tally, ask: Ask) -> None:
+        """Let workers `ask` until all of `todo` has a record."""
+
+        def heard(event: Event) -> None:
+            tally.take(event, self.priced)
+
+        pending = list(todo)
+        while pending:
+            outcome = ask(pending, heard)
+            pending = self._left(pending, outcome)
+            # What was under way when the process died is tried alone: that finds the query that kills it, and
+            # forgives a death that came from outside.
+            for suspect in [one for one in outcome.in_flight if one in pending]:
+                pending.remove(suspect)
+                self._try_alone(suspect, heard)
+
+    def _try_alone(self, suspect: Todo, heard: Heard) -> None:
+        outcome = self._supervise("answer", [suspect], heard)
         if suspect in self._left([suspect], outcome):
             self._record_death(suspect, "error", outcome.death)
 
@@ -121,7 +138,11 @@ class Execution:
             )
         )
 
-    def _supervise(self, phase: Phase, todo: Sequence[Todo], on_event: Callable[[Event], None]) -> WorkerEnd:
+    def _supervise(self, phase: Phase, todo: Sequence[Todo], on_event: Heard) -> WorkerEnd:
+        return self.supervisor(phase, todo, on_event).run()
+
+    def supervisor(self, phase: Phase, todo: Sequence[Todo], on_event: Heard) -> Supervisor:
+        """What starts a worker for `todo` and follows it, within what is left of the budget."""
         interval_s = self.cell.config.runner.resources_interval_s
         sampler = ResourceSampler(self.run, phase, interval_s, self._servers(phase))
         self.spending.check()
@@ -133,7 +154,7 @@ class Execution:
                 tell(f"{self.run.run_id}: {event.what}")
             on_event(event)
 
-        return Supervisor(job, self.run.log_path, sampler, heard, self.lock_fd).run()
+        return Supervisor(job, self.run.log_path, sampler, heard, self.lock_fd)
 
     def _servers(self, phase: Phase) -> Servers:
         cell = self.cell
@@ -167,27 +188,3 @@ class Execution:
             key_names=secret_names(),
             is_fresh=self.fresh_index and phase == "index",
         )
-
-
-class _Tally:
-    """Counts finished queries and dollars for the progress bar."""
-
-    def __init__(self, bar: Bar, priced: Priced, spending: Spending, done: int, expected: int) -> None:
-        self._bar, self._priced, self._spending = bar, priced, spending
-        self._done, self._expected = done, expected
-        self._usd, self._failed = 0.0, 0
-        self._show(Amount())
-
-    def take(self, event: Event) -> None:
-        """Count one event of a worker."""
-        if event.kind == "finished":
-            self._done += 1
-            self._failed += event.status != "ok"
-            # The bar shows known dollars; the report says where a price is unknown.
-            self._usd += self._priced(event.usage) or 0.0
-            self._show(event.spent)
-
-    def _show(self, spent: Amount) -> None:
-        failed = f", {self._failed} failed" if self._failed else ""
-        note = self._spending.note(spent) or f"${self._usd:.4f}"
-        self._bar.update(self._done, self._expected, f"{note}{failed}")

@@ -20,9 +20,34 @@ class _Tree:
     root: psutil.Process
     cpu_s: float = 0.0
     at: float = 0.0
+    _paused: tuple[float, float] | None = None
 
     def sample(self) -> tuple[float, int] | None:
         """(CPU percent since the last sample, 100 = one core busy; resident bytes). None: it is gone."""
+        now, cpu_s, rss = self._used()
+        if not rss:
+            return None
+        percent = 100.0 * max(0.0, cpu_s - self.cpu_s) / (now - self.at) if self.at else 0.0
+        self.cpu_s, self.at = cpu_s, now
+        return percent, rss
+
+    def rss_bytes(self) -> int:
+        """Resident bytes now."""
+        return self._used()[2]
+
+    def pause(self) -> None:
+        """What it does until it goes on counts for nothing."""
+        self._paused = self._used()[:2]
+
+    def resume(self) -> None:
+        """It goes on: the time since the pause, and what it used in it, are left out of the next sample."""
+        if self._paused is not None:
+            now, cpu_s, _ = self._used()
+            self.at += now - self._paused[0]
+            self.cpu_s += max(0.0, cpu_s - self._paused[1])
+            self._paused = None
+
+    def _used(self) -> tuple[float, float, int]:
         now, cpu_s, rss = time.monotonic(), 0.0, 0
         for process in _members(self.root):
             try:
@@ -31,11 +56,7 @@ class _Tree:
                 rss += process.memory_info().rss
             except psutil.Error:
                 continue
-        if not rss:
-            return None
-        percent = 100.0 * max(0.0, cpu_s - self.cpu_s) / (now - self.at) if self.at else 0.0
-        self.cpu_s, self.at = cpu_s, now
-        return percent, rss
+        return now, cpu_s, rss
 
 
 @dataclass(frozen=True)
@@ -58,13 +79,13 @@ class _Served:
         self._is_used = bool(urls) or started is not None
         self._is_whole = None not in pids
         found = {pid for pid in (started, *pids) if pid is not None}
-        self._trees = [tree for pid in sorted(found) if (tree := _tree(pid))]
+        self.trees = [tree for pid in sorted(found) if (tree := _tree(pid))]
 
     def fields(self) -> list[str]:
         """CPU and RAM of all of them together; `NOT_SAMPLED` where any of them is not to be seen."""
         if not self._is_used:
             return ["", ""]
-        taken = [tree.sample() for tree in self._trees]
+        taken = [tree.sample() for tree in self.trees]
         seen = [one for one in taken if one is not None]
         if not self._is_whole or not seen or len(seen) < len(taken):
             return [NOT_SAMPLED, NOT_SAMPLED]
@@ -81,11 +102,33 @@ class ResourceSampler:
         self._system: _Tree | None = None
         self._servers = (_Served(servers.models, servers.started), _Served(servers.databases))
         self._due = time.monotonic()
+        self._left_s = 0.0
         psutil.cpu_percent()  # The first call only sets the mark that the next one measures from.
 
     def watch(self, pid: int) -> None:
         """From now on `pid` is the system."""
         self._system = _tree(pid)
+
+    def pause(self) -> None:
+        """The system waits while others have their turns: until it goes on, nothing is sampled or counted."""
+        self._left_s = self.wait_s()
+        for tree in self._trees():
+            tree.pause()
+
+    def resume(self) -> None:
+        """It goes on."""
+        self._due = time.monotonic() + self._left_s
+        for tree in self._trees():
+            tree.resume()
+        psutil.cpu_percent()
+
+    def rss_bytes(self) -> int:
+        """What the system holds in memory now."""
+        return self._system.rss_bytes() if self._system else 0
+
+    def _trees(self) -> list[_Tree]:
+        own = [self._system] if self._system else []
+        return [*own, *(tree for served in self._servers for tree in served.trees)]
 
     def wait_s(self) -> float:
         """Seconds until the next sample is due."""

@@ -8,19 +8,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from harness.errors import BudgetReached, HarnessError
 from harness.runner.executing.logs import CleanedLog
-from harness.runner.executing.messages import Event, Job, Todo
+from harness.runner.executing.messages import Event, Job, Todo, Turn, WorkerMessage
 from harness.runner.executing.resources import ResourceSampler
 from harness.runner.executing.worker import EVENTS_ENV
 
 _GRACE_S = 15.0
 """How long beyond its time limit a query may block the worker's event loop before the worker is killed."""
+_LEAVES_S = 10.0
+"""How long a worker that is to end may take to close its system."""
 
 
 class SystemBroken(Exception):
@@ -39,10 +41,19 @@ class WorkerEnd:
     """Those of them that had passed their time limit, for which it was killed."""
     death: str = ""
     n_finished: int = 0
+    waits: bool = False
+    """It is still there, for its next turn."""
+
+
+class _Started(NamedTuple):
+    """A worker's process, and where its events come from."""
+
+    process: "subprocess.Popen[bytes]"
+    events: IO[bytes]
 
 
 class Supervisor:
-    """Starts one worker and follows it to its end."""
+    """Starts a worker and follows it: to its end (`run`), or from turn to turn (`turn`, then `leave` or `end`)."""
 
     def __init__(
         self, job: Job, log: Path, sampler: ResourceSampler, on_event: Callable[[Event], None], lock_fd: int
@@ -57,6 +68,8 @@ class Supervisor:
         self._refusal: Event | None = None
         end_by = job.allowance.end_by
         self._end_by = math.inf if end_by is None else end_by
+        self._stack = ExitStack()
+        self._started: _Started | None = None
 
     def run(self) -> WorkerEnd:
         """Follow the worker until it has gone.
@@ -65,45 +78,90 @@ class Supervisor:
         bug of the system outside any query. On any exception, Ctrl-C included, the worker is gone before it
         propagates.
         """
-        read_end, write_end = os.pipe()
-        with CleanedLog(self._log) as log, os.fdopen(read_end, "rb", buffering=0) as events:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "harness.runner.executing.worker"],
-                stdin=subprocess.PIPE,
-                stdout=log.fd,
-                stderr=log.fd,
-                pass_fds=(write_end, self._lock_fd),
-                start_new_session=True,
-                env={**os.environ, **_QUIET, EVENTS_ENV: str(write_end)},
-            )
-            os.close(write_end)
-            try:
-                assert process.stdin is not None  # noqa: S101 - a pipe was asked for
-                self._sampler.watch(process.pid)
-                _send(process.stdin, self._job)
-                self._follow(process, events)
-                code = process.wait()
-            finally:
-                _kill_group(process)
-        return self._conclude(code)
+        try:
+            started = self._start(self._job)
+            self._follow(started)
+            return self._conclude(started.process.wait())
+        finally:
+            self.end()
 
-    def _follow(self, process: "subprocess.Popen[bytes]", events: IO[bytes]) -> None:
+    def turn(self, turn: Turn) -> WorkerEnd:
+        """Let the worker answer `turn`, as `run` does; completed, it waits for the next one."""
+        n_finished = self._outcome.n_finished if self._started else 0
+        self._outcome, self._started_at = WorkerEnd(completed=False, n_finished=n_finished), {}
+        try:
+            if self._started is None:
+                self._started = self._start(self._job.model_copy(update={"stays": True, **dict(turn)}))
+            else:
+                self._sampler.resume()
+                _send(self._started.process, turn)
+            self._follow(self._started)
+            self._sampler.pause()
+            return self._outcome if self._outcome.completed else self._conclude(self._started.process.wait())
+        finally:
+            if not self._outcome.completed:
+                self.end()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is a worker that waits for a turn."""
+        return self._started is not None and self._started.process.poll() is None
+
+    @property
+    def rss_bytes(self) -> int:
+        """What the worker and its children hold in memory; 0 where there is none."""
+        return self._sampler.rss_bytes() if self.is_waiting else 0
+
+    def leave(self) -> None:
+        """Let a worker that waits close its system and go."""
+        if self._started is not None and self.is_waiting:
+            _send(self._started.process, Turn())
+            with suppress(subprocess.TimeoutExpired):
+                self._started.process.wait(_LEAVES_S)
+        self.end()
+
+    def end(self) -> None:
+        """End the worker, if it has not gone."""
+        self._started = None
+        self._stack.close()
+
+    def _start(self, job: Job) -> "_Started":
+        read_end, write_end = os.pipe()
+        log = self._stack.enter_context(CleanedLog(self._log))
+        events = self._stack.enter_context(os.fdopen(read_end, "rb", buffering=0))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "harness.runner.executing.worker"],
+            stdin=subprocess.PIPE,
+            stdout=log.fd,
+            stderr=log.fd,
+            pass_fds=(write_end, self._lock_fd),
+            start_new_session=True,
+            env={**os.environ, **_QUIET, EVENTS_ENV: str(write_end)},
+        )
+        self._stack.callback(_kill_group, process)
+        os.close(write_end)
+        self._sampler.watch(process.pid)
+        _send(process, job)
+        return _Started(process, events)
+
+    def _follow(self, started: "_Started") -> None:
+        """To its end, or until it waits for its next turn."""
         buffer = b""
         with selectors.DefaultSelector() as selector:
-            selector.register(events, selectors.EVENT_READ)
-            while True:
+            selector.register(started.events, selectors.EVENT_READ)
+            while not self._outcome.waits:
                 if selector.select(timeout=self._wait_s()):
-                    chunk = events.read(65536)
+                    chunk = started.events.read(65536)
                     if not chunk:
                         return
                     *lines, buffer = (buffer + chunk).split(b"\n")
                     for line in lines:
                         self._take(Event.model_validate_json(line))
-                elif process.poll() is not None:
+                elif started.process.poll() is not None:
                     # A process the system left behind may hold the other end open for ever.
                     return
                 self._sampler.sample_if_due()
-                self._kill_if_overdue(process)
+                self._kill_if_overdue(started.process)
                 self._check_time()
 
     def _wait_s(self) -> float:
@@ -120,8 +178,8 @@ class Supervisor:
             outcome.n_finished += 1
         elif event.kind == "indexed":
             outcome.indexed = event
-        elif event.kind == "completed":
-            outcome.completed = True
+        elif event.kind in {"completed", "waiting"}:
+            outcome.completed, outcome.waits = True, event.kind == "waiting"
         elif event.kind in {"refused", "stopped", "broken"}:
             self._refusal = event
         self._on_event(event)
@@ -160,10 +218,11 @@ _QUIET = {
 }
 
 
-def _send(stdin: IO[bytes], job: Job) -> None:
+def _send(process: "subprocess.Popen[bytes]", message: WorkerMessage) -> None:
+    assert process.stdin is not None  # noqa: S101 - a pipe was asked for
     try:
-        stdin.write(job.model_dump_json().encode() + b"\n")
-        stdin.flush()
+        process.stdin.write(message.model_dump_json().encode() + b"\n")
+        process.stdin.flush()
     except BrokenPipeError:
         # It died at once; its exit code says more.
         return

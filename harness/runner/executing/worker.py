@@ -1,7 +1,8 @@
 """The process in which a system runs: `python -m harness.runner.executing.worker`, one phase, then gone.
 
-It reads its `Job` from standard input and ends when that closes, so it never outlives the runner. Events go to
-the descriptor named by RAG_HARNESS_EVENTS; whatever a library prints goes to the run's worker.log.
+It reads its `Job` from standard input, then its turns where it is to stay for them, and ends when that closes,
+so it never outlives the runner. Events go to the descriptor named by RAG_HARNESS_EVENTS; whatever a library prints
+goes to the run's worker.log.
 """
 
 import asyncio
@@ -11,10 +12,11 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import SimpleQueue
 from typing import BinaryIO
 
 import psutil
@@ -41,7 +43,7 @@ from harness.records import (
 from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
 from harness.runner.executing.clock import latency_limit
-from harness.runner.executing.messages import Event, Job, Todo
+from harness.runner.executing.messages import Event, Job, Todo, Turn
 from harness.runner.executing.runtime import Unnamed, WorkerRuntime
 from harness.store import IndexDir, Journal, RunDir
 from harness.store.index_dir import Corpora
@@ -54,9 +56,10 @@ _FULL_DISK_BYTES = 1 << 19
 class Worker:
     """One phase of one run."""
 
-    def __init__(self, job: Job, events: BinaryIO) -> None:
+    def __init__(self, job: Job, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
         self._job = job
         self._events = events
+        self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
         self._run = RunDir(Path(job.results) / job.run_id)
         self._index_dir = IndexDir(Path(job.results), job.index_id)
         self._told_at = 0.0
@@ -98,16 +101,26 @@ class Worker:
             with metered(Meter("load")):
                 await system.load()
             self._index_dir.opened()
-            waiting = iter(self._job.todo)
+            turn = Turn(todo=self._job.todo, allowance=self._job.allowance)
+            while turn.todo:
+                await self._answer_turn(system, seam, queries, turn)
+                if not self._job.stays:
+                    return
+                self._tell(Event(kind="waiting"))
+                turn = await asyncio.to_thread(self._turns.get)
+                self._budget.renew(turn.allowance)
 
-            async def answer_some() -> None:
-                for todo in waiting:
-                    self._budget.check_time()
-                    await self._answer_one(system, seam, queries[todo.query_id], todo)
+    async def _answer_turn(self, system: System, seam: Seam, queries: Mapping[str, Query], turn: Turn) -> None:
+        waiting = iter(turn.todo)
 
-            async with asyncio.TaskGroup() as group:
-                for _ in range(self._job.limits.concurrency):
-                    group.create_task(answer_some())
+        async def answer_some() -> None:
+            for todo in waiting:
+                self._budget.check_time()
+                await self._answer_one(system, seam, queries[todo.query_id], todo)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._job.limits.concurrency):
+                group.create_task(answer_some())
 
     async def _answer_one(self, system: System, seam: Seam, query: Query, todo: Todo) -> None:
         self._tell(Event(kind="started", todo=todo))
@@ -217,9 +230,10 @@ class Worker:
         self._events.flush()
 
 
-def _die_with_parent() -> None:
-    """End as soon as standard input closes: the runner is gone, or wants us gone."""
-    sys.stdin.buffer.read()
+def _die_with_parent(turns: "SimpleQueue[Turn]") -> None:
+    """End as soon as standard input closes: the runner is gone, or wants us gone. Until then it brings turns."""
+    for line in sys.stdin.buffer:
+        turns.put(Turn.model_validate_json(line))
     os._exit(1)
 
 
@@ -251,10 +265,11 @@ def main() -> None:
     """Read the job, do it, say how it went."""
     job = Job.model_validate_json(sys.stdin.buffer.readline())
     keep_secret(*job.key_names)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    turns: SimpleQueue[Turn] = SimpleQueue()
+    threading.Thread(target=_die_with_parent, args=(turns,), daemon=True).start()
     with os.fdopen(int(os.environ[EVENTS_ENV]), "wb") as events:
         try:
-            asyncio.run(Worker(job, events).work())
+            asyncio.run(Worker(job, events, turns).work())
         except Exception as error:
             known = _first_harness_error(error) or _full_disk(Path(job.results))
             if known:

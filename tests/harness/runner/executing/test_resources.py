@@ -119,3 +119,19 @@ def test_who_listens_for_a_server_in_a_container_is_not_the_server(
     assert listening_at(listening) is not None
     monkeypatch.setattr(psutil.Process, "name", lambda self: "docker-proxy")
     assert listening_at(listening) is None
+
+
+def test_what_a_system_does_between_its_turns_counts_for_none_of_them(tmp_path: Path) -> None:
+    sampler = ResourceSampler(RunDir(tmp_path), "answer", 1000.0, Servers())
+    sampler.watch(os.getpid())
+    sampler.sample_if_due()
+    sampler.pause()
+    until = time.process_time() + 0.1
+    while time.process_time() < until:
+        pass
+    sampler.resume()
+    time.sleep(0.05)
+    sampler._due = 0.0
+    sampler.sample_if_due()
+    # Of the busy tenth of a second nothing is in the share of the moment since the turn began.
+    assert float(rows(RunDir(tmp_path))[-1]["system_cpu_percent"]) < 60

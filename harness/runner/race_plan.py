@@ -1,0 +1,74 @@
+"""From a config to a race that can be held: checked before anything is paid for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.analysis.race import RaceRules
+from harness.config import BenchConfig
+from harness.errors import ConfigError, nearest
+from harness.protocols import Measure
+from harness.registry import DATASETS
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.plan import Cell
+
+
+@dataclass(frozen=True)
+class PlannedRace:
+    """Who races, by which measure, and what is asked."""
+
+    cells: tuple[Cell, ...]
+    """Those that compete; marks to read them by do not."""
+    evaluator: PlannedEvaluator
+    measure: Measure
+    rules: RaceRules
+
+
+def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) -> PlannedRace | None:
+    """The race of a config; None: it has none. ConfigError where these cells cannot race."""
+    if config.race is None:
+        return None
+    racing = tuple(cell for cell in cells if not cell.spec.bracket)
+    if len(racing) < 2:
+        what = f"a race takes two systems, and {'only one' if racing else 'none'} of this config competes"
+        raise ConfigError(what, "name another with --system, or leave `race` out")
+    if len({cell.dataset.digest for cell in cells}) > 1:
+        raise ConfigError("a race is over one sample, and this config spans several", "race each of them apart")
+    evaluator, measure = _measured(config, racing[0], plan)
+    if evaluator.spec.roles:
+        what = f"'{measure.name}' is judged by a model, and a race looks after every query"
+        raise ConfigError(what, f"race by a measure that needs no judge: {_able(plan)}")
+    margin = config.margin if config.race.margin is None else config.race.margin
+    rules = RaceRules(margin, config.race.alpha, _span(measure, plan), measure.higher_is_better)
+    return PlannedRace(racing, evaluator, measure, rules)
+
+
+def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[PlannedEvaluator, Measure]:
+    name = config.measure or DATASETS.load(cell.dataset.name).primary_measure
+    if not name:
+        what = f"a race needs a measure, and neither the config nor {cell.dataset.name} names one"
+        raise ConfigError(what, f"add measure: one of {_able(plan)}")
+    known = {one.name: (planned, one) for planned in plan.evaluators for one in planned.measures}
+    if name not in known:
+        what = f"'{name}' is no score of these evaluators, and a race needs one after every query"
+        raise ConfigError(what, f"{nearest(name, known)} (--measure, or add its evaluator to `evaluators`)")
+    return known[name]
+
+
+def _span(measure: Measure, plan: EvaluationPlan) -> float:
+    if measure.range:
+        return measure.range[1] - measure.range[0]
+    if measure.is_share:
+        return 1.0
+    what = f"nobody knows between what '{measure.name}' lies, and the evidence of a race needs bounds"
+    raise ConfigError(what, f"race by another: {_able(plan)}")
+
+
+def _able(plan: EvaluationPlan) -> str:
+    names = [
+        measure.name
+        for planned in plan.evaluators
+        if not planned.spec.roles
+        for measure in planned.measures
+        if (measure.is_share or measure.range) and measure.failure_value is not None
+    ]
+    return ", ".join(names[:8]) or "none of these evaluators has one"
