@@ -3,6 +3,7 @@
 Units are in the names (`_s` seconds, `_bytes`, `_usd`). A quantity that was not measured is None, never 0.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -85,6 +86,32 @@ class Context(Record):
     """Where it comes from; its document's text there is part of `text` (a heading may stand before it)."""
 
 
+class Places(Record):
+    """Passages by where they stand in documents, each document named once: their texts stand in the corpus."""
+
+    doc_ids: tuple[str, ...] = ()
+    at: tuple[tuple[int, int, int], ...] = ()
+    """Number of the document in `doc_ids`, start, end: as a `Span`."""
+
+    @classmethod
+    def of(cls, spans: Iterable[Span]) -> Self:
+        """Those, in their order."""
+        numbers: dict[str, int] = {}
+        at = [(numbers.setdefault(span.doc_id, len(numbers)), span.start, span.end) for span in spans]
+        return cls(doc_ids=tuple(numbers), at=tuple(at))
+
+    @property
+    def spans(self) -> Iterator[tuple[str, int, int]]:
+        """(doc_id, start, end) of each."""
+        return ((self.doc_ids[number], start, end) for number, start, end in self.at)
+
+    @model_validator(mode="after")
+    def _names_its_documents(self) -> Self:
+        if any(not 0 <= number < len(self.doc_ids) for number, _, _ in self.at):
+            raise ValueError("a place is in a document that is not named")
+        return self
+
+
 class Step(Record):
     """One named intermediate step of an answer, as text."""
 
@@ -101,6 +128,9 @@ class Prediction(Record):
     evidence: tuple[Context, ...] = ()
     """Sentences the system offers as proof, each with its span."""
     trace: tuple[Step, ...] = ()
+    retrieved: Places | None = None
+    """What the search for the question found, best first, further down than what `contexts` took of it: so that a
+    fact that is not in the contexts has a rank. Nobody hands it to a generator. None: not kept."""
 
 
 class Usage(Record):
@@ -216,6 +246,9 @@ class IndexStats(Record):
     edges: int | None = None
     communities: int | None = None
     failed_chunks: int | None = None
+    passages: Places | None = None
+    """Where every stored passage stands: a fact that none of them holds was cut where documents were. None: not
+    told."""
     notes: tuple[str, ...] = ()
     """Anything a reader should know, such as documents that held no text."""
 
@@ -245,6 +278,8 @@ class Score(Record):
     share_read: float | None = Field(None, ge=0, le=1)
     """Of a score that a judge of contexts made: the part of their characters that it was shown. None: no judge, or
     one that reads no contexts."""
+    label: str = Field("", exclude_if=lambda label: not label)
+    """Which of the measure's labels the answer has; empty: none of them."""
 
     @property
     def said(self) -> str:

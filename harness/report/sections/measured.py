@@ -15,6 +15,7 @@ from harness.report.figures.measured import draw_measured
 from harness.report.sections.spec import ANCHORS, Reported, SectionSpec
 from harness.report.sections.standing import STANDING_NAMES
 from harness.report.tables.answers import by_type_table
+from harness.report.tables.kinds import kinds_table
 from harness.report.tables.measures import coverage_table, measure_table
 from harness.report.view import Group
 
@@ -87,7 +88,9 @@ def _tables(part: _Part, homes: dict[str, str], reported: Reported) -> Iterator[
         yield by_type_table(group, ranks_by)
     for evaluator, names in part.measures.items():
         at_home, owner = homes[evaluator] == part.title, printable(evaluator) or "other"
-        shown = [name for name in names if name != ranks_by]
+        sorting = [group.known[name] for name in names if name in group.known and group.known[name].labels]
+        yield from (kinds_table(group, measure) for measure in sorting)
+        shown = [name for name in names if name not in {ranks_by, *(one.name for one in sorting)}]
         if shown:
             title = f"{owner}: {'measures' if at_home else printable(part.title)}"
             yield measure_table(group, owner if at_home else f"{owner}-{_key(part.title)}", title, shown)

@@ -83,7 +83,7 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
     scored = [place for place in places if is_scored(group.views[place])]
     held = {
         name: found
-        for name in dict.fromkeys((first, *known))
+        for name in dict.fromkeys((first, *(name for name, measure in known.items() if not measure.labels)))
         if name in known and (found := _with_one_way(group, scored, name))
     }
     fitting = [
