@@ -88,7 +88,7 @@ class _Trace:
         if cut := self._cut_context(fact):
             return Piece("missing", ONLY_PART, f"context {cut} was cut before or within it")
         if rank is not None:
-            return Piece("missing", RANKED_LOW, f"rank {rank}")
+            return Piece("missing", RANKED_LOW, f"one at rank {rank}")
         if text is not None and self._passages is not None:
             spans = self._passages.get(item.doc_id, ())
             if not any(fact in self._text(item.doc_id, span) for span in spans):

@@ -49,7 +49,7 @@ def draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure: 
     rows = [view.row(measure.name) for _, view in runs]
     caption = (
         f"{figure.says}, in % of all that were judged; {queries_of((view for _, view in runs), rows)}. The "
-        "numbers are answers. What to try against each kind stands in the table."
+        "numbers are answers. What to try against each stands above."
     )
     spoken = [f"{printable(view.label, 40)}: {_said(view, measure, labels)}." for _, view in runs]
     return Drawing(figure.stem, figure.title, caption, alt_of(spoken), drawn)

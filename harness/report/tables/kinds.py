@@ -1,6 +1,8 @@
-"""Of a measure that sorts answers: how many of each kind every run has, and what to try against it."""
+"""Of measures that sort answers: how many of each kind every run has, and what to try against it."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from harness.display import Entry, Quantity, Table, printable
 from harness.protocols import Measure, ScoreLabel
@@ -12,13 +14,25 @@ def kinds_table(group: Group, measure: Measure) -> Table:
     """A row for all of them, and one for each kind that any run has, in the measure's order."""
     names = [printable(view.shown) for view in group.views]
     every = [share(view.row(measure.name), with_n=True) for view in group.views]
-    rows: list[tuple[Entry, ...]] = [(f"{printable(measure.spoken)}, all", *every, "")]
+    rows: list[tuple[Entry, ...]] = [(f"{printable(measure.spoken)}, all", *every)]
     for label in found_labels(group, measure):
         counts = [_count(view, measure, label) for view in group.views]
-        rows.append((printable(label.title), *counts, printable(label.advice, 400)))
+        rows.append((printable(label.title), *counts))
     title = printable(f"{measure.spoken[:1].upper()}{measure.spoken[1:]}, by kind")
     note = "Each has exactly one kind. In how many of the answers that were judged."
-    return Table(f"kinds-{measure.name}", title, ("kind", *names, "what to try"), tuple(rows), note=note)
+    return Table(f"kinds-{measure.name}", title, ("kind", *names), tuple(rows), note=note)
+
+
+def advice(group: Group, measures: Sequence[Measure]) -> list[str]:
+    """What to try against each kind that any run has: what most answers suffer from comes first."""
+    found: dict[tuple[str, str], int] = {}
+    for measure in measures:
+        for label in found_labels(group, measure):
+            answers = sum(count_of(view, measure, label) for view in group.views)
+            key = (printable(label.title), printable(label.advice, 400))
+            found[key] = max(found.get(key, 0), answers)
+    ordered = sorted(found, key=lambda key: -found[key])
+    return [f"{title[:1].upper()}{title[1:]}: {tried}" for title, tried in ordered if tried]
 
 
 def found_labels(group: Group, measure: Measure) -> list[ScoreLabel]:

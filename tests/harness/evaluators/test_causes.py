@@ -1,4 +1,4 @@
-"""Why each wrong answer is wrong, from what was recorded: a case for each cause, and for each way to misread it."""
+"""Why each wrong answer is wrong, from what was recorded: a case for each cause, and each way to misread one."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -167,13 +167,17 @@ class QueryView {
   /** Of what kind this answer is by every measure that sorts answers; the reason of its first repeat. */
   why(known, run, record) {
     const { core } = this.explorer;
-    return core.kinds.flatMap((one, at) => one.labels.flatMap(([title, advice], bit) => {
-      if (!(core.runs[run].kinds[at][this.query] & (1 << bit))) return [];
+    const found = new Map();
+    core.kinds.forEach((one, at) => one.labels.forEach(([title, advice], bit) => {
+      if (!(core.runs[run].kinds[at][this.query] & (1 << bit))) return;
       const column = known.details && record ? known.details.scores[core.measures.findIndex((measure) => measure.name === one.name)] : null;
       const reason = column ? column.reasons[column.why[record.number]] : "";
-      return [make("p", { className: "ex-why", title: advice }, make("span", null, `${one.title}: `), make("strong", null, title),
-        reason ? foreign("span", ` (${reason})`) : null)];
+      const same = `${title}\n${reason}`;
+      if (!found.has(same)) found.set(same, { title, advice, reason, of: [] });
+      found.get(same).of.push(one.title);
     }));
+    return [...found.values()].map(({ title, advice, reason, of }) =>
+      make("p", { className: "ex-why", title: advice }, `${of.join(", ")}: `, make("strong", null, title), reason ? foreign("span", ` (${reason})`) : null));
   }
 
   leftOut(run) {
