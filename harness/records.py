@@ -87,29 +87,33 @@ class Context(Record):
 
 
 class Places(Record):
-    """Passages by where they stand in documents, each document named once: their texts stand in the corpus."""
+    """Passages by where they stand in documents: their texts stand in the corpus. Each document is named once, and
+    all places are one text, since every query has dozens of them and few readers ask.
+    """
 
     doc_ids: tuple[str, ...] = ()
-    at: tuple[tuple[int, int, int], ...] = ()
-    """Number of the document in `doc_ids`, start, end: as a `Span`."""
+    at: str = Field("", pattern=r"^([0-9]+:[0-9]+-[0-9]+( [0-9]+:[0-9]+-[0-9]+)*)?$")
+    """`0:1100-2300`, with spaces between them: the number of the document in `doc_ids`, and as in a `Span` start
+    and end."""
 
     @classmethod
     def of(cls, spans: Iterable[Span]) -> Self:
         """Those, in their order."""
         numbers: dict[str, int] = {}
-        at = [(numbers.setdefault(span.doc_id, len(numbers)), span.start, span.end) for span in spans]
-        return cls(doc_ids=tuple(numbers), at=tuple(at))
+        at = [f"{numbers.setdefault(one.doc_id, len(numbers))}:{one.start}-{one.end}" for one in spans]
+        return cls(doc_ids=tuple(numbers), at=" ".join(at))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return self.at.count(":")
 
     @property
     def spans(self) -> Iterator[tuple[str, int, int]]:
-        """(doc_id, start, end) of each."""
-        return ((self.doc_ids[number], start, end) for number, start, end in self.at)
-
-    @model_validator(mode="after")
-    def _names_its_documents(self) -> Self:
-        if any(not 0 <= number < len(self.doc_ids) for number, _, _ in self.at):
-            raise ValueError("a place is in a document that is not named")
-        return self
+        """(doc_id, start, end) of each. IndexError where a document is not named."""
+        for place in self.at.split():
+            number, _, span = place.partition(":")
+            start, _, end = span.partition("-")
+            yield self.doc_ids[int(number)], int(start), int(end)
 
 
 class Step(Record):

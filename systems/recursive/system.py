@@ -41,7 +41,8 @@ class RecursiveSystem:
         while True:
             text = "\n".join([question, *sub_questions])
             searched = await self._passages.search(text, self._params.k_per_round)
-            found.ranking = found.ranking or searched.ranking
+            if not found.rounds:
+                found.ranking = searched.ranking
             if not found.add(sub_questions, searched.contexts):
                 return "no new passage"
             if len(found.rounds) == self._params.rounds:

@@ -153,7 +153,8 @@ def _cause(pieces: Sequence[Piece]) -> Cause | None:
     counts = f"{states['shown']} of {len(pieces)} in the contexts"
     if not missing:
         return (labels.NOT_KNOWN, f"{counts}; {unsaid}") if unsaid else None
-    told = f"{counts}; missing: {', '.join(piece.said for piece in missing)}"
+    reasons = Counter(piece.said for piece in missing).items()
+    told = f"{counts}; missing: {', '.join(f'{n} x {said}' if n > 1 else said for said, n in reasons)}"
     label = worst(missing)
     if label in {labels.NOT_IN_CORPUS, labels.CUT}:
         return label, told

@@ -16,7 +16,7 @@ CUT = ScoreLabel(
 NOT_FOUND = ScoreLabel(
     "not-found",
     "not found in what was recorded",
-    "The search finds other passages first, as far down as it was kept: search by words and by meaning "
+    "It is not in the ranking, as far down as one was kept: search by words and by meaning "
     "(answer.search=hybrid), with titles and dates (index.headings=true), or with another embedder.",
 )
 RANKED_LOW = ScoreLabel(

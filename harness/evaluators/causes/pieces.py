@@ -171,7 +171,7 @@ class _Trace:
             return "no ranking beyond the contexts was kept"
         if not self._documents:
             return "the corpus was not kept"
-        return f"not among the first {len(self._retrieved.at):,}"
+        return f"not among the first {len(self._retrieved):,}"
 
 
 def worst(missing: Sequence[Piece]) -> ScoreLabel:
