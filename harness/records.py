@@ -3,6 +3,7 @@
 Units are in the names (`_s` seconds, `_bytes`, `_usd`). A quantity that was not measured is None, never 0.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -85,6 +86,36 @@ class Context(Record):
     """Where it comes from; its document's text there is part of `text` (a heading may stand before it)."""
 
 
+class Places(Record):
+    """Passages by where they stand in documents: their texts stand in the corpus. Each document is named once, and
+    all places are one text, since every query has dozens of them and few readers ask.
+    """
+
+    doc_ids: tuple[str, ...] = ()
+    at: str = Field("", pattern=r"^([0-9]+:[0-9]+-[0-9]+( [0-9]+:[0-9]+-[0-9]+)*)?$")
+    """`0:1100-2300`, with spaces between them: the number of the document in `doc_ids`, and as in a `Span` start
+    and end."""
+
+    @classmethod
+    def of(cls, spans: Iterable[Span]) -> Self:
+        """Those, in their order."""
+        numbers: dict[str, int] = {}
+        at = [f"{numbers.setdefault(one.doc_id, len(numbers))}:{one.start}-{one.end}" for one in spans]
+        return cls(doc_ids=tuple(numbers), at=" ".join(at))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return self.at.count(":")
+
+    @property
+    def spans(self) -> Iterator[tuple[str, int, int]]:
+        """(doc_id, start, end) of each. IndexError where a document is not named."""
+        for place in self.at.split():
+            number, _, span = place.partition(":")
+            start, _, end = span.partition("-")
+            yield self.doc_ids[int(number)], int(start), int(end)
+
+
 class Step(Record):
     """One named intermediate step of an answer, as text."""
 
@@ -101,6 +132,9 @@ class Prediction(Record):
     evidence: tuple[Context, ...] = ()
     """Sentences the system offers as proof, each with its span."""
     trace: tuple[Step, ...] = ()
+    retrieved: Places | None = None
+    """What the search for the question found, best first, further down than what `contexts` took of it: so that a
+    fact that is not in the contexts has a rank. Nobody hands it to a generator. None: not kept."""
 
 
 class Usage(Record):
@@ -216,6 +250,9 @@ class IndexStats(Record):
     edges: int | None = None
     communities: int | None = None
     failed_chunks: int | None = None
+    passages: Places | None = None
+    """Where every stored passage stands: a fact that none of them holds was cut where documents were. None: not
+    told."""
     notes: tuple[str, ...] = ()
     """Anything a reader should know, such as documents that held no text."""
 
@@ -245,6 +282,8 @@ class Score(Record):
     share_read: float | None = Field(None, ge=0, le=1)
     """Of a score that a judge of contexts made: the part of their characters that it was shown. None: no judge, or
     one that reads no contexts."""
+    label: str = Field("", exclude_if=lambda label: not label)
+    """Which of the measure's labels the answer has; empty: none of them."""
 
     @property
     def said(self) -> str:

@@ -249,7 +249,7 @@ class BenchConfig(ConfigSection):
     """A price table of your own (as configs/prices.yaml), whose entries come before those that ship."""
     seed: int = 0
     repeats: int = Field(1, ge=1, le=1000)
-    evaluators: tuple[str, ...] = ("answer", "retrieval")
+    evaluators: tuple[str, ...] = ("answer", "retrieval", "causes")
     measure: str | None = None
     """The one that ranks the systems; None: the data set's own."""
     margin: float = Field(5.0, gt=0, le=100)

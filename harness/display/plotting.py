@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 import warnings
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.display.nouns import Drawing, Picture
+from harness.display.text import printable
 from harness.errors import MissingDependency, explained_io, install
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
 NewFigure = Callable[..., "Figure"]
@@ -35,6 +38,8 @@ _THEME = {
 }
 """Colours of a file -> those of the page, which is light or dark; the palette's black is the page's ink."""
 _NOT_FOR_A_PAGE = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>|; font-family: 'DejaVu Sans'", re.DOTALL)
+_TOLD = "told-"
+_LONGEST_TIP = 300
 _PNG_DPI = 200
 _POINTS_AN_INCH = 72
 _STYLE: dict[str, Any] = {
@@ -82,13 +87,20 @@ def settle(figure: Figure) -> None:
     figure.set_layout_engine(None)
 
 
+def tell(artist: Artist, text: str) -> None:
+    """Say this where somebody points at it, in the page and in the SVG file."""
+    artist.set_gid(_TOLD + text.encode(errors="replace").hex())
+
+
 def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
     """Write `stem`.svg and `stem`.png into `folder`."""
     paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
     with explained_io("write figures in", folder):
         folder.mkdir(parents=True, exist_ok=True)
         # No date and no version in the file: the same runs give the same bytes.
-        figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
+        svg = io.StringIO()
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        paths[0].write_text(_with_titles(svg.getvalue()), encoding="utf-8", newline="\n")
         settle(figure)
         figure.savefig(paths[1], dpi=_PNG_DPI, metadata={"Software": None})
     return paths
@@ -120,12 +132,21 @@ def page_svg(figure: Figure, stem: str) -> str:
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     # A <style> in the page would be a style of the page; its fonts are the page's, too.
-    svg = _NOT_FOR_A_PAGE.sub("", svg)
+    svg = _with_titles(_NOT_FOR_A_PAGE.sub("", svg))
     # Groups are named figure_1, axes_1 and so on in every figure; only what is referred to needs its name.
     used = set(re.findall(r"(?:url\(#|xlink:href=\"#)([^)\"]+)", svg))
     svg = re.sub(r' id="([^"]*)"', lambda found: _named(found[1], stem) if found[1] in used else "", svg)
     svg = re.sub(r"(url\(#|xlink:href=\"#)", rf"\g<1>{stem}-", svg)
     return re.sub(r"#[0-9a-f]{6}\b", lambda found: _THEME.get(found[0], found[0]), svg)
+
+
+def _with_titles(svg: str) -> str:
+    """With an SVG title, which browsers show as a tip, in the group of everything that was told something."""
+    return re.sub(rf'<g id="{_TOLD}([0-9a-f]*)">', lambda found: f"<g><title>{_told(found[1])}</title>", svg)
+
+
+def _told(digits: str) -> str:
+    return html.escape(printable(bytes.fromhex(digits).decode(), _LONGEST_TIP))
 
 
 def _smallest_letters(figure: Figure) -> float:

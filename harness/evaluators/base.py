@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError, ModelUnavailable, RunInterrupted
 from harness.evaluators.scores import make_score
-from harness.protocols import Case, Evaluator, Measure, RunFacts
+from harness.evaluators.searched import KeptSearch
+from harness.protocols import Case, Evaluator, Measure, RunFacts, Searched
 from harness.records import Reference, RunRecord, Score, ScoreStatus
 from harness.store import Records, RunDir, SampleRow
 
@@ -42,11 +43,16 @@ async def score_run_dir(run: RunDir, scorer: Scorer) -> list[Score]:
     manifest, records = run.manifest(), run.records()
     facts = RunFacts(has_generator=manifest.has_generator, has_contexts=_has_contexts(records))
     repeats = int(manifest.identity.get("repeats", 1))
-    return await score_run(scorer, run.sample(), records, repeats, facts)
+    return await score_run(scorer, run.sample(), records, repeats, facts, KeptSearch(run))
 
 
 async def score_run(
-    scorer: Scorer, rows: Sequence[SampleRow], records: Records, repeats: int = 1, facts: RunFacts | None = None
+    scorer: Scorer,
+    rows: Sequence[SampleRow],
+    records: Records,
+    repeats: int = 1,
+    facts: RunFacts | None = None,
+    searched: Searched | None = None,
 ) -> list[Score]:
     """One score for every (query, repeat, measure), sorted by them; the table above says which.
 
@@ -63,7 +69,7 @@ async def score_run(
         names = {score.measure for score in settled}
         left = tuple(measure for measure in scorer.measures if measure.name not in names)
         if record is not None and left:
-            cases.append(Case(row.query, row.reference, record, left))
+            cases.append(Case(row.query, row.reference, record, left, searched))
     scores.update(await _evaluated(scorer, cases))
     return [scores[key] for key in sorted(scores)]
 
@@ -92,7 +98,8 @@ def _settled(
             failure = record.failure
             reason = f"{failure.kind}: {failure.message}" if failure else record.status
             status: ScoreStatus = "not_applicable" if measure.failure_value is None else "imputed"
-            settled.append(make_score(key, status, reason, measure.failure_value))
+            label = measure.failure_label if status == "imputed" else ""
+            settled.append(make_score(key, status, reason, measure.failure_value, label))
     return settled
 
 
@@ -139,6 +146,11 @@ def _possible(measure: Measure, score: Score) -> Score:
     if measure.range and not measure.range[0] <= score.value <= measure.range[1]:
         low, high = measure.range
         return make_score(_key(score), "failed", f"the value {score.value:g} is not within {low:g} and {high:g}")
+    names = {label.name for label in measure.labels} if score.value else {""}
+    if (measure.labels or score.label) and score.label not in names:
+        return make_score(
+            _key(score), "failed", f"the label '{score.label}' does not fit the value {score.value:g}"
+        )
     return score
 
 

@@ -15,6 +15,11 @@ def scored(
     return score if share_read is None else Score(**{**dict(score), "share_read": share_read})
 
 
+def labelled(case: Case, measure: Measure, label: str, explanation: str) -> Score:
+    """1 of a measure with labels: the answer is of that kind."""
+    return make_score(_key(case, measure), "scored", explanation, 1.0, label)
+
+
 def failed(case: Case, measure: Measure, reason: str) -> Score:
     """The evaluator or its judge could not say: no value, and why."""
     return make_score(_key(case, measure), "failed", reason)
@@ -26,7 +31,7 @@ def not_applicable(case: Case, measure: Measure, reason: str) -> Score:
 
 
 def make_score(
-    key: tuple[str, int, str], status: ScoreStatus, explanation: str, value: float | None = None
+    key: tuple[str, int, str], status: ScoreStatus, explanation: str, value: float | None = None, label: str = ""
 ) -> Score:
     """The score of (query_id, repeat, measure), its explanation in bounds."""
     query_id, repeat, measure = key
@@ -37,6 +42,7 @@ def make_score(
         status=status,
         value=value,
         explanation=bounded(explanation, LONGEST_EXPLANATION),
+        label=label,
     )
 
 

@@ -18,6 +18,8 @@ from harness.protocols.evaluators import (
     Panel,
     PanelFigure,
     RunFacts,
+    ScoreLabel,
+    Searched,
     Side,
     Sides,
 )
@@ -68,6 +70,8 @@ __all__ = [
     "Roles",
     "RunFacts",
     "Runtime",
+    "ScoreLabel",
+    "Searched",
     "Side",
     "Sides",
     "System",

@@ -63,6 +63,18 @@ class ConstantAnswer:
 
 
 @dataclass(frozen=True)
+class ScoreLabel:
+    """One of the kinds into which a measure sorts answers, such as why one is wrong."""
+
+    name: str
+    """What `Score.label` says: small letters, digits and dashes."""
+    title: str
+    """What a reader is shown; a few words."""
+    advice: str
+    """What to try where many answers are of this kind: one sentence."""
+
+
+@dataclass(frozen=True)
 class Measure:
     """What a score measures. Its name parses, prints and sorts as itself (`nDCG@10`)."""
 
@@ -92,6 +104,11 @@ class Measure:
     twin_of: str = ""
     """The measure, perhaps of another evaluator, that this one stands in for at less cost: where a run has both,
     the report shows how they correlate."""
+    labels: tuple[ScoreLabel, ...] = ()
+    """Of a binary measure: the kinds of answers whose value is 1, of which each has exactly one. A report draws
+    how many answers of each kind a run has, in this order, and says what to try."""
+    failure_label: str = ""
+    """Of a measure with labels: that of a failed query, whose value is `failure_value`."""
     compared: bool = False
     """Every report compares runs by it, beside the measure that ranks; so it does by an evaluator's first."""
     panel: Panel | None = None
@@ -114,6 +131,20 @@ class Measure:
         return self.binary or self.unit == "%"
 
 
+class Searched(Protocol):
+    """What a run searched, as far as it was kept."""
+
+    @property
+    def documents(self) -> Mapping[str, str]:
+        """The text of every document of the corpus by id; empty: not kept."""
+        ...
+
+    @property
+    def passages(self) -> Mapping[str, Sequence[tuple[int, int]]] | None:
+        """Start and end of every stored passage by document id; None: not told."""
+        ...
+
+
 @dataclass(frozen=True)
 class Case:
     """One answered query with its gold side: what an evaluator scores."""
@@ -124,6 +155,8 @@ class Case:
     """Of status ok."""
     measures: tuple[Measure, ...]
     """What is to be scored: those of the evaluator's measures that apply."""
+    searched: Searched | None = None
+    """The same for every case of a run; None: nothing of it was kept."""
 
     @property
     def prediction(self) -> Prediction:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,7 +31,7 @@ from harness.display.text import printable
 from harness.evaluators.normalise import abstains
 from harness.evaluators.sides import is_null, said
 from harness.protocols import Measure
-from harness.records import EvaluationRecord, RunRecord
+from harness.records import EvaluationRecord, RunRecord, Score
 from harness.report.contexts import reach_notes
 from harness.report.labels import labels
 from harness.report.measures import (
@@ -77,6 +77,8 @@ class RunView:
     """Measures and what stands in for them."""
     judged: Spreads
     """Between what the values lie that a judge led to."""
+    labelled: Mapping[str, Mapping[str, int]]
+    """Measure -> label -> how many answers have it, of the measures that sort answers."""
     latencies: tuple[float, ...]
     """Seconds of each query that was answered live or timed out, ascending."""
     spent: Spent
@@ -341,6 +343,7 @@ def _load_view(run: RunDir, label: str, sample: Mapping[str, SampleRow], prices:
         evaluations=tuple(evaluations),
         twins=twin_correlations(frame, scores, evaluations),
         judged=judged_spreads(scores, evaluations),
+        labelled=_labelled(scores),
         n_answered=len(own),
         n_errors=sum(1 for record in own if record.status != "ok"),
         unscored=frozenset(score.measure for score in scores if score.status == "missing"),
@@ -349,6 +352,14 @@ def _load_view(run: RunDir, label: str, sample: Mapping[str, SampleRow], prices:
         latencies=tuple(latencies(frame, records.values())),
         spent=answers_spent(attempts),
     )
+
+
+def _labelled(scores: Iterable[Score]) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for score in scores:
+        if score.label:
+            found[score.measure][score.label] += 1
+    return found
 
 
 def _answers(records: Sequence[RunRecord]) -> dict[str, tuple[str, ...]]:

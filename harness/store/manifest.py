@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from harness.records import Query, Record, Reference
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Raised when a run directory of this version could be misread by an older one."""
 _ABSENT = object()
 _KINDS: dict[str, type | tuple[type, ...]] = {

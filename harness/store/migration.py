@@ -6,6 +6,9 @@ explanation, a graph's triplet stood in the text of its context alone, and each 
 Until version 4 every wait of any call was throttling: for our own cap, for a retry after a failure, beside calls
 that got on. What of it was a provider's limit cannot be told any more, so it is not known; where there was no wait
 there was no limit either.
+
+Until version 5 nobody kept what a search found beyond the contexts, where passages stand, or how a score is
+labelled: a directory of then reads as one in which none of it is known.
 """
 
 import re

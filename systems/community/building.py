@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from harness.protocols import ChatModel, Runtime
-from harness.records import Document, IndexStats
+from harness.records import Document, IndexStats, Places
 from systems.community import from_triplets, library
 from systems.community.from_library import LibraryExtraction
 from systems.community.guard import Guard
@@ -79,6 +79,7 @@ class _Build:
             edges=edges,
             communities=self._communities,
             failed_chunks=self._failed_chunks,
+            passages=Places.of(chunk.span for chunk in chunks),
             notes=self._notes(corpus, graph.outside_communities()),
         )
 

@@ -19,7 +19,7 @@ from systems.parts.graph_index import (
     weights_of,
 )
 from systems.parts.graph_stores.contract import EntityHit, StoredTriplet
-from systems.parts.searching import search_passages
+from systems.parts.searching import KEPT, FoundPassages, places_of, search_passages
 
 
 class KgSystem:
@@ -49,10 +49,11 @@ class KgSystem:
         with self._runtime.stage("graph"):
             hits = await self._entities(query.text, names)
             triplets = await self._triplets(query.text, hits)
-        passages = await self._passages(query.text, triplets)
+        passages, ranking = await self._passages(query.text, triplets)
         contexts = (*passages, *map(_as_context, triplets))
         answer = await self._runtime.answer(query.text, contexts)
-        return Prediction(answer=answer, contexts=contexts, trace=_trace(names, hits, triplets))
+        trace = _trace(names, hits, triplets)
+        return Prediction(answer=answer, contexts=contexts, trace=trace, retrieved=ranking)
 
     def close(self) -> None:
         """Release the store."""
@@ -77,14 +78,15 @@ class KgSystem:
         triplets = await self._graph.store.triplets_of(list(ranks))
         return rank_triplets(question, ranks, triplets)[: self._params.max_triplets]
 
-    async def _passages(self, question: str, triplets: Sequence[StoredTriplet]) -> list[Context]:
+    async def _passages(self, question: str, triplets: Sequence[StoredTriplet]) -> FoundPassages:
         mode, k = self._params.mode, self._params.top_k
         if mode == "triplets":
-            return []
+            return FoundPassages([], None)
         if mode == "triplets+text":
             stating = dict.fromkeys(chunk_id for triplet in triplets for chunk_id in triplet.chunk_ids)
             with self._runtime.stage("retrieve"):
-                return await self._graph.store.chunks(list(stating)[:k])
+                ranked = await self._graph.store.chunks(list(stating)[: max(k, KEPT)])
+                return FoundPassages(ranked[:k], places_of(ranked))
         return await search_passages(self._params, question, k, self._by_meaning, self._by_words)
 
     async def _by_meaning(self, text: str, k: int) -> list[Context]:

@@ -28,9 +28,9 @@ class NaiveSystem:
 
     async def answer(self, query: Query) -> Prediction:
         """Retrieve, then generate once."""
-        contexts = await self._passages.search(query.text, self._answer_params.top_k)
-        answer = await self._runtime.answer(query.text, contexts)
-        return Prediction(answer=answer, contexts=tuple(contexts))
+        found = await self._passages.search(query.text, self._answer_params.top_k)
+        answer = await self._runtime.answer(query.text, found.contexts)
+        return Prediction(answer=answer, contexts=tuple(found.contexts), retrieved=found.ranking)
 
     def close(self) -> None:
         """Release the store."""

@@ -6,7 +6,7 @@ from typing import Literal
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.nouns import TextGraph
 from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
-from harness.records import Document, IndexStats
+from harness.records import Document, IndexStats, Places
 from systems.parts.chunking import iter_chunks
 from systems.parts.extraction.assemble import assemble
 from systems.parts.extraction.contract import Extractor
@@ -110,6 +110,7 @@ class GraphIndex:
             nodes=size.entities,
             edges=size.relations,
             failed_chunks=graph.failed_chunks,
+            passages=Places.of(chunk.span for chunk in chunks),
             notes=(
                 *empty_documents_note(corpus),
                 *_extraction_notes(found),

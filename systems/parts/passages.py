@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from harness.errors import ConfigError
 from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime
-from harness.records import Context, Document, IndexStats, Work
+from harness.records import Context, Document, IndexStats, Places, Work
 from systems.parts.chunking import Chunk, ChunkParams, iter_chunks
 from systems.parts.expected import PassageFacts
 from systems.parts.headings import passage_text
-from systems.parts.searching import SearchParams, search_passages
+from systems.parts.searching import FoundPassages, SearchParams, search_passages
 from systems.parts.vector_index import PassageIndex, check_chroma
 from systems.parts.word_index import WordIndex, check_word_index
 
@@ -78,7 +78,12 @@ class Passages:
                 self._vectors = PassageIndex.create(folder / "vectors", chunks, vectors)
         with stage("words"):
             self._words = WordIndex.create(folder / "words", chunks, texts)
-        return IndexStats(documents=len(corpus), chunks=len(chunks), notes=empty_documents_note(corpus))
+        return IndexStats(
+            documents=len(corpus),
+            chunks=len(chunks),
+            passages=Places.of(chunk.span for chunk in chunks),
+            notes=empty_documents_note(corpus),
+        )
 
     def open(self) -> None:
         """Open what `build` stored, as far as the search needs it."""
@@ -88,8 +93,8 @@ class Passages:
         if search != "dense":
             self._words = WordIndex.open(folder / "words")
 
-    async def search(self, text: str, k: int) -> list[Context]:
-        """The k passages that fit `text` best, best first, each with its score and span."""
+    async def search(self, text: str, k: int) -> FoundPassages:
+        """The k passages that fit `text` best, each with its score and span, and the ranking behind them."""
         return await search_passages(self._params, text, k, self._by_meaning, self._by_words)
 
     async def _by_meaning(self, text: str, k: int) -> list[Context]:

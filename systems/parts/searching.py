@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
 from harness.protocols import EMBEDS, NO_ROLE, Params, Role
+from harness.records import Places
 
 if TYPE_CHECKING:
     from harness.records import Context, Span
@@ -17,6 +18,17 @@ Ranker = Callable[[str, int], Awaitable["list[Context]"]]
 """ranker(text, k) -> at most k passages, best first."""
 _RRF_K = 60
 """Cormack, Clarke & Büttcher 2009: how little the very first ranks count for more than those behind."""
+KEPT = 50
+"""How deep the ranking goes that a prediction keeps; of it only the first are handed over."""
+
+
+class FoundPassages(NamedTuple):
+    """What a search found, best first."""
+
+    contexts: list[Context]
+    """As many as were asked for."""
+    ranking: Places | None
+    """They and those behind them, as far as `KEPT`; None: nothing was ranked."""
 
 
 class SearchParams(Params):
@@ -41,12 +53,19 @@ class SearchParams(Params):
 
 async def search_passages(
     params: SearchParams, text: str, k: int, by_meaning: Ranker, by_words: Ranker
-) -> list[Context]:
-    """The k passages that fit `text` best, best first, by what `params` say."""
+) -> FoundPassages:
+    """The k passages that fit `text` best, by what `params` say, and the ranking behind them."""
     if params.search == "hybrid":
         depth = max(k, params.fetch_k)
-        return fuse([await by_meaning(text, depth), await by_words(text, depth)], k)
-    return await (by_words if params.search == "bm25" else by_meaning)(text, k)
+        ranked = fuse([await by_meaning(text, depth), await by_words(text, depth)], max(k, KEPT))
+    else:
+        ranked = await (by_words if params.search == "bm25" else by_meaning)(text, max(k, KEPT))
+    return FoundPassages(ranked[:k], places_of(ranked))
+
+
+def places_of(ranked: Sequence[Context]) -> Places:
+    """Where the first of these passages stand."""
+    return Places.of(context.span for context in ranked[:KEPT] if context.span)
 
 
 def fuse(lists: Sequence[Sequence[Context]], k: int) -> list[Context]:

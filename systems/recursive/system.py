@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from harness.protocols import GENERATES, ChatModel, Runtime, SystemSpec
-from harness.records import Context, Document, IndexStats, Prediction, Query, Span, Step
+from harness.records import Context, Document, IndexStats, Places, Prediction, Query, Span, Step
 from systems.parts.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
 from systems.parts.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 from systems.recursive.expected import expect
@@ -33,14 +33,17 @@ class RecursiveSystem:
         reason = await self._search(query.text, found)
         answer = await self._runtime.answer(query.text, found.contexts)
         trace = (*found.rounds, Step(name="stop", content=reason))
-        return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace)
+        return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
 
     async def _search(self, question: str, found: "_Found") -> str:
         """Fill `found`; why the search ended."""
         sub_questions: list[str] = []
         while True:
             text = "\n".join([question, *sub_questions])
-            if not found.add(sub_questions, await self._passages.search(text, self._params.k_per_round)):
+            searched = await self._passages.search(text, self._params.k_per_round)
+            if not found.rounds:
+                found.ranking = searched.ranking
+            if not found.add(sub_questions, searched.contexts):
                 return "no new passage"
             if len(found.rounds) == self._params.rounds:
                 return "rounds used up"
@@ -72,6 +75,8 @@ class _Found:
     def __init__(self) -> None:
         self._contexts: dict[Span | None, Context] = {}
         self.rounds: list[Step] = []
+        self.ranking: Places | None = None
+        """Of the question alone."""
 
     @property
     def contexts(self) -> list[Context]:

@@ -222,7 +222,12 @@ def test_nothing_of_a_hostile_corpus_becomes_more_than_text(open_explorer: OpenE
         assert page.locator(".ex-contexts .ex-pre").first.text_content() == one
         cut = page.locator(".ex-contexts .ex-pre").nth(1).text_content() or ""
         assert cut.startswith(long[:20_000] + " … 1,030,000 more characters: rag-harness show")
-        assert page.locator(".explorer :is(script, img, a, iframe, b:not(.ex-ab):not(.ex-doc b))").count() == 0
+        assert (
+            page.locator(
+                ".explorer :is(script, img, a:not(.ex-link), iframe, b:not(.ex-ab):not(.ex-doc b))"
+            ).count()
+            == 0
+        )
         page.keyboard.press("Escape")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -298,3 +303,58 @@ def test_a_browser_that_cannot_unpack_says_so(tmp_path: Path, open_file: "Callab
     page.reload()
     page.wait_for_function("document.querySelector('.ex-loading').textContent.includes('cannot unpack')")
     assert "data-ready" not in text.split("<body>")[1].split("<script")[0]
+
+
+WHY = {"q1": "ranked-too-low", "q2": "answered-wrong", "q3": ""}
+
+
+def sorted_runs() -> tuple[list[Asked], list[Answers]]:
+    """Of kg the first two queries are wrong, of naive the second alone."""
+    said, runs = records({name: Said() for name in WHY}), []
+    for system, wrong in (("kg", {"q1", "q2"}), ("naive", {"q2"})):
+        labels = {name: label if name in wrong else "" for name, label in WHY.items()}
+        scores = [score(name, float(not label)) for name, label in labels.items()]
+        scores += [
+            score(name, float(bool(label)), "wrong_answers", label=label, why=f"at rank 7 of {system}")
+            for name, label in labels.items()
+        ]
+        runs.append(Answers(system, said, scores))
+    return [Asked(name, query_type=kind) for name, kind in zip(WHY, ("odd", "even", "odd"), strict=True)], runs
+
+
+def test_queries_are_filtered_by_why_an_answer_is_wrong_and_of_which_system(open_explorer: OpenExplorer) -> None:
+    page = open_explorer(*sorted_runs())
+    choose(page, "kind", "ranked too low")
+    assert shown(page) == ["q1"]
+    choose(page, "kind", "wrong answers: all")
+    assert shown(page) == ["q1", "q2"]
+    choose(page, "of", "naive")
+    assert shown(page) == ["q2"]
+    open_query(page)
+    assert page.locator(".ex-why").all_text_contents() == [
+        f"wrong answers: in the context, answered wrong (at rank 7 of {system})" for system in ("kg", "naive")
+    ]
+
+
+def test_a_query_has_an_address_that_opens_it_again_whatever_is_filtered(open_explorer: OpenExplorer) -> None:
+    page = open_explorer(*sorted_runs())
+    open_query(page, 2)
+    link = page.locator(".ex-link").get_attribute("href")
+    assert link
+    assert page.url.endswith(link)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog:not([open])", state="attached")
+    assert "#" not in page.url
+    choose(page, "kind", "ranked too low")
+    page.evaluate("(link) => { location.hash = link; }", link)
+    page.wait_for_selector("dialog[open] .ex-column")
+    assert page.locator("dialog").get_attribute("data-query") == "q3"
+    page.reload()
+    page.wait_for_selector("dialog[open] .ex-column")
+    assert page.locator("dialog").get_attribute("data-query") == "q3"
+
+
+def test_an_address_of_a_query_that_is_not_there_says_so(open_explorer: OpenExplorer) -> None:
+    page = open_explorer(*sorted_runs())
+    page.evaluate("location.hash = '#q=%3Cimg src=x%3E&in=g7&a=99'")
+    page.wait_for_function("document.querySelector('.ex-count').textContent.includes('has no query <img src=x>')")

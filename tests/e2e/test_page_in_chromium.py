@@ -1,14 +1,18 @@
 """report.html in a real browser, opened from disk; support/chromium.py says what no page may do."""
 
+import base64
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from page_chapters import HEADLINE, chapter, explorer
+from page_chapters import HEADLINE, chapter, explorer, numbers
 
+from harness.display import Content, Quantity, Section, Table
 from harness.report.page import page_html
+from harness.report.page.explorer import build_explorer
+from harness.report.render.csv import table_csv
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -117,6 +121,59 @@ def test_without_scripts_only_the_buttons_are_missing(open_file: Open, report: P
     assert not page.locator("#theme").is_visible()
     page.locator("details.long summary").click()
     assert page.get_by_text("pair 39").is_visible()
+
+
+def rows_of(page: "Page", table: str) -> list[str]:
+    return page.locator(f"{table} tbody th").all_inner_texts()
+
+
+def test_a_table_is_sorted_by_a_key_on_its_heading_and_as_it_was_by_a_third(
+    open_file: Open, tmp_path: Path
+) -> None:
+    one = chapter(tmp_path)
+    values = {"low": 0.5, "none": None, "high": 12.0, "middle": 3.0}
+    rows = tuple((name, Quantity(value, 0.0, 99.0)) for name, value in values.items())
+    table = Table("some", "Some", ("system", "tokens"), rows)
+    section = Section("some", "Some", Content(tables=(table,)))
+    page = open_file(written(tmp_path, page_html([replace(one, sections=(section,))], {})))
+    button = page.get_by_role("button", name="tokens")
+    found = []
+    for _ in range(3):
+        button.press("Enter")
+        heading = page.locator("#some thead th").nth(1)
+        found.append((heading.get_attribute("aria-sort"), rows_of(page, "#some")))
+    assert found == [
+        ("descending", ["high", "middle", "low", "none"]),
+        ("ascending", ["low", "middle", "high", "none"]),
+        (None, list(values)),
+    ]
+    page.get_by_role("button", name="system").click()
+    assert rows_of(page, "#some") == sorted(values)
+
+
+def test_a_table_is_kept_as_csv_without_a_file_beside_the_page(open_file: Open, report: Path) -> None:
+    page = open_file(report)
+    link = page.get_by_role("link", name="CSV: By type")
+    assert link.get_attribute("download") == "accuracy.csv"
+    href = link.get_attribute("href") or ""
+    assert base64.b64decode(href.partition("base64,")[2]).decode() == table_csv(numbers())
+
+
+def test_an_address_within_the_page_lands_at_its_top_although_the_explorer_grows(
+    open_file: Open, tmp_path: Path
+) -> None:
+    one = chapter(tmp_path)
+    grown = build_explorer(one.group, "g0")
+    path = written(tmp_path, page_html([one], {one.group.digest: grown}))
+    page = open_file(path, **PHONE)
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}#runs")
+    page.wait_for_selector("[data-ready]")
+    page.wait_for_function(
+        "scrollY > 0 && Math.abs(document.getElementById('runs').getBoundingClientRect().top) < 40"
+    )
+    page.goto(f"{path.as_uri()}#table-pairs")
+    page.wait_for_function("document.getElementById('table-pairs').checkVisibility()")
 
 
 def test_hostile_names_run_nothing(open_file: Open, tmp_path: Path) -> None:

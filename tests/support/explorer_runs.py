@@ -82,7 +82,13 @@ def records(said: Mapping[str, Said | Failure]) -> dict[tuple[str, int], RunReco
 
 
 def score(
-    query_id: str, value: float | str, measure: str = "accuracy", *, repeat: int = 0, why: str = ""
+    query_id: str,
+    value: float | str,
+    measure: str = "accuracy",
+    *,
+    repeat: int = 0,
+    why: str = "",
+    label: str = "",
 ) -> Score:
     """A value, or a status: failed, not_applicable; `imputed` is 0."""
     status, number = (value, 0.0 if value == "imputed" else None) if isinstance(value, str) else ("scored", value)
@@ -94,6 +100,7 @@ def score(
             "status": status,
             "value": number,
             "explanation": why,
+            "label": label,
         }
     )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.analysis import OVERALL
 from harness.display import NOTHING, Drawing, file_name, printable, written
-from harness.display.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN
+from harness.display.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN, tell
 from harness.display.text import type_name
 from harness.report.aggregates import population, values_in
 from harness.report.figures.marks import (
@@ -25,6 +25,7 @@ from harness.report.figures.marks import (
     name_of,
     queries_of,
     runs_with,
+    tip_of,
     wrapped,
 )
 from harness.report.figures.panels import row_height
@@ -172,7 +173,9 @@ def _bars(
         if row is None or row.mean is None:
             axes.text(place, 0.015, NOTHING, ha="center", va="bottom", color=GREY)
             continue
-        axes.bar(place, row.mean, bar * 0.92, color=look.color, hatch=look.hatch, edgecolor="white", linewidth=0)
+        style: dict[str, Any] = {"hatch": look.hatch, "edgecolor": "white", "linewidth": 0}
+        (drawn,) = axes.bar(place, row.mean, bar * 0.92, color=look.color, **style)
+        tell(drawn, f"{name_of(view)}, {type_name(group)}: {tip_of(row)}")
         top, limits = row.mean, interval_of(row)
         if limits:
             error = [[row.mean - limits[0]], [limits[1] - row.mean]]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.display.plotting import LIGHT, WIDTH_IN
+from harness.display.plotting import LIGHT, WIDTH_IN, tell
 from harness.report.figures.marks import (
     DrawnRuns,
     columns_of,
@@ -16,11 +16,13 @@ from harness.report.figures.marks import (
     n_of,
     name_of,
     queries_of,
+    tip_of,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from harness.display.plotting import NewFigure
 
@@ -41,16 +43,17 @@ def draw_curves(new_figure: NewFigure, runs: DrawnRuns, curves: Sequence[Curve],
     columns = min(_COLUMNS, len(curves))
     figure = new_figure(figsize=(WIDTH_IN, 0.6 + 1.75 * lines), layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False)
+    handles: list[Line2D] = []
     for place, axes in enumerate(grid.flat):
         if place >= len(curves):
             axes.remove()
             continue
         curve = curves[place]
-        _draw(axes, runs, curve)
+        lines_of = _draw(axes, runs, curve)
+        handles = handles or lines_of
         rows = [view.row(measure) for _, view in runs for _, measure in curve.points]
         axes.set_title(f"{curve.title}, n = {n_of(rows)}", fontsize=8)
     names = legend_names(name_of(view) for _, view in runs)
-    handles = [line for line in grid.flat[0].get_lines() if line.get_gid() == "mean"]
     place_of: dict[str, Any] = {"loc": "outside upper left", "ncols": columns_of(names, 105), "handlelength": 2.4}
     figure.legend(handles, names, **place_of)
     figure.supxlabel(along, fontsize=8)
@@ -65,8 +68,9 @@ def how_to_read_curves(runs: DrawnRuns, curves: Sequence[Curve]) -> str:
     return f"Marker: mean; upright line: 95 % interval; {queries_of((view for _, view in runs), rows)}."
 
 
-def _draw(axes: Axes, runs: DrawnRuns, curve: Curve) -> None:
+def _draw(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
     """One line for each run, points evenly spaced; a run's dots stand a little beside the others'."""
+    lines = []
     for place, (number, view) in enumerate(runs):
         look = look_of(number)
         shift = 0.09 * (place - (len(runs) - 1) / 2)
@@ -79,7 +83,9 @@ def _draw(axes: Axes, runs: DrawnRuns, curve: Curve) -> None:
         style: dict[str, Any] = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
         xs, means = [x for x, _, _ in known], [mean for _, _, mean in known]
         (line,) = axes.plot(xs, means, linewidth=1.1, markersize=4, clip_on=False, **style)
-        line.set_gid("mean")
+        points = zip((at for at, _ in curve.points), (row for _, row in rows), strict=True)
+        tell(line, f"{name_of(view)}: {'; '.join(f'{at:g}: {tip_of(row)}' for at, row in points if row)}")
+        lines.append(line)
     axes.set_xticks(range(len(curve.points)), [f"{at:g}" for at, _ in curve.points])
     axes.set_xlim(-0.4, len(curve.points) - 0.6)
     drawn = [found.mean for _, view in runs for _, measure in curve.points if (found := view.row(measure))]
@@ -87,3 +93,4 @@ def _draw(axes: Axes, runs: DrawnRuns, curve: Curve) -> None:
         axes.set_ylim(-0.03, 1.03)
         axes.set_yticks((0, 0.5, 1), ("0", "0.5", "1"))
     axes.grid(axis="y", color=LIGHT, linewidth=0.6)
+    return lines

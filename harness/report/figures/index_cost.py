@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.cost import is_lower_bound
 from harness.display import Drawing
-from harness.display.plotting import PALETTE
+from harness.display.plotting import PALETTE, tell
 from harness.display.text import number
-from harness.report.figures.marks import alt_of
+from harness.report.figures.marks import alt_of, name_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels
 from harness.report.tables.index import REBUILT, index_seconds
 from harness.report.view import Group, RunView
@@ -106,7 +106,8 @@ def _bars(axes: Axes, views: Sequence[RunView], quantity: _Quantity, share: floa
             print_nothing(axes, place)
             continue
         hatch = "///" if is_bound else ""
-        axes.barh(place, value, _BAR, color=quantity.color, hatch=hatch, edgecolor="white", linewidth=0.3)
+        (bar,) = axes.barh(place, value, _BAR, color=quantity.color, hatch=hatch, edgecolor="white", linewidth=0.3)
+        tell(bar, f"{name_of(view)}: {_written(measured)} {quantity.unit}")
         print_at(axes, value, place, _written(measured))
         highest, letters = max(highest, value), max(letters, len(_written(measured)))
         bounds = bounds or is_bound

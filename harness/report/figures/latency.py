@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.display import Drawing, printable
-from harness.display.plotting import GREY
+from harness.display.plotting import GREY, tell
+from harness.display.text import number
 from harness.display.written import written
 from harness.report.aggregates import population, taken
-from harness.report.figures.marks import Look, alt_of, dot, look_of, n_of
+from harness.report.figures.marks import Look, alt_of, dot, look_of, n_of, name_of
 from harness.report.figures.rows import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
 from harness.report.tables.cost import THROTTLED, restricted
 from harness.report.view import Group, RunView
@@ -84,7 +85,7 @@ def _distributions(axes: Axes, views: Sequence[RunView], timed: Mapping[int, Seq
             continue
         if _n_dots(timed):
             _dots(axes, values, place, look_of(place))
-        _quantiles(axes, values, place, look_of(place))
+        _quantiles(axes, values, place, look_of(place), name_of(view))
         _print_median(axes, view, place)
     _limits(axes, [max(value, _SHORTEST_S) for values in timed.values() for value in values])
     axes.set_xlabel("seconds a query, throttling apart", fontsize=8)
@@ -101,11 +102,16 @@ def _dots(axes: Axes, values: Sequence[float], place: int, look: Look) -> None:
     )
 
 
-def _quantiles(axes: Axes, values: Sequence[float], place: int, look: Look) -> None:
+def _quantiles(axes: Axes, values: Sequence[float], place: int, look: Look, name: str) -> None:
     p5, p25, p50, p75, p95 = (float(value) for value in np.quantile(values, _SHOWN))
     axes.plot([p5, p95], [place, place], color=look.color, linewidth=1.0)
-    axes.plot([p25, p75], [place, place], color=look.color, linewidth=4.5, alpha=0.55, solid_capstyle="butt")
-    axes.plot(p50, place, marker=look.marker, markersize=5, color=look.color, markeredgecolor="white", zorder=3)
+    box: dict[str, Any] = {"linewidth": 4.5, "alpha": 0.55, "solid_capstyle": "butt"}
+    (middle,) = axes.plot([p25, p75], [place, place], color=look.color, **box)
+    style: dict[str, Any] = {"marker": look.marker, "markersize": 5, "markeredgecolor": "white"}
+    (median,) = axes.plot(p50, place, color=look.color, zorder=3, **style)
+    parts = zip(("5 %", "25 %", "median", "75 %", "95 %"), (p5, p25, p50, p75, p95), strict=True)
+    for artist in (middle, median):
+        tell(artist, f"{name}: {', '.join(f'{part} {number(value)} s' for part, value in parts)}")
 
 
 def _print_median(axes: Axes, view: RunView, place: int) -> None:

@@ -10,7 +10,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import OVERALL, Aggregate
-from harness.display.plotting import PALETTE
+from harness.display import Quantity, written
+from harness.display.plotting import PALETTE, tell
 from harness.display.text import printable
 from harness.report.view import Group, RunView
 
@@ -104,7 +105,14 @@ def dot(axes: Axes, row: Aggregate, height: float, look: Look) -> None:
     limits = interval_of(row)
     if limits:
         axes.plot(limits, [height, height], color=look.color, linewidth=1.1)
-    axes.plot(row.mean, height, marker=look.marker, markersize=4.5, color=look.color, clip_on=False, zorder=3)
+    style: dict[str, Any] = {"marker": look.marker, "markersize": 4.5, "color": look.color}
+    (marker,) = axes.plot(row.mean, height, clip_on=False, zorder=3, **style)
+    tell(marker, tip_of(row))
+
+
+def tip_of(row: Aggregate) -> str:
+    """`0.533 [0.42, 0.64], n = 40`: what a mark of a mean says where somebody points at it."""
+    return f"{written(Quantity(row.mean, row.ci_low, row.ci_high))}, n = {n_of([row])}"
 
 
 def key_of(runs: DrawnRuns, texts: Sequence[str] = ()) -> tuple[list[Any], list[str]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness.display import Drawing, printable
 from harness.protocols import Measure, Panel, PanelFigure
 from harness.report.figures.curves import Curve, draw_curves, how_to_read_curves
+from harness.report.figures.kinds import draw_kinds
 from harness.report.figures.marks import DrawnRuns, alt_of, runs_with
 from harness.report.figures.panels import (
     Layout,
@@ -47,6 +48,8 @@ def draw_measured(group: Group, names: Sequence[str], new_figure: NewFigure) -> 
 
 def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigure) -> Drawing | None:
     for measure, panel in placed:
+        if measure.labels:
+            return draw_kinds(group, figure, measure, new_figure)
         if panel.against in group.known:
             return draw_tradeoff(group, figure, (measure, group.known[panel.against]), new_figure)
     runs = runs_with(group, [measure.name for measure, _ in placed])

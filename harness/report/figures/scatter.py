@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.display.plotting import GREY, LIGHT, settle
+from harness.display import Quantity, written
+from harness.display.plotting import GREY, LIGHT, settle, tell
 from harness.report.figures.marks import DrawnRuns, cells, columns_of, key_of, look_of, name_of, wrapped
 from harness.report.view import RunView
 
@@ -93,8 +94,16 @@ def draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
         axes.plot((point.x.value,) * 2, point.y[1:], color=look.color, linewidth=0.9, alpha=0.75)
         style: dict[str, Any] = {"color": look.color, "markeredgecolor": "white", "markeredgewidth": 0.6}
         size = 6.5 + 3 * above
-        axes.plot(*_place_of(point), marker=look.marker, markersize=size, zorder=3, clip_on=False, **style)
+        (marker,) = axes.plot(
+            *_place_of(point), marker=look.marker, markersize=size, zorder=3, clip_on=False, **style
+        )
+        tell(marker, f"{name_of(point.view)}: {_said(point.y)} at {_said(point.x)}")
     axes.grid(axis="both", color=LIGHT, linewidth=0.6)
+
+
+def _said(stretch: Stretch) -> str:
+    has_interval = stretch.low != stretch.high
+    return written(Quantity(stretch.value, *((stretch.low, stretch.high) if has_interval else ())))
 
 
 def name_points(figure: Figure, axes: Axes, points: Sequence[ScatterPoint], lines: Sequence[Segment] = ()) -> None:

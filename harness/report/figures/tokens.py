@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.display import Drawing
-from harness.display.plotting import PALETTE
+from harness.display.plotting import PALETTE, tell
+from harness.display.text import number
 from harness.display.written import written
 from harness.report.aggregates import taken
-from harness.report.figures.marks import alt_of, interval_of, n_of
+from harness.report.figures.marks import alt_of, interval_of, n_of, name_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels, spoken
 from harness.report.view import Group, RunView
 
@@ -118,7 +119,7 @@ def _bars(panel: tuple[Axes, float], views: Sequence[RunView], parts: Sequence[_
             continue
         for part in parts:
             if value := part.of(view):
-                _segment(axes, place, (end, value), part)
+                _segment(axes, place, (end, value), part, f"{name_of(view)}, {part.name}: {number(value)}")
                 used.append(part)
                 end += value
         limits = interval_of(row)
@@ -132,11 +133,12 @@ def _bars(panel: tuple[Axes, float], views: Sequence[RunView], parts: Sequence[_
     return used
 
 
-def _segment(axes: Axes, place: int, span: tuple[float, float], part: _Part) -> None:
+def _segment(axes: Axes, place: int, span: tuple[float, float], part: _Part, tip: str) -> None:
     start, length = span
-    axes.barh(
+    (bar,) = axes.barh(
         place, length, _BAR, left=start, color=part.color, hatch=part.hatch, edgecolor="white", linewidth=0.3
     )
+    tell(bar, tip)
 
 
 def _legend(figure: Figure, parts: Sequence[_Part]) -> None:

@@ -12,13 +12,27 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.display import Entry, Picture, Quantity, Section, bare, beside, printable, written
+from harness.display import (
+    Entry,
+    Picture,
+    Quantity,
+    Rank,
+    Section,
+    Several,
+    Table,
+    bare,
+    beside,
+    printable,
+    written,
+)
 from harness.errors import MissingDependency, install
 from harness.report.page.facts import facts, size
 from harness.report.page.leaderboard import Leaderboard, leaderboard
+from harness.report.render.csv import table_csv
 from harness.report.sections import ANSWER, NOTES
 
 if TYPE_CHECKING:
@@ -168,6 +182,8 @@ def _environment() -> Environment:
         widths=_widths,
         value=_value,
         beside=_beside,
+        sort_key=_sort_key,
+        csv_link=_csv_link,
     )
     return environment
 
@@ -193,6 +209,22 @@ def _widths(picture: Picture) -> str:
     least = picture.width_pt * _READABLE_PX / picture.smallest_letters_pt
     largest = max(picture.width_pt * _LARGEST_PX, least)
     return f"min-width:{least:.0f}px;max-width:{largest:.0f}px"
+
+
+def _sort_key(entry: Entry) -> Any:
+    """The attribute that holds the number by which an entry is sorted; nothing for words, and where nothing is
+    known.
+    """
+    from markupsafe import Markup
+
+    first = entry.quantities[0] if isinstance(entry, Several) and entry.quantities else entry
+    value = first.best if isinstance(first, Rank) else first.value if isinstance(first, Quantity) else None
+    return Markup(f' data-v="{value:.6g}"') if value is not None and isfinite(value) else ""  # noqa: S704 - a number
+
+
+def _csv_link(table: Table) -> str:
+    """The table as CSV, within the page: whoever has the page alone has it too."""
+    return f"data:text/csv;base64,{base64.b64encode(table_csv(table).encode(errors='replace')).decode()}"
 
 
 def _value(entry: Entry) -> str:

@@ -9,12 +9,14 @@ from functools import partial
 
 from harness.display import Content, Drawing, Table, printable
 from harness.display.plotting import NewFigure
+from harness.protocols import Measure
 from harness.records import EvaluationRecord
 from harness.report.figures.by_type import draw_by_type
 from harness.report.figures.measured import draw_measured
 from harness.report.sections.spec import ANCHORS, Reported, SectionSpec
 from harness.report.sections.standing import STANDING_NAMES
 from harness.report.tables.answers import by_type_table
+from harness.report.tables.kinds import advice, kinds_table
 from harness.report.tables.measures import coverage_table, measure_table
 from harness.report.view import Group
 
@@ -77,7 +79,8 @@ def _all_measures(group: Group, evaluation: EvaluationRecord) -> list[str]:
 
 
 def _content(part: _Part, homes: dict[str, str], reported: Reported) -> Content:
-    return Content(tables=list(_tables(part, homes, reported)))
+    sorting = _sorting(reported.group, part.names)
+    return Content(items=advice(reported.group, sorting), tables=list(_tables(part, homes, reported)))
 
 
 def _tables(part: _Part, homes: dict[str, str], reported: Reported) -> Iterator[Table]:
@@ -87,13 +90,20 @@ def _tables(part: _Part, homes: dict[str, str], reported: Reported) -> Iterator[
         yield by_type_table(group, ranks_by)
     for evaluator, names in part.measures.items():
         at_home, owner = homes[evaluator] == part.title, printable(evaluator) or "other"
-        shown = [name for name in names if name != ranks_by]
+        sorting = _sorting(group, names)
+        yield from (kinds_table(group, measure) for measure in sorting)
+        shown = [name for name in names if name not in {ranks_by, *(one.name for one in sorting)}]
         if shown:
             title = f"{owner}: {'measures' if at_home else printable(part.title)}"
             yield measure_table(group, owner if at_home else f"{owner}-{_key(part.title)}", title, shown)
         covered = coverage_table(group, evaluator) if at_home and _is_learnt(group, evaluator) else None
         if covered:
             yield covered
+
+
+def _sorting(group: Group, names: Sequence[str]) -> list[Measure]:
+    """Those of the measures that sort answers."""
+    return [group.known[name] for name in names if name in group.known and group.known[name].labels]
 
 
 def _is_learnt(group: Group, evaluator: str) -> bool:

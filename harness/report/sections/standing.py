@@ -109,6 +109,13 @@ def _tables(*tables: Table | None) -> Content:
 BEFORE_MEASURES = (
     SectionSpec(ANSWER, "The answer", _answer, _draw_answer),
     SectionSpec(NOTES, "To know before comparing", _notes, in_terminal=False),
+    # What a sweep was made for stands before what else was measured.
+    SectionSpec(
+        "sweep",
+        "Sweep",
+        _sweep,
+        lambda reported, new_figure: draw_sweeps(reported.group, reported.findings, new_figure),
+    ),
 )
 AFTER_MEASURES = (
     SectionSpec("twins", "Measures and what stands in for them", _twins, in_terminal=False),
@@ -147,12 +154,6 @@ AFTER_MEASURES = (
     ),
     SectionSpec("resources", "CPU and RAM", _resources, _draw_resources, in_terminal=False),
     SectionSpec("judges", "Judges", _judges, in_terminal=False),
-    SectionSpec(
-        "sweep",
-        "Sweep",
-        _sweep,
-        lambda reported, new_figure: draw_sweeps(reported.group, reported.findings, new_figure),
-    ),
     SectionSpec("estimates", "Estimated and measured", _estimates, in_terminal=False),
     SectionSpec("runs", "What was run", _runs, in_terminal=False),
     SectionSpec("reproduce", "Run it again", _reproduce, in_terminal=False),

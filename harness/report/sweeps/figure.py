@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.display import Drawing
-from harness.display.plotting import GREY, LIGHT, WIDTH_IN
+from harness.display.plotting import GREY, LIGHT, WIDTH_IN, tell
 from harness.display.text import file_name, number
-from harness.report.figures.marks import alt_of, interval_of, look_of, n_of
+from harness.report.figures.marks import alt_of, interval_of, look_of, n_of, tip_of
 from harness.report.sweeps.axes import Sweep, SweepLine, find_sweeps
 from harness.report.view import Group
 from harness.report.words.findings import Findings
@@ -83,7 +83,7 @@ def _curve(axes: Axes, group: Group, named: tuple[SweepLine, int], measure: str)
     if banded:
         lows, highs = zip(*(limits for _, limits in banded), strict=True)
         axes.fill_between([value for value, _ in banded], lows, highs, color=look.color, alpha=0.15, linewidth=0)
-    axes.plot(
+    (curve,) = axes.plot(
         [value for value, _ in known],
         [mean for _, mean in known],
         color=look.color,
@@ -93,6 +93,8 @@ def _curve(axes: Axes, group: Group, named: tuple[SweepLine, int], measure: str)
         linewidth=1.2,
         label=line.name,
     )
+    points = (f"{number(value)}: {tip_of(row)}" for value, row in rows if row is not None)
+    tell(curve, f"{line.name}: {'; '.join(points)}")
 
 
 def _scale(axes: Axes, sweep: Sweep) -> None:

@@ -185,7 +185,8 @@ def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, 
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
     done = {owners.get(name) for name in (ranks_by, *chosen)}
     equal = [measure.name for measure in at_equal_size(views, known)]
-    for name in (*equal, *known):
+    # What sorts answers says again what another measure of them says.
+    for name in (*equal, *(name for name, measure in known.items() if not measure.labels)):
         if owners.get(name) not in done and name in owners and _fits(views, name):
             chosen.append(name)
             done.add(owners[name])

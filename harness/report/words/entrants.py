@@ -98,7 +98,7 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
     equal = [measure.name for measure in at_equal_size([group.views[place] for place in scored], known)]
     held = {
         name: found
-        for name in dict.fromkeys((first, *equal, *known))
+        for name in dict.fromkeys((first, *equal, *(one.name for one in known.values() if not one.labels)))
         if name in known and (found := _with_one_way(group, scored, name))
     }
     fitting = [

@@ -12,7 +12,7 @@ from harness.protocols import Measure, Side
 
 def mistakes(measure: Measure) -> Iterator[str]:
     """What is wrong with it, each as a sentence that begins with the measure's name."""
-    for problem in (*_words(measure), *_values(measure)):
+    for problem in (*_words(measure), *_values(measure), *_labels(measure)):
         yield f"'{measure.name}' {problem}"
 
 
@@ -32,6 +32,23 @@ def _words(measure: Measure) -> Iterator[str]:
         yield "needs a summary: one sentence, on one line"
     if measure.panel and not re.fullmatch(r"[\w.-]+", measure.panel.figure.stem):
         yield f"needs a figure whose stem is a file's name, not {measure.panel.figure.stem!r}"
+
+
+def _labels(measure: Measure) -> Iterator[str]:
+    names = [label.name for label in measure.labels]
+    if not names:
+        if measure.failure_label:
+            yield f"labels a failure '{measure.failure_label}', and has no labels"
+        return
+    if not measure.binary:
+        yield "has labels, which sort the answers whose value is 1: it must be binary"
+    for name in names:
+        if not re.fullmatch(r"[a-z0-9-]+", name):
+            yield f"has the label {name!r}: small letters, digits and dashes"
+    if len(set(names)) < len(names):
+        yield "names a label twice"
+    if measure.failure_value and measure.failure_label not in names:
+        yield f"labels a failure '{measure.failure_label}', which is none of its labels"
 
 
 def _values(measure: Measure) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from harness.records import Context, Document, Prediction
+from harness.records import Context, Document, Prediction, Span
 
 
 def check_prediction(prediction: Prediction, corpus: Sequence[Document]) -> None:
@@ -19,6 +19,8 @@ def check_prediction(prediction: Prediction, corpus: Sequence[Document]) -> None
     for sentence in prediction.evidence:
         _check_provenance(sentence, documents)
         assert sentence.span is not None, f"evidence needs the place it stands at: {sentence.text[:80]!r}"
+    for place in prediction.retrieved.spans if prediction.retrieved else ():
+        _check_place(Span(doc_id=place[0], start=place[1], end=place[2]), documents)
     scores = [context.score for context in prediction.contexts]
     scored = [score for score in scores if score is not None]
     assert all(left >= right for left, right in pairwise(scored)), f"contexts are not in rank order: {scores}"
@@ -33,8 +35,14 @@ def _check_provenance(context: Context, documents: Mapping[str, Document]) -> No
     if context.span is not None:
         span = context.span
         assert span.doc_id in context.doc_ids, f"the span is in '{span.doc_id}', the context in {context.doc_ids}"
+        _check_place(span, documents)
         text = documents[span.doc_id].text
-        assert 0 <= span.start < span.end <= len(text), f"{span} is not within its {len(text)} characters"
         assert text[span.start : span.end] in context.text, (
             f"the document's text at {span} is no part of the context: {text[span.start : span.end][:80]!r}"
         )
+
+
+def _check_place(span: Span, documents: Mapping[str, Document]) -> None:
+    assert span.doc_id in documents, f"a place in '{span.doc_id}', which is not in the corpus"
+    length = len(documents[span.doc_id].text)
+    assert 0 <= span.start < span.end <= length, f"{span} is not within its {length} characters"

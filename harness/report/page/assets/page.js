@@ -71,6 +71,56 @@
     all(".scroll").forEach((box) => seen.observe(box));
   }
 
+  /** Rows by a column: a click on its heading, or Enter there; the third time they stand as they were. */
+  function sorting() {
+    const status = document.getElementById("status");
+    for (const table of all("table.numbers")) {
+      const body = table.tBodies[0];
+      const asMade = [...body.rows];
+      if (asMade.length < 3) continue;
+      const heads = [...table.tHead.rows[0].cells];
+      heads.forEach((head, at) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.className = "sort";
+        button.append(...head.childNodes);
+        head.append(button);
+        const isNumeric = asMade.some((row) => row.cells[at].dataset.v !== undefined);
+        const ways = isNumeric ? ["descending", "ascending"] : ["ascending", "descending"];
+        button.addEventListener("click", () => {
+          const way = ways[ways.indexOf(head.getAttribute("aria-sort")) + 1] ?? "";
+          heads.forEach((one) => one.removeAttribute("aria-sort"));
+          if (way) head.setAttribute("aria-sort", way);
+          body.append(...(way ? sorted(asMade, at, isNumeric, way === "ascending" ? 1 : -1) : asMade));
+          status.textContent = `${button.textContent.trim()}: ${way || "as it was"}`;
+        });
+      });
+    }
+  }
+
+  /** What has no number comes last, whichever way. */
+  function sorted(rows, at, isNumeric, sign) {
+    const number = (row) => row.cells[at].dataset.v;
+    const words = (one, other) => one.cells[at].textContent.localeCompare(other.cells[at].textContent, "en", { numeric: true });
+    if (!isNumeric) return [...rows].sort((one, other) => sign * words(one, other));
+    const known = rows.filter((row) => number(row) !== undefined);
+    const others = rows.filter((row) => number(row) === undefined);
+    return [...known.sort((one, other) => sign * (Number(number(one)) - Number(number(other)))), ...others];
+  }
+
+  /** What an address points at inside something folded is unfolded first. */
+  function unfolding() {
+    const open = () => {
+      const target = document.querySelector(":target");
+      const folded = target?.closest("details:not([open])");
+      if (!folded) return;
+      folded.open = true;
+      target.scrollIntoView();
+    };
+    addEventListener("hashchange", open);
+    open();
+  }
+
   function whereAmI() {
     const links = new Map(all(".sidebar li a").map((link) => [link.hash.slice(1), link]));
     const inView = new Set();
@@ -118,4 +168,6 @@
   whereAmI();
   printing();
   contents();
+  sorting();
+  unfolding();
 })();

@@ -10,8 +10,9 @@ from typing import Any
 from harness.display.text import printable
 from harness.report.page.explorer.details import Details
 from harness.report.page.explorer.packing import Block, pack_json
-from harness.report.page.explorer.reading import TEXT_CHARS, UNIT, RunCells, RunReader, Spill
+from harness.report.page.explorer.reading import TEXT_CHARS, UNIT, AnswerKinds, RunCells, RunReader, Spill
 from harness.report.page.explorer.values import MeasureFacts, ValueTable, measure_facts
+from harness.report.tables.kinds import found_labels
 from harness.report.view import Group, collector_paused
 from harness.store import SampleRow
 
@@ -43,11 +44,12 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
     rows = list(group.views[0].sample.values()) if group.views else []
     tables: dict[str, ValueTable] = {}
     cells: list[RunCells] = []
+    kinds = _kinds(group)
     with tempfile.TemporaryFile() as file, collector_paused():
         spill = Spill(file)
         for number, view in enumerate(group.views):
             reader = RunReader(view)
-            cells.append(reader.cells(rows))
+            cells.append(reader.cells(rows, kinds))
             reader.spill(rows, spill, number)
             for query, measure, cell in reader.values(rows):
                 table = tables.setdefault(measure, ValueTable(len(group.views) * len(rows)))
@@ -55,7 +57,7 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
             del reader
         facts = measure_facts(group, tables, name)
         values = [(fact.block, tables[fact.name].packed()) for fact in facts if fact.block]
-        core = _core(rows, cells, facts)
+        core = _core(rows, cells, facts, _mix(group)) | {"kinds": [one.as_json() for one in kinds]}
         room = budget_bytes - len(pack_json(core)) - sum(len(text) for _, text in values)
         details, detailed = _details((name, room), rows, [fact.name for fact in facts], (spill, len(cells)))
     core |= {"detailed": detailed, "texts": details.first_texts}
@@ -63,6 +65,18 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
     blocks.append((f"{name}-docs", pack_json(details.documents)))
     context = {"name": name, "n_queries": len(rows), "n_runs": len(cells), "n_detailed": detailed}
     return Explorer(name, context, blocks)
+
+
+def _kinds(group: Group) -> list[AnswerKinds]:
+    """Every measure that sorts answers of which any run has one."""
+    sorting = [measure for name in group.measures if (measure := group.known.get(name)) and measure.labels]
+    kinds = [AnswerKinds(measure, tuple(found_labels(group, measure))) for measure in sorting]
+    return [one for one in kinds if one.labels]
+
+
+def _mix(group: Group) -> Mapping[str, int]:
+    """Queries of each type in the whole data set; empty where nobody noted it."""
+    return group.views[0].frame.drawn.type_mix if group.views else {}
 
 
 def _details(
@@ -78,7 +92,9 @@ def _details(
     return details, len(rows)
 
 
-def _core(rows: Sequence[SampleRow], runs: Sequence[RunCells], measures: Sequence[MeasureFacts]) -> dict[str, Any]:
+def _core(
+    rows: Sequence[SampleRow], runs: Sequence[RunCells], measures: Sequence[MeasureFacts], mix: Mapping[str, int]
+) -> dict[str, Any]:
     """What the list and its filters need."""
     types = sorted({row.reference.query_type for row in rows})
     numbers = {query_type: number for number, query_type in enumerate(types)}
@@ -86,6 +102,7 @@ def _core(rows: Sequence[SampleRow], runs: Sequence[RunCells], measures: Sequenc
         "unit": UNIT,
         "cut": TEXT_CHARS,
         "types": [printable(query_type) for query_type in types],
+        "mix": [mix.get(query_type, 0) for query_type in types],
         "queries": {
             "id": [row.query.query_id for row in rows],
             "type": [numbers[row.reference.query_type] for row in rows],
@@ -93,7 +110,14 @@ def _core(rows: Sequence[SampleRow], runs: Sequence[RunCells], measures: Sequenc
             "gold": [[one[:_GOLD_CHARS] for one in row.reference.answers[:_GOLD_ANSWERS]] for row in rows],
         },
         "runs": [
-            {"label": run.label, "id": run.run_id, "status": run.status, "answers": run.answers} for run in runs
+            {
+                "label": run.label,
+                "id": run.run_id,
+                "status": run.status,
+                "answers": run.answers,
+                "kinds": run.kinds,
+            }
+            for run in runs
         ],
         "measures": [fact.as_json() for fact in measures],
     }

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from harness.display.text import printable
 from harness.evaluators.normalise import abstains
+from harness.protocols import Measure, ScoreLabel
 from harness.records import Context, Cost, RunRecord, Score
 from harness.report.page.explorer.packing import as_json, cut
 from harness.report.view import RunView
@@ -41,6 +43,32 @@ class RunCells:
     run_id: str
     status: list[int] = field(default_factory=list)
     answers: list[str | None] = field(default_factory=list)
+    kinds: list[list[int]] = field(default_factory=list)
+    """For each measure that sorts answers: of each query, a bit for each label that any of its answers has."""
+
+
+@dataclass(frozen=True)
+class AnswerKinds:
+    """A measure that sorts answers, and the labels that any run of the group has."""
+
+    measure: Measure
+    labels: tuple[ScoreLabel, ...]
+
+    def bits(self, scores: Iterable[Score]) -> int:
+        """One for each label that any of these has, the first the lowest."""
+        numbers = {label.name: number for number, label in enumerate(self.labels)}
+        bits = 0
+        for score in scores:
+            bits |= 1 << numbers[score.label] if score.label in numbers else 0
+        return bits
+
+    def as_json(self) -> Detail:
+        """For the page."""
+        return {
+            "name": printable(self.measure.name),
+            "title": printable(self.measure.spoken),
+            "labels": [[printable(label.title), printable(label.advice, 400)] for label in self.labels],
+        }
 
 
 class Spill:
@@ -80,7 +108,7 @@ class RunReader:
             if score.repeat in self._repeats:
                 self._scores[score.query_id][score.measure].append(score)
 
-    def cells(self, rows: Sequence[SampleRow]) -> RunCells:
+    def cells(self, rows: Sequence[SampleRow], kinds: Sequence[AnswerKinds] = ()) -> RunCells:
         """What the list shows."""
         cells = RunCells(self._view.label, self._view.run.run_id)
         for row in rows:
@@ -90,6 +118,9 @@ class RunReader:
                 status |= _status(record)
             cells.status.append(status)
             cells.answers.append(_answer(records))
+        for one in kinds:
+            name = one.measure.name
+            cells.kinds.append([one.bits(self._scores_of(row.query.query_id).get(name, ())) for row in rows])
         return cells
 
     def values(self, rows: Sequence[SampleRow]) -> Iterator[tuple[int, str, ShownScore]]:

@@ -26,15 +26,20 @@ class Explorer {
       measure: select(measures.length ? measures.map(([at, one]) => [at, one.name]) : [[-1, "no scores"]]),
       type: select([["", "all types"], ...core.types.map((name, at) => [at, name])]),
       status: select(Object.entries(STATES)),
+      kind: make("select", null, option("", "any"), ...core.kinds.map((one, at) => make("optgroup", { label: one.title },
+        option(`${at}`, `${one.title}: all`), ...one.labels.map(([title], bit) => option(`${at} ${bit}`, title))))),
+      of: select([["", "any system"], ...runs]),
+      mix: select([["sampled", "as sampled"], ["natural", "natural mix"]]),
       order: select([["asked", "as asked"], ["ahead", "A ahead of B first"], ["behind", "B ahead of A first"]]),
     };
     this.inputs.b.value = String(this.b);
-    const names = { words: "Search", relation: "Show", a: "System A", b: "System B", measure: "Measure", type: "Type", status: "Status", order: "Order" };
     const several = core.runs.length > 1;
+    const names = { words: "Search", relation: "Show", a: "System A", b: "System B", measure: "Measure", type: "Type", status: "Status", kind: "Why", of: "Why of", mix: "Mix of means", order: "Order" };
+    const absent = { kind: !core.kinds.length, of: !core.kinds.length || !several, mix: !this.hasMix() };
     const fields = Object.entries(this.inputs).map(([name, input]) => {
       input.addEventListener(name === "words" ? "input" : "change", () => this.refresh());
       const field = make("label", { className: `ex-field ex-field-${name}` }, make("span", null, names[name]), input);
-      field.hidden = !several && ["relation", "a", "b", "order"].includes(name);
+      field.hidden = absent[name] || !several && ["relation", "a", "b", "order"].includes(name);
       return field;
     });
     this.inputs.words.addEventListener("keydown", (event) => {
@@ -46,11 +51,13 @@ class Explorer {
     const reset = make("button", { type: "button", className: "ex-reset" }, "Reset");
     reset.addEventListener("click", () => this.reset());
     this.counter = make("p", { className: "ex-count", role: "status", "aria-live": "polite" });
+    this.means = make("p", { className: "ex-means" });
     const keys = [["/", "search"], ["↑ ↓", "move"], ["Enter", "open"], ["← →", "next query"], ["Esc", "close"]];
     const hint = make("p", { className: "ex-hint" }, ...keys.flatMap(([key, does]) => [make("kbd", null, key), ` ${does}  `]));
     return [
       make("form", { className: "ex-controls", role: "search", onsubmit: (event) => event.preventDefault() }, ...fields),
       make("div", { className: "ex-status" }, this.counter, reset, hint),
+      this.means,
     ];
   }
 
@@ -84,13 +91,35 @@ class Explorer {
       this.more, this.legend);
   }
 
-  reset() {
+  /** Whether there are several types, and how many queries of each the whole data set has. */
+  hasMix() {
+    const { mix } = this.core;
+    return mix.length > 1 && mix.every((n) => n > 0);
+  }
+
+  /** The filters as they were at first. */
+  clear() {
     for (const [name, input] of Object.entries(this.inputs)) {
       if (name === "words") input.value = "";
       else input.selectedIndex = name === "b" ? Math.min(1, input.length - 1) : 0;
     }
-    this.refresh();
+    return this.refresh();
+  }
+
+  reset() {
+    this.clear();
     this.inputs.words.focus();
+  }
+
+  /** Opens the query of that number, whatever the filters show, with these systems side by side. */
+  async reveal(query, a, b) {
+    if (!this.matches.includes(query)) await this.clear();
+    for (const [name, run] of [["a", a], ["b", b]]) {
+      if (this.core.runs[run]) this.inputs[name].value = String(run);
+    }
+    await this.refresh();
+    this.root.scrollIntoView();
+    await this.view.open(this.matches.indexOf(query));
   }
 
   /** Reads the controls, unpacks the measure if it is a new one, and shows the matches. */
@@ -133,10 +162,14 @@ class Explorer {
     const words = inputs.words.value.toLowerCase().split(/\s+/).filter(Boolean);
     const type = inputs.type.value === "" ? null : Number(inputs.type.value);
     const [relation, status] = [inputs.relation.value, inputs.status.value];
+    const [kind, bit] = inputs.kind.value.split(" ");
+    const wanted = bit === undefined ? -1 : 1 << Number(bit);
+    const of = inputs.of.value === "" ? core.runs : [core.runs[Number(inputs.of.value)]];
     const haystacks = words.length ? this.haystacks() : [];
     const fits = (query) =>
       (type === null || core.queries.type[query] === type) &&
       (!status || this.hasStatus(query, status)) &&
+      (kind === "" || of.some((run) => run.kinds[Number(kind)][query] & wanted)) &&
       (relation === "all" || this.relates(query, relation)) &&
       words.every((word) => haystacks[query].includes(word));
     const matches = [];
@@ -144,6 +177,23 @@ class Explorer {
       if (fits(query)) matches.push(query);
     }
     return this.ordered(matches, inputs.order.value);
+  }
+
+  /** What A and B have on average over the queries that fit, each type weighed as the chosen mix has it. */
+  meansOf(matches) {
+    const { core, measure } = this;
+    if (!measure || !this.table || !matches.length) return "";
+    const natural = this.inputs.mix.value === "natural" && this.hasMix();
+    const asked = core.types.map((_, type) => core.queries.type.filter((one) => one === type).length);
+    const weight = (query) => (natural ? core.mix[core.queries.type[query]] / asked[core.queries.type[query]] : 1);
+    const shown = [...new Set([this.a, this.b])].map((run) => {
+      const known = matches.filter((query) => this.cell(run, query).value !== null);
+      const total = known.reduce((sum, query) => sum + weight(query), 0);
+      if (!total) return `${core.runs[run].label} –`;
+      const mean = known.reduce((sum, query) => sum + weight(query) * this.cell(run, query).value, 0) / total;
+      return `${core.runs[run].label} ${mean.toFixed(3)} (n = ${count(known.length)})`;
+    });
+    return `${measure.name} over these, ${natural ? "natural mix" : "as sampled"}: ${shown.join("; ")}`;
   }
 
   ordered(matches, order) {
@@ -185,6 +235,7 @@ class Explorer {
     const { core, matches } = this;
     const all = core.queries.id.length;
     this.counter.textContent = matches.length === all ? plural(all, "query", "queries") : `${count(matches.length)} of ${count(all)} queries`;
+    this.means.textContent = this.meansOf(matches);
     this.header.replaceChildren(make("th", { scope: "col" }, "Query"), make("th", { scope: "col" }, "Type"),
       ...core.runs.map((run, at) => make("th", { scope: "col", className: `ex-run${this.side(at) ? "" : " ex-other"}`, title: run.id },
         this.side(at) ? make("b", { className: "ex-ab" }, this.side(at)) : null, run.label)));

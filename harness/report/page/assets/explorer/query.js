@@ -10,14 +10,18 @@ class QueryView {
       return made;
     };
     this.place = make("span", { className: "ex-place" });
+    this.link = make("a", { className: "ex-link", title: "This query in this file: to share, copy the link or the address" }, "Link");
     this.back = button("←", "Previous match", () => this.step(-1));
     this.next = button("→", "Next match", () => this.step(1));
     this.body = make("div", { className: "ex-body" });
     this.dialog = make("dialog", { className: "ex-dialog", "aria-label": "One query" },
-      make("div", { className: "ex-bar" }, this.back, this.next, this.place,
+      make("div", { className: "ex-bar" }, this.back, this.next, this.place, this.link,
         button("Close", "Close (Escape)", () => this.dialog.close())),
       this.body);
-    this.dialog.addEventListener("close", () => explorer.focusRow(this.at));
+    this.dialog.addEventListener("close", () => {
+      address("");
+      explorer.focusRow(this.at);
+    });
     this.dialog.addEventListener("click", (event) => {
       if (event.target === this.dialog) this.dialog.close();
     });
@@ -42,9 +46,18 @@ class QueryView {
     this.place.textContent = `${count(at + 1)} of ${plural(explorer.matches.length, "match", "matches")}`;
     this.back.disabled = at === 0;
     this.next.disabled = at === explorer.matches.length - 1;
+    this.addressed();
     if (!this.dialog.open) this.dialog.showModal();
     await this.show();
     this.dialog.scrollTop = 0;
+  }
+
+  /** The address of this query, with what stands side by side: anybody who has the file can open it. */
+  addressed() {
+    const { explorer } = this;
+    const [a, b = a] = this.sides;
+    this.link.href = `#${new URLSearchParams({ q: explorer.core.queries.id[this.query], in: explorer.data.name, a, b })}`;
+    address(this.link.getAttribute("href"));
   }
 
   async show() {
@@ -133,6 +146,7 @@ class QueryView {
     choice.value = String(run);
     choice.addEventListener("change", async () => {
       this.sides[side] = Number(choice.value);
+      this.addressed();
       await this.show();
       this.body.querySelectorAll(".ex-side")[side].focus();
     });
@@ -141,12 +155,29 @@ class QueryView {
       chip(explorer.verdictOf(run, this.query), core.runs[run].label));
     const repeats = known.details ? known.details.runs[run] : [];
     const found = known.facts.map(() => null);
+    const why = this.why(known, run, repeats[0]);
     const shown = repeats.map((one, at) => this.record(known, { run, at, one, found }));
     if (!repeats.length) shown.push(this.leftOut(run));
     const parts = shown.length > 1
       ? shown.map((part, at) => fold(`Repeat ${at + 1} of ${shown.length}`, at === 0, ...part))
       : shown[0];
-    return { found, element: make("section", { className: "ex-column", "aria-label": core.runs[run].label }, head, ...parts) };
+    return { found, element: make("section", { className: "ex-column", "aria-label": core.runs[run].label }, head, ...why, ...parts) };
+  }
+
+  /** Of what kind this answer is by every measure that sorts answers; the reason of its first repeat. */
+  why(known, run, record) {
+    const { core } = this.explorer;
+    const found = new Map();
+    core.kinds.forEach((one, at) => one.labels.forEach(([title, advice], bit) => {
+      if (!(core.runs[run].kinds[at][this.query] & (1 << bit))) return;
+      const column = known.details && record ? known.details.scores[core.measures.findIndex((measure) => measure.name === one.name)] : null;
+      const reason = column ? column.reasons[column.why[record.number]] : "";
+      const same = `${title}\n${reason}`;
+      if (!found.has(same)) found.set(same, { title, advice, reason, of: [] });
+      found.get(same).of.push(one.title);
+    }));
+    return [...found.values()].map(({ title, advice, reason, of }) =>
+      make("p", { className: "ex-why", title: advice }, `${of.join(", ")}: `, make("strong", null, title), reason ? foreign("span", ` (${reason})`) : null));
   }
 
   leftOut(run) {

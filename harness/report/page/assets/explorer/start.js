@@ -20,6 +20,22 @@ async function mount(root) {
   root.dataset.ready = "true";
 }
 
+/** Opens the query that the address names. */
+async function follow() {
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const id = asked.get("q");
+  if (id === null) return;
+  const known = explorers.filter((one) => one.core.queries.id.includes(id));
+  const explorer = known.find((one) => one.data.name === asked.get("in")) || known[0];
+  if (explorer) await explorer.reveal(explorer.core.queries.id.indexOf(id), asked.get("a"), asked.get("b"));
+  else if (explorers.length) explorers[0].counter.textContent = `This file has no query ${id}`;
+}
+
+/** What stands below the explorers moved when they were filled: whoever came for it is brought there again. */
+function land() {
+  if (scrollY > 0) document.querySelector(":target")?.scrollIntoView({ behavior: "instant" });
+}
+
 document.addEventListener("keydown", (event) => {
   const busy = event.target.closest && event.target.closest("input, select, textarea, dialog");
   if (event.key !== "/" || busy || event.altKey || event.ctrlKey || event.metaKey || !explorers.length) return;
@@ -29,6 +45,11 @@ document.addEventListener("keydown", (event) => {
 });
 
 // The rest of the page is painted first.
-const start = () => setTimeout(() => document.querySelectorAll("[data-explorer]").forEach(mount), 0);
+const start = () => setTimeout(async () => {
+  await Promise.all([...document.querySelectorAll("[data-explorer]")].map(mount));
+  land();
+  await follow();
+  window.addEventListener("hashchange", follow);
+}, 0);
 if (document.readyState === "complete") start();
 else window.addEventListener("load", start);

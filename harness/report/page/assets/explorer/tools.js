@@ -24,6 +24,15 @@ const STATES = {
   missing: "a system has no record",
 };
 
+/** Shows `hash` in the address, where the browser lets a file do that. */
+function address(hash) {
+  try {
+    history.replaceState(null, "", hash || location.pathname + location.search);
+  } catch {
+    // The link in the bar has it all the same.
+  }
+}
+
 const count = (n) => n.toLocaleString("en-US");
 const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 const number = (value) => (Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(3))));
