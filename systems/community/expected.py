@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _ENTITIES_A_CHUNK = 10
 """Ten triplets a chunk join at most about ten new entities; a community holds up to ten, hence one a chunk."""
 _NAME_CHARACTERS = 25
-_TABLE_CHARACTERS = 2500
-"""Of a report's tables: ten entities and some twenty relations at 80 characters a row."""
+_TABLE_CHARACTERS = 3500
+"""Of a report's tables: ten entities and some twenty relations at 110 characters a row, sources included."""
 _REPORT_CHARACTERS = (
     prompts.MAX_TITLE
     + prompts.MAX_SUMMARY
@@ -47,7 +47,7 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     entities = passages.count * _ENTITIES_A_CHUNK
     calls, notes = _extraction(passages, index)
     built = Work(
-        calls=(*calls, _reports(passages, index)) if passages.count else (),
+        calls=(*calls, *_reports(passages, index)),
         embedded_texts=entities,
         embedded_characters=entities * _NAME_CHARACTERS,
     )
@@ -56,8 +56,10 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
 
 
 def _extraction(passages: PassageFacts, index: IndexParams) -> tuple[tuple[ExpectedCalls, ...], tuple[str, ...]]:
-    if index.extractor == "bounded":
-        return extraction_work(passages, "bounded")
+    if index.extractor != "nano":
+        return extraction_work(passages, index.extractor)
+    if not passages.count:
+        return (), ()
     # One call a chunk, one for each gleaning and one between two gleanings; the library's prompt has about
     # 8,000 characters, and each turn repeats those before it.
     call = ExpectedCalls(
@@ -68,12 +70,15 @@ def _extraction(passages: PassageFacts, index: IndexParams) -> tuple[tuple[Expec
     return (call,), ("nano-graphrag's own prompts are taken to have 8,000 characters",)
 
 
-def _reports(passages: PassageFacts, index: IndexParams) -> ExpectedCalls:
+def _reports(passages: PassageFacts, index: IndexParams) -> tuple[ExpectedCalls, ...]:
+    if index.reports == "rules" or not passages.count:
+        return ()
     tables = min(_TABLE_CHARACTERS, index.report_tokens * _CHARACTERS_A_TOKEN)
     prompt = characters_of(prompts.report_messages("")) + tables
-    return ExpectedCalls(
+    call = ExpectedCalls(
         calls=passages.count, input_characters=prompt, output_tokens_most=prompts.REPORT_MAX_TOKENS
     )
+    return (call,)
 
 
 def _global(passages: PassageFacts, answer: AnswerParams, workload: Workload) -> Work:
