@@ -7,9 +7,6 @@ from harness.protocols import Case, Measure, RunFacts
 from harness.records import Reference, Score
 
 
-VERDICT = "the right answer is a bare yes or no"
-
-
 def why_not(measure: Measure, reference: Reference, run: RunFacts) -> str:
     """Why a measure does not apply to a query, by what it says of itself; empty where it does. Blind to the
     answer."""
@@ -19,10 +16,15 @@ def why_not(measure: Measure, reference: Reference, run: RunFacts) -> str:
         return NO_CONTEXTS
     if "reference" in measure.reads and not said(reference):
         return NO_REFERENCE
+    return _of_another_kind(measure, reference)
+
+
+def _of_another_kind(measure: Measure, reference: Reference) -> str:
+    """What kind of query it is, where the measure is about others."""
     if measure.queries in {"answerable", "worded"} and is_null(reference):
         return "the query is a null query"
     if measure.queries == "worded" and is_only_verdict(reference):
-        return VERDICT
+        return "the right answer is a bare yes or no"
     if measure.queries == "null" and not is_null(reference):
         return "the query is answerable"
     return ""

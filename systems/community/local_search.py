@@ -10,8 +10,8 @@ from systems.community import library
 from systems.community.fields import plain, relation_text
 from systems.community.found import FoundUnits, within
 from systems.community.params import AnswerParams
-from systems.community.stored import StoredIndex
 from systems.community.sources import with_origins
+from systems.community.stored import StoredIndex
 from systems.community.units import UnitRow, passage, triplets_in
 
 # The library's 3,200, 4,800 and 4,000 of 12,000 tokens.
@@ -73,9 +73,12 @@ async def _relations(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Co
     found = await library.operations()._find_most_related_edges_from_entities(entities, _unbounded(), index.graph)
     # Equal ones come in the order of a set, which differs from process to process.
     found.sort(key=lambda edge: (-edge["rank"], -edge["weight"], edge["src_tgt"]))
-    return [
-        _graph_context(index, edge, relation_text(*edge["src_tgt"], edge["description"])) for edge in found
-    ]
+    return [_graph_context(index, edge, _stated(edge)) for edge in found]
+
+
+def _stated(edge: UnitRow) -> str:
+    source, target = edge["src_tgt"]
+    return relation_text(source, target, edge["description"])
 
 
 async def _passages(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:

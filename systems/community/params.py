@@ -24,7 +24,6 @@ class IndexParams(ChunkParams):
     report_tokens: int = Field(5000, ge=200)
     """Estimated tokens of tables in a report's prompt, at most."""
 
-
     @property
     def asks_model(self) -> bool:
         """Whether building asks a generator at all."""

@@ -23,8 +23,8 @@ class TextUnits:
     """The text units of a corpus. Chunks with equal texts are one unit that knows all their places."""
 
     records: tuple[UnitRow, ...]
-    """As the library stores them, in corpus order; `places` is ours: doc_id, start, end, heading and origin of each
-    chunk."""
+    """As the library stores them, in corpus order; `places` is ours: doc_id, start, end, heading and origin of
+    each chunk."""
     id_of: Mapping[str, str]
     """From chunk_id to the unit's id."""
 

@@ -62,7 +62,8 @@ class TokenEncoder(WindowEncoder):
         marks = set(self._tokenizer.all_special_ids) - {self._tokenizer.unk_token_id}
         ids = self._ids("a").tolist()
         unweighed = [self._tokenizer.sep_token_id, self._tokenizer.cls_token_id]
-        return Marks(_leading(marks, ids), _leading(marks, ids[::-1]), [one for one in unweighed if one is not None])
+        weightless = [one for one in unweighed if one is not None]
+        return Marks(_leading(marks, ids), _leading(marks, ids[::-1]), weightless)
 
 
 def _leading(marks: set[int], ids: list[int]) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
+from harness.evaluators.base import NO_CONTEXTS
 from harness.evaluators.bertscore.loading import MINILM, MINILM_LAYERS, load, need_packages, weights_of
 from harness.evaluators.bertscore.matching import NOTHING, Agreement, match
 from harness.evaluators.bertscore.minilm import MiniLMTokens
@@ -16,7 +16,7 @@ from harness.evaluators.bertscore.table import TokenTable
 from harness.evaluators.bertscore.windows import Encoder
 from harness.evaluators.normalise import abstains
 from harness.evaluators.scores import bounded, not_applicable, scored
-from harness.evaluators.sides import VERDICT, is_null, is_only_verdict
+from harness.evaluators.sides import is_null, why_not
 from harness.models.weights import cache_dir
 from harness.protocols import (
     Case,
@@ -111,20 +111,13 @@ class BertScoreEvaluator:
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """A null query, no gold side, or nothing in the run that could be held against it."""
-        answers = _PLACES[measure][0] == "answer"
-        if answers and not run.has_generator:
-            return NO_GENERATOR
-        if not answers and not run.has_contexts:
+        if _PLACES[measure][0] == "answer":
+            return why_not(measure, reference, run)
+        if not run.has_contexts:
             return NO_CONTEXTS
         if is_null(reference):
             return "the query is a null query"
-        if answers and not _answers(reference):
-            return NO_REFERENCE
-        if answers and is_only_verdict(reference):
-            return VERDICT
-        if not answers and not _facts(reference):
-            return "the data set gives no evidence"
-        return ""
+        return "" if _facts(reference) else "the data set gives no evidence"
 
     async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
         """Every measure of every case; each text that this evaluator has not met is embedded first."""

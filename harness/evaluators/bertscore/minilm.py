@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 as an encoder of tokens on onnxruntime: the model that the harness embeds with, without torch."""
+"""all-MiniLM-L6-v2 as an encoder of tokens on onnxruntime: the model that the harness embeds with."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MiniLMTokens(WindowEncoder):
         self._tokenizer: Any = Tokenizer.from_file(str(fetch(MINILM_TOKENIZER)))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        unweighed = [self._tokenizer.token_to_id(mark) for mark in ("[SEP]", "[CLS]")]
+        unweighed: list[int] = [self._tokenizer.token_to_id(mark) for mark in ("[SEP]", "[CLS]")]
         workers = workers_here()
         pool = ThreadPoolExecutor(workers, thread_name_prefix="bertscore")
         super().__init__(Marks(1, 1, unweighed), _WINDOW, pool, workers)

@@ -51,8 +51,8 @@ _MAP_ROLE = (
 )
 _MAP_TASK = (
     f"List up to {MAX_POINTS} points from the reports that help to answer the question, each with the number "
-    "of its report and a score from 0 to 100: how much it helps. Keep names, sources, dates and amounts. Where the "
-    "reports say nothing on the question, the list is empty."
+    "of its report and a score from 0 to 100: how much it helps. Keep names, sources, dates and amounts. Where "
+    "the reports say nothing on the question, the list is empty."
 )
 _MAP_FORMAT = 'Reply with JSON only: {"points": [{"report": 1, "description": "...", "score": 0}]}'
 

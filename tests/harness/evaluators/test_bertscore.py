@@ -252,7 +252,9 @@ def test_what_cannot_be_compared_does_not_apply(
 
 
 def test_of_a_yes_or_no_question_contexts_are_scored_and_of_a_worded_one_every_answer(scorer: Scorer) -> None:
-    assert values(scores_of(scorer, gold("a", answers=("Yes",)), answered("Yes", passages("a"))), "context")[0] == 1
+    assert (
+        values(scores_of(scorer, gold("a", answers=("Yes",)), answered("Yes", passages("a"))), "context")[0] == 1
+    )
     # One reference that is more than a verdict is enough to be held against.
     both = scores_of(scorer, gold(answers=("Yes", "Yes indeed")), answered("Yes"))
     assert values(both, "answer") == (1.0, 1.0, 1.0)

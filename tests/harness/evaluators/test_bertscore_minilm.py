@@ -13,10 +13,10 @@ from scoring import BareEvaluation, score_all
 
 from harness.evaluators.base import Scorer
 from harness.evaluators.bertscore import SPEC, BertScoreParams
+from harness.evaluators.bertscore.matching import match
 from harness.evaluators.bertscore.minilm import MiniLMTokens
 from harness.evaluators.bertscore.table import TokenTable
 from harness.evaluators.bertscore.windows import Encoder
-from harness.evaluators.bertscore.matching import match
 from harness.records import Context, Cost, Evidence, Prediction, Reference, RunRecord
 
 # Loads the model.
@@ -31,7 +31,7 @@ PAIRS = [
 ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def encoder() -> Iterator[MiniLMTokens]:
     encoder = MiniLMTokens()
     yield encoder
@@ -39,9 +39,12 @@ def encoder() -> Iterator[MiniLMTokens]:
 
 
 def f1_of(encoder: Encoder, folder: Path, pairs: list[tuple[str, str]]) -> list[float]:
+    """Of each pair; closes the encoder."""
     table = TokenTable(encoder, folder)
     list(table.add(text for pair in pairs for text in pair))
-    return [match(table.windows(one), list(table.windows(other))).f1 for one, other in pairs]
+    found = [match(table.windows(one), list(table.windows(other))).f1 for one, other in pairs]
+    table.close()
+    return found
 
 
 def test_it_scores_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,6 +101,5 @@ def test_it_is_near_the_same_model_on_torch_and_orders_pairs_alike(encoder: Mini
 
     on_torch = TokenEncoder(load("minilm-torch", None))
     ours, theirs = (f1_of(one, tmp_path, PAIRS) for one in (encoder, on_torch))
-    on_torch.close()
     assert ours == pytest.approx(theirs, abs=0.03)
     assert np.argsort(ours).tolist() == np.argsort(theirs).tolist()

@@ -265,12 +265,10 @@ def test_builds_are_equal_byte_for_byte_in_processes_that_hash_strings_different
 
 
 async def test_statements_name_the_source_and_date_of_what_states_them(bare: BareRuntime, chat: Chat) -> None:
-    dated = [
-        Document(doc_id=str(n), text=TEXTS["array"], metadata={"source": f"Post {n}", "published_at": f"2024-03-0{n}T1"})
-        for n in range(1, 6)
-    ]
-    varied = [one.model_copy(update={"text": f"{one.text} {'Nothing more. ' * n}"}) for n, one in enumerate(dated)]
-    await build(bare, varied)
+    dated = [{"source": f"Post {n}", "published_at": f"2024-03-0{n}T10:00"} for n in range(1, 6)]
+    texts = [TEXTS["array"] + " Nothing more." * n for n in range(5)]
+    pairs = zip(texts, dated, strict=True)
+    await build(bare, [Document(doc_id=text, text=text, metadata=metadata) for text, metadata in pairs])
     said = "Post 1, 2024-03-01; Post 2, 2024-03-02; Post 3, 2024-03-03; 2 more"
     description = f"Tidewright Power built Gull Sound ({said})"
     assert graph_of(bare).edges["Gull Sound", "Tidewright Power"]["description"] == description

@@ -51,11 +51,10 @@ def test_a_description_holds_five_statements_at_most() -> None:
 
 
 def test_a_statement_names_each_document_that_states_it_once_and_no_more_than_three() -> None:
+    dates = [("Post", "2024-03-01T09"), ("Post", "2024-03-01T10"), ("", ""), ("Daily\n", ""), ("", "2024-04-01")]
     told = [
-        Document(doc_id=str(n), text=f"Text {n}.", title=f"T{n}", metadata={"source": source, "published_at": date})
-        for n, (source, date) in enumerate(
-            [("Post", "2024-03-01T09:00"), ("Post", "2024-03-01T10:00"), ("", ""), ("Daily\n", ""), ("", "2024-04-01")]
-        )
+        Document(doc_id=str(n), text=f"Text {n}.", title=f"T{n}", metadata={"source": one, "published_at": date})
+        for n, (one, date) in enumerate(dates)
     ]
     chunks = list(iter_chunks(told, ChunkParams()))
     (edge,) = edges_of(assemble(chunks, [stating(("Abe", "owes", "Zed"))] * len(chunks)))
