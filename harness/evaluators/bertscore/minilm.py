@@ -38,7 +38,8 @@ class MiniLMTokens(WindowEncoder):
         self._tokenizer: Any = Tokenizer.from_file(str(fetch(MINILM_TOKENIZER)))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        unweighed: list[int] = [self._tokenizer.token_to_id(mark) for mark in ("[SEP]", "[CLS]")]
+        marks = [self._tokenizer.token_to_id(mark) for mark in ("[SEP]", "[CLS]")]
+        unweighed = [one for one in marks if one is not None]
         workers = workers_here()
         pool = ThreadPoolExecutor(workers, thread_name_prefix="bertscore")
         super().__init__(Marks(1, 1, unweighed), _WINDOW, pool, workers)

@@ -31,8 +31,8 @@ def judges_left(group: Group) -> str:
     answers = counted(sum(view.n_answered for view in group.views), "answer")
     first = printable(left[0])
     return (
-        f"Not scored here, for they ask a judge: {printable(', '.join(left))}. Each takes a model call or more for "
-        f"an answer, and these runs have {answers}. What one takes, as far as earlier judgements tell: "
+        f"Not scored here, for they ask a judge: {printable(', '.join(left))}. Each takes a model call or more "
+        f"for an answer, and these runs have {answers}. What one takes, as far as earlier judgements tell: "
         f"rag-harness estimate --set evaluators=[{first}]. To score by it: rag-harness evaluate RUN -e {first}."
     )
 
