@@ -38,9 +38,9 @@ does not have (a generator, contexts); `text` where every context is a triplet. 
 answer, no context in a run that has some, a candidate in which the encoder finds no token.
 
 Of answers, also: where the right answer is a bare yes or no, for "Yes" against "No" has an F1 of 0.80 whatever was
-asked; and an answer that abstains, which is a status of its own as in every graded score. How many answers are left
-stands beside the means. (Of 44 different recorded answers that name something, the 31 right ones have a mean F1 of
-1.00 and the 13 wrong ones of 0.28, at most 0.80; of yes and no, 0.82 and 0.79.)
+asked; and an answer that abstains, which is a status of its own as in every graded score. How many answers are
+left stands beside the means. (Of 44 different recorded answers that name something, the 31 that are the reference
+have a mean F1 of 1.00, the 13 others of 0.28, at most 0.80; of yes and no it is 0.82 and 0.79.)
 """
 
 from harness.evaluators.bertscore.evaluator import SPEC, BertScoreParams
