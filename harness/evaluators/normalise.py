@@ -64,6 +64,7 @@ _STATEMENT_END = re.compile(rf"(?<=[.!?]){_ABBREVIATION}\s+|\n+|[;:](?!\d)|\s-+\
 _INSERTED = re.compile(r"\s\([^()]*\)(?=\s*\w)")
 _COMMA = re.compile(r",(?!\d)")
 _POLAR: dict[str, YesNo] = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
+_VERDICTS = frozenset(_POLAR.values())
 _LEADING = re.compile(r"(yes|true|no|false)\b(?:\.(?!\s*\d)|[,;:!]|\s+-+\s|--|\s*[(\n])")
 _CLAUSE = re.compile(r"[.,;:!?()\n]+|\s-+\s")
 
@@ -80,6 +81,11 @@ def canonical(text: str) -> str:
         return ABSTENTION
     form = normalise(text)
     return _POLAR.get(form, form)
+
+
+def is_verdict(text: str) -> bool:
+    """Whether a text is a bare yes or no (or true or false)."""
+    return canonical(text) in _VERDICTS
 
 
 @lru_cache(maxsize=32_768)  # A report asks five times of every answer.

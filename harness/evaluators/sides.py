@@ -1,7 +1,7 @@
 """What a measure reads of a case, and what follows where one of those sides is missing or says nothing."""
 
 from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
-from harness.evaluators.normalise import abstains, canonical, normalise
+from harness.evaluators.normalise import abstains, canonical, is_verdict, normalise
 from harness.evaluators.scores import not_applicable, scored
 from harness.protocols import Case, Measure, RunFacts
 from harness.records import Reference, Score
@@ -16,8 +16,15 @@ def why_not(measure: Measure, reference: Reference, run: RunFacts) -> str:
         return NO_CONTEXTS
     if "reference" in measure.reads and not said(reference):
         return NO_REFERENCE
-    if measure.queries == "answerable" and is_null(reference):
+    return _of_another_kind(measure, reference)
+
+
+def _of_another_kind(measure: Measure, reference: Reference) -> str:
+    """What kind of query it is, where the measure is about others."""
+    if measure.queries in {"answerable", "worded"} and is_null(reference):
         return "the query is a null query"
+    if measure.queries == "worded" and is_only_verdict(reference):
+        return "the right answer is a bare yes or no"
     if measure.queries == "null" and not is_null(reference):
         return "the query is answerable"
     return ""
@@ -51,6 +58,12 @@ def is_null(reference: Reference) -> bool:
     """Whether the right answer to this query is that there is none."""
     answers = said(reference)
     return bool(answers) and all(map(abstains, answers))
+
+
+def is_only_verdict(reference: Reference) -> bool:
+    """Whether the right answer to this query is a bare yes or no."""
+    answers = said(reference)
+    return bool(answers) and all(map(is_verdict, answers))
 
 
 def said(reference: Reference) -> list[str]:

@@ -94,8 +94,9 @@ class Measure:
     """`%`: a share, said in per cent."""
     reads: Sides = frozenset()
     """What of an answered query decides its value."""
-    queries: Literal["all", "answerable", "null"] = "all"
-    """To which it applies: `null` ones are those whose right answer is that there is none."""
+    queries: Literal["all", "answerable", "worded", "null"] = "all"
+    """To which it applies: `null` ones are those whose right answer is that there is none; `worded` ones those
+    others whose right answer is more than a bare yes or no."""
     higher_is_better: bool = True
     binary: bool = False
     """Values are 0 or 1: the confidence interval is Wilson's."""

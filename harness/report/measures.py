@@ -20,13 +20,14 @@ DEFAULT_MARGIN = 100 * MARGIN
 
 def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure]:
     """The measures of every evaluator that is installed, with the parameters of these evaluations and with its
-    defaults, in the order in which it names them. A score of another name is one that
-    nobody here knows. Where two of those that were scored here have one title, it says whose each is.
+    defaults, in the order in which it names them; first those that no model and no learnt weights make, for what
+    stands first ranks where nothing else does. A score of another name is one that nobody here knows. Where two of
+    those that were scored here have one title, it says whose each is.
     """
     found: dict[str, Measure] = {}
     owners: dict[str, str] = {}
     given = list(evaluations)
-    for spec in EVALUATORS.load_all()[0]:
+    for spec in sorted(EVALUATORS.load_all()[0], key=lambda one: bool(one.roles or one.weights)):
         for params in [*(one.params for one in given if one.evaluator == spec.name), {}]:
             for measure in _measures(spec, params):
                 found.setdefault(measure.name, replace(measure, title=printable(measure.title)))

@@ -155,7 +155,7 @@ def report(systems: Sequence[System]) -> None:
     import_from_tests()
     from scoring import BareEvaluation
 
-    encoder, scorer = TokenEncoder(load("minilm", None)), package_scorer()
+    encoder, scorer = TokenEncoder(load("minilm-torch", None)), package_scorer()
     distinct = {context.text for system in systems for one in system.cases for context in one.prediction.contexts}
     print(f"{len(systems[0].cases)} queries, {len(systems)} systems, {len(distinct):,} distinct contexts")
     # What is computed for the first time is slower.

@@ -13,10 +13,11 @@ from systems.community.from_library import LibraryExtraction
 from systems.community.guard import Guard
 from systems.community.params import IndexParams
 from systems.community.reports import ReportWriter
-from systems.community.units import TextUnits
+from systems.community.units import TextUnits, doc_ids_of
 from systems.parts.chunking import Chunk, iter_chunks
 from systems.parts.extraction.assemble import assemble
 from systems.parts.extraction.bounded import BoundedExtractor
+from systems.parts.extraction.contract import Extractor
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -26,9 +27,12 @@ MAX_COMMUNITY_SIZE = 10
 
 
 async def build_index(
-    runtime: Runtime, chat: ChatModel, params: IndexParams, corpus: Sequence[Document]
+    runtime: Runtime, chat: ChatModel | None, params: IndexParams, corpus: Sequence[Document]
 ) -> IndexStats:
-    """Build the index under `runtime.index_dir`; raises HarnessError where no further model call can succeed."""
+    """Build the index under `runtime.index_dir`; raises HarnessError where no further model call can succeed.
+
+    `chat` is None only where `params` ask no model.
+    """
     return await _Build(runtime, chat, params).run(corpus)
 
 
@@ -48,13 +52,14 @@ class _Stages:
 
 
 class _Build:
-    def __init__(self, runtime: Runtime, chat: ChatModel, params: IndexParams) -> None:
+    def __init__(self, runtime: Runtime, chat: ChatModel | None, params: IndexParams) -> None:
         self._runtime = runtime
         self._chat = chat
         self._params = params
         self._stages = _Stages(runtime)
         self._guard = Guard()
-        self._writer = ReportWriter(chat, self._guard, params.report_tokens, self._reported)
+        writes = chat if params.reports == "model" else None
+        self._writer = ReportWriter(writes, self._guard, params.report_tokens, self._reported)
         self._communities = 0
         self._failed_chunks = 0
         self._failed_descriptions = 0
@@ -64,7 +69,8 @@ class _Build:
         try:
             self._stages.enter("chunk")
             chunks = list(iter_chunks(corpus, self._params))
-            rag = self._library(chunks)
+            units = TextUnits.of(chunks)
+            rag = self._library(chunks, units)
             # All in one call: each insert would divide the whole graph and pay for all reports anew.
             await rag.ainsert([document.text for document in corpus])
             self._guard.check()
@@ -80,10 +86,10 @@ class _Build:
             communities=self._communities,
             failed_chunks=self._failed_chunks,
             passages=Places.of(chunk.span for chunk in chunks),
-            notes=self._notes(corpus, graph.outside_communities()),
+            notes=(*self._outside(graph, units), *self._notes(corpus)),
         )
 
-    def _library(self, chunks: Sequence[Chunk]) -> Any:
+    def _library(self, chunks: Sequence[Chunk], units: TextUnits) -> Any:
         """nano-graphrag, ready for one insert.
 
         It copies its configuration deeply, so every function in it is a closure and no bound method. Its own
@@ -91,7 +97,6 @@ class _Build:
         """
         nano = library.load()
         storages = library.storages()
-        units = TextUnits.of(chunks)
 
         async def extract(texts: Mapping[str, Any], **given: Any) -> Any:
             return await self._extract(chunks, units, texts, given)
@@ -136,18 +141,32 @@ class _Build:
         # The parameter's name is the library's.
         graph, vectors = given["knwoledge_graph_inst"], given["entity_vdb"]
         if self._params.extractor == "nano":
-            extraction = LibraryExtraction(self._chat, self._guard, self._progress("extracting", len(texts)))
+            extraction = LibraryExtraction(self._asked(), self._guard, self._progress("extracting", len(texts)))
             await extraction.extract(texts, units, (graph, vectors), given["global_config"])
             self._failed_chunks = extraction.failed_chunks
             self._failed_descriptions = extraction.failed_descriptions
         else:
-            extractor = BoundedExtractor(self._chat, lambda done, n: self._runtime.progress(done, n, "extracting"))
-            found = await extractor.extract(chunks)
+            found = await self._extractor().extract(chunks)
             knowledge = assemble(chunks, found)
             await from_triplets.store(knowledge, units, graph, vectors)
             self._failed_chunks = knowledge.failed_chunks
             self._first_failure = next((graph.failure for graph in found if graph.failure), "")
         return graph
+
+    def _extractor(self) -> Extractor:
+        def progress(done: int, total: int) -> None:
+            self._runtime.progress(done, total, "extracting")
+
+        if self._params.extractor == "nlp":
+            from systems.parts.extraction.nlp import NlpOfChunks
+
+            return NlpOfChunks(None, progress)
+        return BoundedExtractor(self._asked(), progress)
+
+    def _asked(self) -> ChatModel:
+        if self._chat is None:
+            raise RuntimeError("this extractor needs a generator, and the system should have refused the build")
+        return self._chat
 
     def _progress(self, doing: str, total: int) -> Callable[[int], None]:
         return lambda done: self._runtime.progress(done, total, doing)
@@ -159,12 +178,26 @@ class _Build:
     def _reported(self, done: int) -> None:
         self._runtime.progress(done, self._communities, "reporting")
 
-    def _notes(self, corpus: Sequence[Document], outside: int) -> tuple[str, ...]:
+    def _outside(self, graph: Any, units: TextUnits) -> tuple[str, ...]:
+        """What no report speaks of: a search of reports cannot find it, whatever is asked."""
+        outside, entities = graph.outside_communities(), graph.size()[0]
+        reported = graph.units_reported()
+        inside = [row for key, row in zip(units.in_order(), units.records, strict=True) if key in reported]
+        documents = len(doc_ids_of(units.records))
+        unreported = documents - len(doc_ids_of(inside))
+        if not outside and not unreported:
+            return ()
+        way_out = " (index.components=all)" if self._params.components == "largest" else ""
+        return (
+            f"{outside:,} of {entities:,} entities and {unreported:,} of {documents:,} documents are in no "
+            f"community's report: mode global cannot find them{way_out}",
+        )
+
+    def _notes(self, corpus: Sequence[Document]) -> tuple[str, ...]:
         empty = sum(1 for document in corpus if not document.text.strip())
         found = [
             (empty, "documents hold no text"),
-            (outside, "entities are in no community"),
-            (self._writer.failed, "communities have no report: the head of their entity list stands in"),
+            (self._writer.failed, "communities have no report: a list of what is stated stands in"),
             (self._failed_descriptions, "long descriptions could not be summarised and are empty"),
         ]
         counted = tuple(f"{number} {what}" for number, what in found if number)

@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from systems.community.params import AnswerParams, IndexParams
 
 _ENTITIES_A_CHUNK = 10
-"""Ten triplets a chunk join at most about ten new entities; a community holds up to ten, hence one a chunk."""
+"""Ten triplets a chunk join at most about ten new entities."""
+_COMMUNITIES_A_CHUNK = {"largest": 1, "all": 3}
+"""A community of the one component holds up to ten entities; components beside it, which a small model's triplets
+leave in great number, have three or four."""
 _NAME_CHARACTERS = 25
-_TABLE_CHARACTERS = 2500
-"""Of a report's tables: ten entities and some twenty relations at 80 characters a row."""
+_TABLE_CHARACTERS = 3500
+"""Of a report's tables: ten entities and some twenty relations at 110 characters a row, sources included."""
 _REPORT_CHARACTERS = (
     prompts.MAX_TITLE
     + prompts.MAX_SUMMARY
@@ -38,7 +41,7 @@ _REPORT_CHARACTERS = (
 _CHARACTERS_A_TOKEN = 4
 _LIBRARY_TOKENS = 4096
 """`max_tokens` of the library's prompts, see `from_library`."""
-_MOST = "one community a chunk, with a report each; how many there are is known once the graph is built"
+_MOST = "{} for each chunk, with a report each; how many there are is known once the graph is built"
 
 
 def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
@@ -47,17 +50,25 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     entities = passages.count * _ENTITIES_A_CHUNK
     calls, notes = _extraction(passages, index)
     built = Work(
-        calls=(*calls, _reports(passages, index)) if passages.count else (),
+        calls=(*calls, *_reports(passages, index)),
         embedded_texts=entities,
         embedded_characters=entities * _NAME_CHARACTERS,
     )
-    query = _global(passages, answer, workload) if answer.mode == "global" else _local(answer, workload)
-    return Expected(index=built, query=query, most=_MOST, notes=notes)
+    reports = _most_reports(passages, index)
+    query = _global(reports, answer, workload) if answer.mode == "global" else _local(answer, workload)
+    most = "a community" if index.components == "largest" else f"{_COMMUNITIES_A_CHUNK['all']} communities"
+    return Expected(index=built, query=query, most=_MOST.format(most), notes=notes)
+
+
+def _most_reports(passages: PassageFacts, index: IndexParams) -> int:
+    return passages.count * _COMMUNITIES_A_CHUNK[index.components]
 
 
 def _extraction(passages: PassageFacts, index: IndexParams) -> tuple[tuple[ExpectedCalls, ...], tuple[str, ...]]:
-    if index.extractor == "bounded":
-        return extraction_work(passages, "bounded")
+    if index.extractor != "nano":
+        return extraction_work(passages, index.extractor)
+    if not passages.count:
+        return (), ()
     # One call a chunk, one for each gleaning and one between two gleanings; the library's prompt has about
     # 8,000 characters, and each turn repeats those before it.
     call = ExpectedCalls(
@@ -68,17 +79,19 @@ def _extraction(passages: PassageFacts, index: IndexParams) -> tuple[tuple[Expec
     return (call,), ("nano-graphrag's own prompts are taken to have 8,000 characters",)
 
 
-def _reports(passages: PassageFacts, index: IndexParams) -> ExpectedCalls:
+def _reports(passages: PassageFacts, index: IndexParams) -> tuple[ExpectedCalls, ...]:
+    if index.reports == "rules" or not passages.count:
+        return ()
     tables = min(_TABLE_CHARACTERS, index.report_tokens * _CHARACTERS_A_TOKEN)
     prompt = characters_of(prompts.report_messages("")) + tables
-    return ExpectedCalls(
-        calls=passages.count, input_characters=prompt, output_tokens_most=prompts.REPORT_MAX_TOKENS
-    )
+    calls = _most_reports(passages, index)
+    call = ExpectedCalls(calls=calls, input_characters=prompt, output_tokens_most=prompts.REPORT_MAX_TOKENS)
+    return (call,)
 
 
-def _global(passages: PassageFacts, answer: AnswerParams, workload: Workload) -> Work:
+def _global(most: int, answer: AnswerParams, workload: Workload) -> Work:
     """A map call for each batch of reports, then the generation from the points."""
-    reports = min(answer.max_reports, passages.count)
+    reports = min(answer.max_reports, most)
     if not reports:
         return Work()
     room = answer.context_tokens * _CHARACTERS_A_TOKEN

@@ -1,4 +1,17 @@
-"""How nano-graphrag keeps several values in one field."""
+"""How nano-graphrag keeps several values in one field, and how its names and descriptions read without that."""
 
 SEPARATOR = "<SEP>"
 """The library's, between the text units of a node or an edge, and between descriptions that it joined."""
+
+
+def plain(text: str) -> str:
+    """Without the quotes and separators that the library leaves in names and descriptions."""
+    return text.replace(SEPARATOR, " ").strip().strip('"')
+
+
+def relation_text(source: str, target: str, description: str) -> str:
+    """What is stated of two entities; with their names, where the description does not name both."""
+    ends, stated = (plain(source), plain(target)), plain(description)
+    if all(end.casefold() in stated.casefold() for end in ends):
+        return stated
+    return f"{' - '.join(ends)}: {stated}"

@@ -9,6 +9,7 @@ from typing import Any
 from harness.records import Triplet
 from systems.community import library
 from systems.community.fields import SEPARATOR
+from systems.community.sources import origin_of, with_origins
 from systems.community.units import TRIPLETS, TextUnits
 from systems.parts.graph import KnowledgeGraph, Relation
 
@@ -17,12 +18,26 @@ _STATEMENTS = 5
 
 
 @dataclass(frozen=True)
+class Statement:
+    """A relation in words."""
+
+    triplet: Triplet
+    origins: tuple[str, ...] = ()
+    """Of the documents that state it, in corpus order, each once."""
+
+    @property
+    def text(self) -> str:
+        """As it stands in a description."""
+        return with_origins(" ".join(self.triplet), self.origins)
+
+
+@dataclass(frozen=True)
 class Node:
     """An entity."""
 
     name: str
     kind: str
-    stated: tuple[Triplet, ...]
+    stated: tuple[Statement, ...]
     """What describes it."""
     chunk_ids: tuple[str, ...]
 
@@ -33,14 +48,14 @@ class Edge:
 
     source: str
     target: str
-    stated: tuple[Triplet, ...]
+    stated: tuple[Statement, ...]
     """What describes it."""
     chunk_ids: tuple[str, ...]
 
 
 def nodes_of(graph: KnowledgeGraph) -> list[Node]:
     """Every entity, described by the statements it takes part in."""
-    names = _names(graph)
+    stating = _Stating(graph)
     mentions = defaultdict(list)
     for mention in graph.mentions:
         mentions[mention.entity_id].append(mention.chunk_id)
@@ -49,7 +64,7 @@ def nodes_of(graph: KnowledgeGraph) -> list[Node]:
         taken_part[relation.head_id].append(relation)
         taken_part[relation.tail_id].append(relation)
     return [
-        Node(entity.name, entity.kind, _main_statements(taken_part[met], names), tuple(mentions[met]))
+        Node(entity.name, entity.kind, stating.main(taken_part[met]), tuple(mentions[met]))
         for entity in graph.entities
         for met in [entity.entity_id]
     ]
@@ -57,37 +72,47 @@ def nodes_of(graph: KnowledgeGraph) -> list[Node]:
 
 def edges_of(graph: KnowledgeGraph) -> list[Edge]:
     """Every pair of entities of which something is stated."""
-    names = _names(graph)
+    stating = _Stating(graph)
     between = defaultdict(list)
     for relation in graph.relations:
-        ends = sorted((names[relation.head_id], names[relation.tail_id]))
+        ends = sorted((stating.names[relation.head_id], stating.names[relation.tail_id]))
         between[ends[0], ends[1]].append(relation)
     return [
         Edge(
             source,
             target,
-            _main_statements(relations, names),
+            stating.main(relations),
             tuple(sorted({c for r in relations for c in r.chunk_ids})),
         )
         for (source, target), relations in sorted(between.items())
     ]
 
 
-def _names(graph: KnowledgeGraph) -> dict[str, str]:
-    return {entity.entity_id: entity.name for entity in graph.entities}
+class _Stating:
+    """Relations to statements."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self.names = {entity.entity_id: entity.name for entity in graph.entities}
+        self._origins = {chunk.chunk_id: origin_of(chunk.document) for chunk in graph.chunks}
+
+    def main(self, relations: Sequence[Relation]) -> tuple[Statement, ...]:
+        """Those of most chunks."""
+        return tuple(map(self._statement, sorted(relations, key=lambda one: -len(one.chunk_ids))[:_STATEMENTS]))
+
+    def _statement(self, one: Relation) -> Statement:
+        words = one.relation.lower().replace("_", " ")
+        origins = dict.fromkeys(self._origins[chunk_id] for chunk_id in one.chunk_ids)
+        return Statement(
+            Triplet(self.names[one.head_id], words, self.names[one.tail_id]), tuple(filter(None, origins))
+        )
 
 
-def _main_statements(relations: Sequence[Relation], names: dict[str, str]) -> tuple[Triplet, ...]:
-    most_stated = sorted(relations, key=lambda relation: -len(relation.chunk_ids))[:_STATEMENTS]
-    return tuple(
-        Triplet(names[one.head_id], one.relation.lower().replace("_", " "), names[one.tail_id])
-        for one in most_stated
-    )
-
-
-def _described(stated: Sequence[Triplet]) -> dict[str, str]:
+def _described(stated: Sequence[Statement]) -> dict[str, str]:
     """The attributes of a node or an edge that say what is stated: in words, and as it is."""
-    return {"description": ". ".join(map(" ".join, stated)), TRIPLETS: json.dumps(stated)}
+    return {
+        "description": ". ".join(one.text for one in stated),
+        TRIPLETS: json.dumps([one.triplet for one in stated]),
+    }
 
 
 async def store(graph: KnowledgeGraph, units: TextUnits, storage: Any, vectors: Any) -> None:
@@ -122,6 +147,6 @@ def _id_of(node: Node) -> str:
 
 
 def _content(node: Node) -> str:
-    """What is embedded."""
-    description = _described(node.stated)["description"]
-    return f"{node.name}: {description}" if description else node.name
+    """What is embedded: who states something says nothing of what it means."""
+    stated = ". ".join(" ".join(one.triplet) for one in node.stated)
+    return f"{node.name}: {stated}" if stated else node.name

@@ -17,6 +17,7 @@ from systems.community.params import AnswerParams
 from systems.community.reports import bounded_number
 from systems.community.stored import Report, StoredIndex
 from systems.community.tokens import clip, count_tokens
+from systems.parts.headings import under_heading
 from systems.parts.prompts import reports as prompts
 
 
@@ -30,6 +31,7 @@ class RatedPoint:
     community_id: str
     """Empty where the model did not say which report it is from."""
     doc_ids: tuple[str, ...]
+    """The documents of that report that state what the point names; none where the report is not known."""
 
 
 async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
@@ -51,7 +53,7 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
     trace = tuple(Step(name=f"map {n}", content=_shown(points)) for n, points in enumerate(found, start=1))
     helpful = [point for point in chain.from_iterable(points or [] for points in found) if point.score > 0]
     helpful.sort(key=lambda point: -point.score)
-    contexts = within(map(_point_context, helpful), params.context_tokens)
+    contexts = within((_point_context(index, point) for point in helpful), params.context_tokens)
     return FoundUnits(tuple(contexts), trace)
 
 
@@ -98,12 +100,12 @@ def _point(item: object, batch: Sequence[Report]) -> RatedPoint | None:
     score = bounded_number(item.get("score"), 100)
     if not description or score is None:
         return None
-    number = item.get("report")
+    # One report alone can be meant, whatever number the model writes.
+    number = 1 if len(batch) == 1 else item.get("report")
     if isinstance(number, int) and 1 <= number <= len(batch):
         report = batch[number - 1]
-        return RatedPoint(description, score, report.community_id, report.doc_ids)
-    everywhere = tuple(dict.fromkeys(doc_id for report in batch for doc_id in report.doc_ids))
-    return RatedPoint(description, score, "", everywhere)
+        return RatedPoint(description, score, report.community_id, report.cited_for(description))
+    return RatedPoint(description, score, "", ())
 
 
 def _shown(points: Sequence[RatedPoint] | None) -> str:
@@ -117,5 +119,7 @@ def _as_context(report: Report) -> Context:
     return Context(text=report.text, doc_ids=report.doc_ids, kind="summary")
 
 
-def _point_context(point: RatedPoint) -> Context:
-    return Context(text=point.description, doc_ids=point.doc_ids, kind="summary", score=point.score)
+def _point_context(index: StoredIndex, point: RatedPoint) -> Context:
+    """Under the sources of its documents, as passages stand under their heading."""
+    text = under_heading(index.origins(point.doc_ids), point.description)
+    return Context(text=text, doc_ids=point.doc_ids, kind="summary", score=point.score)

@@ -7,9 +7,10 @@ from typing import Any
 from harness.protocols import Runtime
 from harness.records import Context, Query, Step
 from systems.community import library
-from systems.community.fields import SEPARATOR
+from systems.community.fields import plain, relation_text
 from systems.community.found import FoundUnits, within
 from systems.community.params import AnswerParams
+from systems.community.sources import with_origins
 from systems.community.stored import StoredIndex
 from systems.community.units import UnitRow, passage, triplets_in
 
@@ -33,7 +34,7 @@ async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerPar
             *within(await _relations(index, entities), graph_tokens - graph_tokens // 2),
             *within(await _passages(index, entities), int(_PASSAGES * params.context_tokens)),
         ]
-    names = "\n".join(_plain(name) for name, _ in near)
+    names = "\n".join(plain(name) for name, _ in near)
     return FoundUnits(tuple(contexts), (Step(name="entities", content=names),))
 
 
@@ -42,11 +43,20 @@ async def _entity(index: StoredIndex, name: str) -> UnitRow:
 
 
 def _entity_context(index: StoredIndex, entity: UnitRow, score: float) -> Context:
-    name, kind = _plain(entity["entity_name"]), _plain(entity["entity_type"])
+    name, kind = plain(entity["entity_name"]), plain(entity["entity_type"])
     shown = f"{name} ({kind.lower()})" if kind != "UNKNOWN" else name
-    text = f"{shown}: {_plain(entity['description'])}" if entity["description"] else shown
-    sources = index.sources(entity)
-    return Context(text=text, doc_ids=sources, kind="triplet", triplets=triplets_in(entity), score=score)
+    text = f"{shown}: {plain(entity['description'])}" if entity["description"] else shown
+    return _graph_context(index, entity, text, score)
+
+
+def _graph_context(index: StoredIndex, data: UnitRow, text: str, score: float | None = None) -> Context:
+    """What a node or an edge says, with who states it: statements say so themselves, descriptions of the library's
+    own extraction do not.
+    """
+    doc_ids = index.sources(data)
+    triplets = triplets_in(data)
+    shown = text if triplets else with_origins(text, [index.origins([doc_id]) for doc_id in doc_ids])
+    return Context(text=shown, doc_ids=doc_ids, kind="triplet", triplets=triplets, score=score)
 
 
 async def _reports(index: StoredIndex, params: AnswerParams, entities: Sequence[UnitRow]) -> list[Context]:
@@ -54,10 +64,8 @@ async def _reports(index: StoredIndex, params: AnswerParams, entities: Sequence[
     found = await library.operations()._find_most_related_community_from_entities(
         entities, _unbounded(level=params.community_level), index.reports
     )
-    return [
-        Context(text=data["report_string"].strip(), doc_ids=index.doc_ids(data["chunk_ids"]), kind="summary")
-        for data in found
-    ]
+    reports = [index.report_titled(data["title"]) for data in found]
+    return [Context(text=report.text, doc_ids=report.doc_ids, kind="summary") for report in reports]
 
 
 async def _relations(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:
@@ -65,17 +73,12 @@ async def _relations(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Co
     found = await library.operations()._find_most_related_edges_from_entities(entities, _unbounded(), index.graph)
     # Equal ones come in the order of a set, which differs from process to process.
     found.sort(key=lambda edge: (-edge["rank"], -edge["weight"], edge["src_tgt"]))
-    return [
-        Context(text=_relation(edge), doc_ids=index.sources(edge), kind="triplet", triplets=triplets_in(edge))
-        for edge in found
-    ]
+    return [_graph_context(index, edge, _stated(edge)) for edge in found]
 
 
-def _relation(edge: UnitRow) -> str:
-    ends, description = [_plain(end) for end in edge["src_tgt"]], _plain(edge["description"])
-    if all(end.casefold() in description.casefold() for end in ends):
-        return description
-    return f"{' - '.join(ends)}: {description}"
+def _stated(edge: UnitRow) -> str:
+    source, target = edge["src_tgt"]
+    return relation_text(source, target, edge["description"])
 
 
 async def _passages(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:
@@ -94,8 +97,3 @@ def _unbounded(level: int = 0) -> Any:
         local_max_token_for_local_context=sys.maxsize,
         local_max_token_for_community_report=sys.maxsize,
     )
-
-
-def _plain(text: str) -> str:
-    """Without the quotes and separators that the library leaves in names and descriptions."""
-    return text.replace(SEPARATOR, " ").strip().strip('"')

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from harness.extraction.nlp import pipeline_digest
 from harness.protocols import EMBEDS, GENERATES, Params, Role
 from systems.parts.chunking import ChunkParams
 
@@ -11,14 +12,22 @@ from systems.parts.chunking import ChunkParams
 class IndexParams(ChunkParams):
     """What determines the index, beside the models and the seed."""
 
-    extractor: Literal["bounded", "nano"] = "bounded"
-    """`bounded`: one structured call a chunk, the very requests of kg; `nano`: the library's own prompts."""
+    extractor: Literal["bounded", "nano", "nlp"] = "bounded"
+    """`bounded`: one structured call a chunk, the very requests of kg; `nano`: the library's own prompts; `nlp`:
+    spaCy, no model call."""
     max_gleaning: int = Field(1, ge=0, le=10)
     """With `nano`: how often a chunk is asked what was missed."""
-    components: Literal["largest", "all"] = "largest"
-    """What is divided into communities: the largest connected component, as in the library, or every one."""
+    components: Literal["all", "largest"] = "all"
+    """What is divided into communities: every connected component, or the largest alone, as in the library."""
+    reports: Literal["model", "rules"] = "model"
+    """Who writes the reports: a call for each, or rules that list what its tables state, without a call."""
     report_tokens: int = Field(5000, ge=200)
     """Estimated tokens of tables in a report's prompt, at most."""
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether building asks a generator at all."""
+        return self.extractor != "nlp" or self.reports == "model"
 
 
 class AnswerParams(Params):
@@ -34,6 +43,16 @@ class AnswerParams(Params):
     """Estimated tokens of reports in one map call, of points in the final prompt, of all contexts with `local`."""
     top_entities: int = Field(20, ge=1, le=1000)
     """With `local`: entities nearest to the question. Not `top_k`, which counts passages in other systems."""
+
+
+def index_roles(params: IndexParams) -> frozenset[Role]:
+    """By rules alone only the entities are embedded."""
+    return EMBEDS | GENERATES if params.asks_model else EMBEDS
+
+
+def weights_of(params: IndexParams) -> dict[str, str]:
+    """The digest of the parser's pipeline, where one reads the graph."""
+    return {"parser": pipeline_digest(None)} if params.extractor == "nlp" else {}
 
 
 def answer_roles(_index: IndexParams, answer: AnswerParams) -> frozenset[Role]:

@@ -1,4 +1,4 @@
-"""Community reports: one structured call a community, and what stands in where there is no report."""
+"""Community reports: one structured call a community, or what its tables state where no model writes one."""
 
 import json
 import math
@@ -10,17 +10,20 @@ from harness.extraction.names import one_line
 from harness.protocols import ChatModel
 from systems.community import library
 from systems.community.guard import Guard
+from systems.community.ruled_reports import report_by_rules
 from systems.community.tokens import clip
 from systems.parts.prompts import reports as prompts
 
-_STAND_IN_TOKENS = 400
 _MARK = "\x00material\x00"
 
 
 class ReportWriter:
     """Writes the reports that nano-graphrag asks for."""
 
-    def __init__(self, chat: ChatModel, guard: Guard, max_tokens: int, progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, chat: ChatModel | None, guard: Guard, max_tokens: int, progress: Callable[[int], None]
+    ) -> None:
+        """`chat` None: by rules. `max_tokens`: of the tables that a model is shown."""
         self._chat = chat
         self._guard = guard
         self._max_tokens = max_tokens
@@ -29,24 +32,26 @@ class ReportWriter:
         self.written = 0
         """Reports done, one way or the other."""
         self.failed = 0
-        """Those of them that are a stand-in."""
+        """Those that a model was to write, and did not: rules stand in."""
 
     async def write(self, prompt: str) -> str:
         """The report, as JSON, on the tables in the library's prompt. Never raises, so that the insert goes on."""
-        material = clip(prompt.removeprefix(self._before).removesuffix(self._after), self._max_tokens)
-        answered = await self._guard.run(lambda: self._ask(material))
+        tables = prompt.removeprefix(self._before).removesuffix(self._after)
+        report = report_by_rules(tables) if self._chat is None else await self._by_model(self._chat, tables)
         self.written += 1
         self._progress(self.written)
-        if answered is None:
-            self.failed += 1
-            return json.dumps(_stand_in(material))
-        return json.dumps(answered.value)
+        return json.dumps(report)
 
-    async def _ask(self, material: str) -> Answered[dict[str, Any]]:
+    async def _by_model(self, chat: ChatModel, tables: str) -> dict[str, Any]:
+        material = clip(tables, self._max_tokens)
         question = Question(
             prompts.report_messages(material), prompts.REPORT_SCHEMA, read_report, prompts.REPORT_MAX_TOKENS
         )
-        return await ask_json(self._chat, question)
+        answered: Answered[dict[str, Any]] | None = await self._guard.run(lambda: ask_json(chat, question))
+        if answered is None:
+            self.failed += 1
+            return report_by_rules(tables)
+        return answered.value
 
 
 def _around_material() -> tuple[str, str]:
@@ -54,13 +59,6 @@ def _around_material() -> tuple[str, str]:
     template = library.load().prompt.PROMPTS["community_report"]
     before, after = template.format(input_text=_MARK).split(_MARK)
     return before, after
-
-
-def _stand_in(material: str) -> dict[str, Any]:
-    """In place of a report: the head of its tables, with the lowest rating."""
-    return {"title": "A community without a report", "summary": clip(material, _STAND_IN_TOKENS), "rating": 0} | {
-        "findings": []
-    }
 
 
 def read_report(reply: Mapping[str, Any]) -> dict[str, Any]:

@@ -70,9 +70,20 @@ class LeidenGraph(NetworkXStorage):  # type: ignore[misc]
         """How many nodes and edges there are."""
         return self._graph.number_of_nodes(), self._graph.number_of_edges()
 
+    def edge(self, source: str, target: str) -> dict[str, Any]:
+        """The attributes of an edge."""
+        found: dict[str, Any] = self._graph.edges[source, target]
+        return found
+
     def outside_communities(self) -> int:
         """How many nodes belong to no community."""
         return sum(1 for _, data in self._graph.nodes(data=True) if "clusters" not in data)
+
+    def units_reported(self) -> set[str]:
+        """The text units that state a relation of a community: those that its report is written from."""
+        inside = {node for node, data in self._graph.nodes(data=True) if "clusters" in data}
+        reported = [data for *ends, data in self._graph.edges(data=True) if inside.intersection(ends)]
+        return {unit for data in reported for unit in data["source_id"].split(SEPARATOR)}
 
 
 def _divide(graph: Any, config: Mapping[str, Any]) -> dict[str, list[dict[str, int]]]:

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 from harness.asking.answers import ABSTENTION
 from harness.errors import ModelUnavailable
-from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
+from harness.extraction.nlp import check_pipeline
+from harness.protocols import Runtime, SystemSpec
 from harness.records import Document, IndexStats, Prediction, Query
 from systems.community import library
 from systems.community.building import build_index
 from systems.community.expected import expect
 from systems.community.global_search import search_globally
 from systems.community.local_search import search_locally
-from systems.community.params import AnswerParams, IndexParams, answer_roles
+from systems.community.params import AnswerParams, IndexParams, answer_roles, index_roles, weights_of
 from systems.community.stored import StoredIndex
 
 
@@ -26,9 +27,12 @@ class CommunitySystem:
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
         """Extract a graph, divide it, report on every community, embed the entities."""
-        if self._runtime.chat is None:
-            raise ModelUnavailable("community builds its graph with a generator", "set models.generator.provider")
-        return await build_index(self._runtime, self._runtime.chat, self._index_params, corpus)
+        # By rules no phase of the index names the generator: it may not be asked for.
+        chat = self._runtime.chat if self._index_params.asks_model else None
+        if chat is None and self._index_params.asks_model:
+            fix = "set models.generator.provider, or index.extractor=nlp and index.reports=rules"
+            raise ModelUnavailable("community builds this index with a generator", fix)
+        return await build_index(self._runtime, chat, self._index_params, corpus)
 
     async def load(self) -> None:
         """Read the stored index into memory."""
@@ -51,19 +55,22 @@ class CommunitySystem:
         self._stored = None
 
 
-def _preflight(_index: IndexParams, _answer: AnswerParams) -> None:
+def _preflight(index: IndexParams, _answer: AnswerParams) -> None:
     library.require()
+    if index.extractor == "nlp":
+        check_pipeline(None)
 
 
 SPEC = SystemSpec(
     name="community",
-    version="2",
+    version="3",
     summary="graph, communities, reports (nano-graphrag): map over reports and reduce, or search near entities",
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=CommunitySystem,
-    index_roles=EMBEDS | GENERATES,
+    index_roles=index_roles,
     answer_roles=answer_roles,
+    weights=weights_of,
     preflight=_preflight,
     expect=expect,
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.records import Context, Span, Triplet
 from systems.community import library
+from systems.community.sources import origin_of
 from systems.community.tokens import count_tokens
 from systems.parts.chunking import Chunk
 from systems.parts.headings import document_heading, under_heading
@@ -22,7 +23,8 @@ class TextUnits:
     """The text units of a corpus. Chunks with equal texts are one unit that knows all their places."""
 
     records: tuple[UnitRow, ...]
-    """As the library stores them, in corpus order; `places` is ours: doc_id, start, end, heading of each chunk."""
+    """As the library stores them, in corpus order; `places` is ours: doc_id, start, end, heading and origin of
+    each chunk."""
     id_of: Mapping[str, str]
     """From chunk_id to the unit's id."""
 
@@ -40,6 +42,7 @@ class TextUnits:
                 "start": span.start,
                 "end": span.end,
                 "heading": document_heading(chunk.document),
+                "origin": origin_of(chunk.document),
             }
             record["places"].append(place)
         return cls(tuple(records.values()), id_of)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
-from harness.evaluators.bertscore.encoder import TokenEncoder
-from harness.evaluators.bertscore.loading import MINILM, load, need_packages, weights_of
+from harness.evaluators.base import NO_CONTEXTS
+from harness.evaluators.bertscore.loading import MINILM, MINILM_LAYERS, load, need_packages, weights_of
 from harness.evaluators.bertscore.matching import NOTHING, Agreement, match
+from harness.evaluators.bertscore.minilm import MiniLMTokens
 from harness.evaluators.bertscore.table import TokenTable
+from harness.evaluators.bertscore.windows import Encoder
+from harness.evaluators.normalise import abstains
 from harness.evaluators.scores import bounded, not_applicable, scored
-from harness.evaluators.sides import is_null
+from harness.evaluators.sides import is_null, why_not
 from harness.models.weights import cache_dir
 from harness.protocols import (
     Case,
@@ -67,7 +69,7 @@ def _measure(side: str, part: str) -> Measure:
         title=f"BERTScore {spoken} of {_ROWS[side]}",
         section="BERTScore",
         reads=frozenset({"answer" if side == "answer" else "contexts", "reference"}),
-        queries="answerable",
+        queries="worded" if side == "answer" else "answerable",
         range=(-1.0, 1.0),
         panel=Panel(_FIGURES[side], spoken, row=_ROWS[side], repeats=repeats),
     )
@@ -82,9 +84,16 @@ class BertScoreParams(Params):
     """Which encoder, and which of its layers."""
 
     model: str = Field(MINILM, min_length=1)
-    """`minilm` (all-MiniLM-L6-v2), a name on the Hugging Face hub such as roberta-large, or a folder."""
+    """`minilm` (all-MiniLM-L6-v2 on onnxruntime); on torch: `minilm-torch`, a name on the Hugging Face hub such as
+    roberta-large, or a folder. Scores of different encoders are not comparable."""
     num_layers: int | None = Field(None, ge=0)
     """The layer whose vectors are compared; by default the one that the bert-score package lists for the model."""
+
+    @model_validator(mode="after")
+    def _layer_is_there(self) -> Self:
+        if self.model == MINILM and self.num_layers not in {None, MINILM_LAYERS}:
+            raise ValueError(f"{MINILM} has the vectors of layer {MINILM_LAYERS} alone; minilm-torch has all")
+        return self
 
 
 class _Finding(NamedTuple):
@@ -102,18 +111,13 @@ class BertScoreEvaluator:
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """A null query, no gold side, or nothing in the run that could be held against it."""
-        answers = _PLACES[measure][0] == "answer"
-        if answers and not run.has_generator:
-            return NO_GENERATOR
-        if not answers and not run.has_contexts:
+        if _PLACES[measure][0] == "answer":
+            return why_not(measure, reference, run)
+        if not run.has_contexts:
             return NO_CONTEXTS
         if is_null(reference):
             return "the query is a null query"
-        if answers and not _answers(reference):
-            return NO_REFERENCE
-        if not answers and not _facts(reference):
-            return "the data set gives no evidence"
-        return ""
+        return "" if _facts(reference) else "the data set gives no evidence"
 
     async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
         """Every measure of every case; each text that this evaluator has not met is embedded first."""
@@ -162,6 +166,8 @@ class BertScoreEvaluator:
         answer, references = case.prediction.answer or "", _answers(case.reference)
         if not answer.strip():
             return _Finding(NOTHING, "the answer is empty")
+        if abstains(answer):
+            return _Finding(None, "the answer abstains")
         found = [(self._match([answer], [reference]), reference) for reference in references]
         found = [pair for pair in found if pair[0].reference_tokens]
         if not found:
@@ -181,8 +187,9 @@ def _contexts(case: Case, side: str) -> list[Context]:
 def _texts(case: Case) -> Iterator[str]:
     """Every text that the measures of this case compare."""
     sides = {_PLACES[measure][0] for measure in case.measures}
-    if "answer" in sides:
-        yield from (case.prediction.answer or "", *_answers(case.reference))
+    answer = case.prediction.answer or ""
+    if "answer" in sides and not abstains(answer):
+        yield from (answer, *_answers(case.reference))
     # The contexts of `text` are among those of `context`.
     for side in sorted(sides - {"answer"})[:1]:
         contexts = _contexts(case, side)
@@ -200,18 +207,25 @@ def _answers(reference: Reference) -> list[str]:
 
 
 def _build(params: BertScoreParams, runtime: EvaluationRuntime) -> BertScoreEvaluator:
-    return BertScoreEvaluator(
-        TokenTable(TokenEncoder(load(params.model, params.num_layers)), cache_dir()), runtime
-    )
+    return BertScoreEvaluator(TokenTable(_encoder(params), cache_dir()), runtime)
+
+
+def _encoder(params: BertScoreParams) -> Encoder:
+    if params.model == MINILM:
+        return MiniLMTokens()
+    # It is torch's.
+    from harness.evaluators.bertscore.encoder import TokenEncoder
+
+    return TokenEncoder(load(params.model, params.num_layers))
 
 
 SPEC = EvaluatorSpec(
     name="bertscore",
-    version="1",
-    summary="how near contexts are to the gold evidence, and answers to the reference, token by token (torch)",
+    version="2",
+    summary="how near contexts are to the gold evidence, and answers to the reference, token by token (MiniLM)",
     params=BertScoreParams,
     measures=lambda _params: MEASURES,
     build=_build,
     weights=lambda params: weights_of(params.model),
-    preflight=lambda _params: need_packages(),
+    preflight=lambda params: need_packages(params.model),
 )

@@ -1,4 +1,6 @@
-"""Encoders for BERTScore: MiniLM out of the weight cache, or any model that the bert-score package can load."""
+"""Encoders for BERTScore: MiniLM out of the weight cache, on onnxruntime or on torch, or any model that the
+bert-score package can load.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +16,22 @@ from typing import Any, NamedTuple
 
 from harness.errors import ConfigError, HarnessError, MissingDependency, ModelUnavailable, explained_io, install
 from harness.identity import folder_digest
-from harness.models.catalogue import MINILM_TOKENIZER, MINILM_TORCH
+from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, MINILM_TORCH
 from harness.models.hub import hub_is_reachable, hub_revision
+from harness.models.minilm import check_minilm
 from harness.models.weights import fetch, weights_dir
 from harness.store.files import write_atomic
 
 MINILM = "minilm"
-_MINILM_LAYERS = 6
+"""On onnxruntime: other numbers, and so another name, than the same model on torch."""
+MINILM_ON_TORCH = "minilm-torch"
+MINILM_LAYERS = 6
 # Everything else is what BERT has by default.
 _MINILM_CONFIG = {
     "model_type": "bert",
     "hidden_size": 384,
     "intermediate_size": 1536,
-    "num_hidden_layers": _MINILM_LAYERS,
+    "num_hidden_layers": MINILM_LAYERS,
     "num_attention_heads": 12,
 }
 _MINILM_TOKENIZER_CONFIG = {"tokenizer_class": "BertTokenizer", "model_max_length": 512}
@@ -39,25 +44,29 @@ class Loaded(NamedTuple):
     model: Any
 
 
-def need_packages() -> None:
-    """Raise MissingDependency where a package is not installed; imports nothing."""
-    missing = [name for name in ("torch", "transformers", "bert_score") if find_spec(name) is None]
+def need_packages(name: str) -> None:
+    """Raise MissingDependency where a package is not installed that this encoder needs; imports nothing."""
+    if name == MINILM:
+        check_minilm()
+        return
+    missing = [package for package in ("torch", "transformers", "bert_score") if find_spec(package) is None]
     if missing:
         fix = f"run scripts/setup --torch, or {install('evaluator-bertscore')}"
-        raise MissingDependency(f"bertscore needs {' and '.join(missing)}", fix)
+        what = f"bertscore with model '{name}' needs {' and '.join(missing)}"
+        raise MissingDependency(what, f"{fix}, or use model {MINILM}")
 
 
 def load(name: str, num_layers: int | None) -> Loaded:
-    """The model called `name` (`minilm`, a folder, or a name on the Hugging Face hub), quietly.
+    """The model called `name` (`minilm-torch`, a folder, or a name on the Hugging Face hub), quietly, for torch.
 
     `num_layers`: which layer's vectors; None: the one the package lists for this model. Raises MissingDependency,
     ModelUnavailable, or ConfigError where no or no such layer is known.
     """
-    need_packages()
+    need_packages(name)
     with _quiet():
         from bert_score import utils
 
-        source = str(minilm_folder()) if name == MINILM else _source(name)
+        source = str(minilm_folder()) if name == MINILM_ON_TORCH else _source(name)
         layers = _layers(name, num_layers, utils.model2layers)
         try:
             with _offline_if_need_be(source):
@@ -76,8 +85,8 @@ def load(name: str, num_layers: int | None) -> Loaded:
 
 def weights_of(name: str) -> dict[str, str]:
     """What identifies the weights of that model: their digests, or the commit of one on the hub."""
-    if name == MINILM:
-        return {"encoder": MINILM_TORCH.sha256, "tokenizer": MINILM_TOKENIZER.sha256}
+    if (file := {MINILM: MINILM_ONNX, MINILM_ON_TORCH: MINILM_TORCH}.get(name)) is not None:
+        return {"encoder": file.sha256, "tokenizer": MINILM_TOKENIZER.sha256}
     return {"encoder": folder_digest(Path(name)) if Path(name).is_dir() else hub_revision(name)}
 
 
@@ -117,7 +126,7 @@ def _source(name: str) -> str:
 
 
 def _layers(name: str, num_layers: int | None, known: dict[str, int]) -> int:
-    found = {**known, MINILM: _MINILM_LAYERS}.get(name) if num_layers is None else num_layers
+    found = {**known, MINILM_ON_TORCH: MINILM_LAYERS}.get(name) if num_layers is None else num_layers
     if found is None:
         raise ConfigError(
             f"the bert-score package does not say which layer of '{name}' to use",

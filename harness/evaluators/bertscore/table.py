@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.errors import explained_io
-from harness.evaluators.bertscore.encoder import Encoder
 from harness.evaluators.bertscore.matching import Window
+from harness.evaluators.bertscore.windows import Encoder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -22,7 +22,6 @@ from harness.evaluators.kg.graphs.similar import Pairs
 from harness.evaluators.normalise import as_written, canonical, leading_yes_no
 
 _MOST_WORDS = 12
-_VERDICTS = frozenset({"yes", "no"})
 _SMALL_WORDS = frozenset(["a", "an", "the", "of", "and", "or", "for", "in", "on", "at", "to", "de", "von"])
 # "A, B and C", but neither "March 5, 2023" nor "Tyson Foods, Inc."
 _BETWEEN = re.compile(
@@ -44,11 +43,6 @@ def names_in(text: str) -> tuple[str, ...]:
 def phrase_in(text: str) -> tuple[str, ...]:
     """An answer of a few words as one entity; nothing where it is longer."""
     return tuple(filter(None, [_bare(" ".join(_words(text)))]))
-
-
-def is_verdict(text: str) -> bool:
-    """Whether a text is a bare yes or no (or true or false)."""
-    return canonical(text) in _VERDICTS
 
 
 def verdict_of(answer: str) -> str:

@@ -7,12 +7,13 @@ from typing import NamedTuple, Protocol
 
 from harness.asking.once import Once
 from harness.evaluators.judged import Judgement, NotApplicable
-from harness.evaluators.kg.brief import is_verdict, names_in, phrase_in, strictly_alike, verdict_of
+from harness.evaluators.kg.brief import names_in, phrase_in, strictly_alike, verdict_of
 from harness.evaluators.kg.explaining import judgements, measurable, without_triplets
 from harness.evaluators.kg.graphs.graph import KgGraph, connect
 from harness.evaluators.kg.graphs.sides import TripletSide, distinct_labels
 from harness.evaluators.kg.measures import PUBLISHED, KgParams, MeasurePlace, ScoreName
 from harness.evaluators.kg.pairs import PAIRS, PairName, said_by
+from harness.evaluators.normalise import is_verdict
 from harness.evaluators.sides import reference_answer
 from harness.protocols import Case, Embedder, Side
 from harness.records import Triplet

@@ -79,7 +79,8 @@ def _draw_resources(reported: Reported, new_figure: NewFigure) -> Iterable[Drawi
 
 
 def _judges(reported: Reported) -> Content:
-    return _tables(judges.judge_table(reported.group))
+    table, left = judges.judge_table(reported.group), judges.judges_left(reported.group)
+    return Content(paragraphs=[left] if left else [], tables=[table] if table else [])
 
 
 def _sweep(reported: Reported) -> Content:

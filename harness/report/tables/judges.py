@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from harness.analysis import Aggregate
 from harness.analysis.judging import PREFIX
-from harness.display import Entry, Several, Table, printable
+from harness.display import Entry, Several, Table, counted, printable
+from harness.registry import EVALUATORS
 from harness.report.aggregates import part, plain
 from harness.report.view import Group, RunView
 
@@ -17,6 +18,23 @@ def judge_table(group: Group) -> Table | None:
     header += ("input tokens", "output tokens", "USD", "seconds")
     rows = tuple(row for view in group.views for row in _judged(view))
     return Table("judges", "Judges", header, rows) if rows else None
+
+
+def judges_left(group: Group) -> str:
+    """Which evaluators that ask a judge did not score any run of a group, and what they would take; empty where
+    all did.
+    """
+    scored = {one.evaluator for view in group.views for one in view.evaluations}
+    left = [spec.name for spec in EVALUATORS.load_all()[0] if "judge" in spec.roles and spec.name not in scored]
+    if not left:
+        return ""
+    answers = counted(sum(view.n_answered for view in group.views), "answer")
+    first = printable(left[0])
+    return (
+        f"Not scored here, for they ask a judge: {printable(', '.join(left))}. Each takes a model call or more "
+        f"for an answer, and these runs have {answers}. What one takes, as far as earlier judgements tell: "
+        f"rag-harness estimate --set evaluators=[{first}]. To score by it: rag-harness evaluate RUN -e {first}."
+    )
 
 
 def _judged(view: RunView) -> Iterable[tuple[Entry, ...]]:

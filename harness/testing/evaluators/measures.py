@@ -57,8 +57,8 @@ def _values(measure: Measure) -> Iterator[str]:
         yield f"must say which of {get_args(Side)} it reads, not {sorted(measure.reads)}"
     if measure.unit not in {"", "%"}:
         yield f"has the unit {measure.unit!r}: '%' for a share, or none"
-    if measure.queries not in {"all", "answerable", "null"}:
-        yield f"applies to {measure.queries!r} queries: all, answerable or null"
+    if measure.queries not in {"all", "answerable", "worded", "null"}:
+        yield f"applies to {measure.queries!r} queries: all, answerable, worded or null"
     if measure.failure_value is not None and not math.isfinite(measure.failure_value):
         yield f"must count a failure as a number, not {measure.failure_value}"
     span = (0.0, 1.0) if measure.binary else measure.range

@@ -99,6 +99,7 @@ class EvaluatorScoring(EvaluatorUnderTest):
         """Not without what it reads, and not to queries of the other kind."""
         no_answer, null, _ = missing = references_without_a_side()
         own = next(one.reference for one in answered if one.query.query_id.startswith("own"))
+        verdict = own.model_copy(update={"answers": ("Yes",)})
         with evaluator.opened(tmp_path) as evaluation:
             why = evaluation.evaluator.not_applicable
             for measure in measures:
@@ -109,8 +110,10 @@ class EvaluatorScoring(EvaluatorUnderTest):
                     assert why(own, measure, NO_CONTEXTS), f"{said}: it reads contexts, the run has none"
                 if "reference" in measure.reads:
                     assert why(no_answer, measure, RunFacts()), f"{said}: it reads a reference that says nothing"
-                if measure.queries == "answerable":
+                if measure.queries in {"answerable", "worded"}:
                     assert why(null, measure, RunFacts()), f"{said}: the query is a null query"
+                if measure.queries == "worded":
+                    assert why(verdict, measure, RunFacts()), f"{said}: the right answer is a bare yes"
                 if measure.queries == "null":
                     assert why(own, measure, RunFacts()), f"{said}: the query is answerable"
                 for reference in missing:

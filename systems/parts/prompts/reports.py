@@ -27,7 +27,7 @@ _REPORT_ROLE = (
 )
 _REPORT_TASK = (
     "Write a report on the community: a title that names its main entities; a summary of who and what they are "
-    "and how they are related, with names, dates and amounts as the tables give them; a rating from 0 "
+    "and how they are related, with names, sources, dates and amounts as the tables give them; a rating from 0 "
     f"(unimportant) to 10 (of great impact); and up to {MAX_FINDINGS} findings, the most important first, each "
     "with a short summary and an explanation. State nothing that the tables do not say."
 )
@@ -51,8 +51,8 @@ _MAP_ROLE = (
 )
 _MAP_TASK = (
     f"List up to {MAX_POINTS} points from the reports that help to answer the question, each with the number "
-    "of its report and a score from 0 to 100: how much it helps. Keep names, dates and amounts. Where the reports "
-    "say nothing on the question, the list is empty."
+    "of its report and a score from 0 to 100: how much it helps. Keep names, sources, dates and amounts. Where "
+    "the reports say nothing on the question, the list is empty."
 )
 _MAP_FORMAT = 'Reply with JSON only: {"points": [{"report": 1, "description": "...", "score": 0}]}'
 

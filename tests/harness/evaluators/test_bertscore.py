@@ -21,7 +21,7 @@ from harness.protocols import RunFacts
 from harness.records import Context, ContextKind, Cost, Evidence, Prediction, Reference, RunRecord, Score
 
 if TYPE_CHECKING:
-    from harness.evaluators.bertscore.encoder import TokenIds, Weights
+    from harness.evaluators.bertscore.windows import TokenIds, Weights
     from harness.protocols import Vectors
 
 MARK = 0
@@ -222,7 +222,7 @@ def test_a_text_without_a_token_is_zero_as_a_candidate_and_does_not_apply_as_a_r
     assert values(found, "answer") == values(found, "context") == (0.0, 0.0, 0.0)
     assert found["context_f1"].explanation == "0 tokens of 2 contexts against 1 of 1 facts"
     found = scores_of(scorer, gold("\u200b", answers=("\u200b",)), answered("a", passages("a")))
-    assert found["answer_f1"].explanation == "the encoder finds no token in the reference answer"
+    assert found["answer_f1"].explanation == "the data set gives no reference answer"
     assert found["context_f1"].explanation == "the encoder finds no token in the evidence"
     assert {score.status for score in found.values()} == {"not_applicable"}
 
@@ -239,6 +239,7 @@ def test_a_text_without_a_token_is_zero_as_a_candidate_and_does_not_apply_as_a_r
         (gold(" "), RunFacts(), "context", "the data set gives no evidence"),
         (gold("a", answers=()), RunFacts(), "answer", "the data set gives no reference answer"),
         (gold("a", answers=(" ",)), RunFacts(), "answer", "the data set gives no reference answer"),
+        (gold("a", answers=("Yes.", "true")), RunFacts(), "answer", "the right answer is a bare yes or no"),
     ],
 )
 def test_what_cannot_be_compared_does_not_apply(
@@ -248,6 +249,23 @@ def test_what_cannot_be_compared_does_not_apply(
     for part in ("precision", "recall", "f1"):
         assert found[f"{side}_{part}"].status == "not_applicable"
         assert found[f"{side}_{part}"].explanation == reason
+
+
+def test_of_a_yes_or_no_question_contexts_are_scored_and_of_a_worded_one_every_answer(scorer: Scorer) -> None:
+    verdict = scores_of(scorer, gold("a", answers=("Yes",)), answered("Yes", passages("a")))
+    assert (values(verdict, "context")[0], values(verdict, "answer")[0]) == (1.0, None)
+    # One reference that is more than a verdict is enough to be held against.
+    both = scores_of(scorer, gold(answers=("Yes", "Yes indeed")), answered("Yes"))
+    assert values(both, "answer") == (1.0, 1.0, 1.0)
+    assert values(scores_of(scorer, gold(), answered("Yes")), "answer") == (0.0, 0.0, 0.0)
+
+
+def test_an_answer_that_abstains_has_no_score_and_its_contexts_have(scorer: Scorer, encoder: WordEncoder) -> None:
+    found = scores_of(scorer, gold("a"), answered("Insufficient information.", passages("a")))
+    assert {found[f"answer_{part}"].status for part in ("precision", "recall", "f1")} == {"not_applicable"}
+    assert found["answer_f1"].explanation == "the answer abstains"
+    assert values(found, "context") == (1.0, 1.0, 1.0)
+    assert "Insufficient" not in encoder.words
 
 
 def test_what_does_not_apply_is_not_embedded(scorer: Scorer, encoder: WordEncoder) -> None:
@@ -328,5 +346,21 @@ def test_the_evaluator_measures_three_sides_in_three_parts() -> None:
 def test_a_missing_package_is_told_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SPEC.preflight is not None
     monkeypatch.setattr(loading, "find_spec", lambda name: None if name == "torch" else name)
-    with pytest.raises(MissingDependency, match="bertscore needs torch: run scripts/setup --torch"):
-        SPEC.preflight(BertScoreParams())
+    needs = "bertscore with model 'roberta-large' needs torch: run scripts/setup --torch, .*, or use model minilm"
+    with pytest.raises(MissingDependency, match=needs):
+        SPEC.preflight(BertScoreParams(model="roberta-large"))
+    SPEC.preflight(BertScoreParams())
+
+
+def test_a_layer_that_minilm_does_not_give_is_refused_and_its_last_is_not() -> None:
+    assert BertScoreParams(num_layers=6).model == "minilm"
+    assert BertScoreParams(model="minilm-torch", num_layers=3).num_layers == 3
+    with pytest.raises(ValueError, match="minilm has the vectors of layer 6 alone; minilm-torch has all"):
+        BertScoreParams(num_layers=3)
+
+
+def test_each_encoder_is_told_from_the_others_by_its_weights() -> None:
+    assert SPEC.weights is not None
+    weights = [SPEC.weights(BertScoreParams(model=model)) for model in ("minilm", "minilm-torch")]
+    assert weights[0]["encoder"] != weights[1]["encoder"]
+    assert weights[0]["tokenizer"] == weights[1]["tokenizer"]

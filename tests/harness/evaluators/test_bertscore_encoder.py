@@ -42,7 +42,7 @@ def package() -> Any:
 
 @pytest.fixture
 def encoder(package: Any) -> Iterator[TokenEncoder]:
-    encoder = TokenEncoder(load("minilm", None))
+    encoder = TokenEncoder(load("minilm-torch", None))
     yield encoder
     encoder.close()
 
@@ -248,7 +248,7 @@ def test_the_order_of_runs_changes_no_byte(context_pairs: list[Pair], tmp_path: 
     first, second = context_pairs[:8], [*context_pairs[4:10], (context_pairs[0][0] * 3, context_pairs[0][1])]
 
     def fresh() -> TokenEncoder:
-        return TokenEncoder(load("minilm", None))
+        return TokenEncoder(load("minilm-torch", None))
 
     forth = scores_of_runs([first, second], tmp_path, fresh)
     back = scores_of_runs([second, first], tmp_path, fresh)
@@ -314,7 +314,7 @@ def test_the_rest_of_torch_keeps_its_threads(package: Any) -> None:
     import torch
 
     before = torch.get_num_threads()
-    TokenEncoder(load("minilm", None)).close()
+    TokenEncoder(load("minilm-torch", None)).close()
     assert torch.get_num_threads() == before
 
 
@@ -351,7 +351,7 @@ def test_a_layer_that_no_one_knows_is_one_line(package: Any, tiny_roberta: Path)
     with pytest.raises(ConfigError, match=r"does not say which layer .*: set per_evaluator.bertscore.num_layers"):
         load(str(tiny_roberta), None)
     with pytest.raises(ConfigError, match="Invalid num_layers: num_layers should be between 0 and 6"):
-        load("minilm", 7)
+        load("minilm-torch", 7)
 
 
 def test_a_model_that_is_nowhere_is_one_line(

@@ -28,7 +28,7 @@ print(loading.minilm_folder())
 SCORED = """
 from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.loading import load
-encoder = TokenEncoder(load("minilm", None))
+encoder = TokenEncoder(load("minilm-torch", None))
 (vectors,) = encoder.embed(encoder.split("The sky is blue."))
 print(vectors.shape)
 encoder.close()

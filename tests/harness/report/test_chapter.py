@@ -45,7 +45,7 @@ def test_sections_stand_in_one_order_and_empty_ones_are_left_out(make_run: MakeR
     keys = [section.key for section in chapter_of(make_run(types=SMALL, sessions=())).sections]
     assert keys == [
         *("answer", "notes", "right-answers", "unanswerable-queries-and-refusals"),
-        *("latency", "tokens", "index", "break-even", "runs", "reproduce"),
+        *("latency", "tokens", "index", "break-even", "judges", "runs", "reproduce"),
     ]
 
 

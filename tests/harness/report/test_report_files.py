@@ -12,6 +12,7 @@ from scoring import evaluation, score_run_answers
 from harness.analysis.prices import load_prices
 from harness.errors import ConfigError, MissingDependency
 from harness.records import Cost, EvaluationRecord, Failure, Score, Usage
+from harness.registry import EVALUATORS
 from harness.report import chapter as chapters
 from harness.report import write_report
 from harness.report.chapter import Chapter
@@ -345,6 +346,18 @@ def test_what_judges_were_asked_has_a_table_of_its_own(make_run: MakeRun) -> Non
     text = text_of(judged(make_run(types=SMALL, sessions=()), "gpt-4o-mini", 0.25))
     queries = sum(SMALL.values())
     assert f"| naive | ragas | openai/gpt-4o-mini | {2 * queries} of {2 * queries} | 3 | 2 | 1,200 | 90 |" in text
+
+
+def test_what_could_be_judged_besides_is_one_line_with_what_it_takes(make_run: MakeRun) -> None:
+    run = make_run(types=SMALL, sessions=())
+    left = next(line for line in text_of(run).splitlines() if line.startswith("Not scored here")).replace("\\", "")
+    judging = [spec.name for spec in EVALUATORS.load_all()[0] if "judge" in spec.roles]
+    assert f"for they ask a judge: {', '.join(judging)}. " in left
+    assert f"these runs have {sum(SMALL.values())} answers" in left
+    assert f"rag-harness estimate --set evaluators=[{judging[0]}]" in left
+    # Who has scored is not among them.
+    left = next(line for line in text_of(judged(run, "gpt-4o-mini", 0.25)).splitlines() if "Not scored" in line)
+    assert "ragas" not in left
 
 
 def test_measures_stand_by_evaluator_in_the_evaluators_own_order(make_run: MakeRun) -> None:

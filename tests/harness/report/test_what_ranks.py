@@ -11,7 +11,9 @@ from pydantic import JsonValue
 from harness.analysis.prices import load_prices
 from harness.errors import ConfigError
 from harness.records import Cost, EvaluationRecord
+from harness.registry import EVALUATORS
 from harness.report.chapter import Chapter, load_chapters
+from harness.report.measures import known_measures
 
 N = 40
 Judges = dict[str, dict[str, JsonValue]]
@@ -165,3 +167,14 @@ def test_a_long_title_keeps_its_end_which_says_of_what_it_is(tmp_path: Path) -> 
     assert answer(chapter_of(tmp_path, plans))[0].startswith(
         "Choose kg: best in multi-hop score of question in contexts ("
     )
+
+
+def test_what_no_model_makes_stands_before_what_one_makes_and_so_ranks_where_answers_are_missing() -> None:
+    makers = {
+        measure.name: bool(spec.roles or spec.weights)
+        for spec in EVALUATORS.load_all()[0]
+        for measure in spec.measures(spec.params())
+    }
+    learnt = [makers[name] for name in known_measures(())]
+    assert True in learnt
+    assert learnt == sorted(learnt)

@@ -26,6 +26,7 @@ from tests.systems.community import scripted
 from tests.systems.community.scripted import (
     CORPUS,
     ENTITIES,
+    TEXTS,
     Failing,
     answer_by_rule,
     build,
@@ -44,7 +45,9 @@ async def test_the_index_counts_what_it_holds(bare: BareRuntime, chat: Chat) -> 
     assert (stats.documents, stats.chunks, stats.failed_chunks) == (5, 5, 0)
     assert (stats.nodes, stats.edges) == (9, 8)
     assert stats.communities == len(stored(bare, "kv_store_community_reports")) == len(reports_asked(chat)) > 0
-    assert stats.notes == ("3 entities are in no community",)
+    # The text without a statement.
+    unreported = "0 of 9 entities and 1 of 5 documents are in no community's report: mode global cannot find them"
+    assert stats.notes == (unreported,)
     assert sorted(graph_of(bare)) == ENTITIES
     assert bare.stages == ["chunk", "extract", "embed", "cluster", "report"]
     assert (5, 5, "extracting") in bare.told
@@ -90,7 +93,7 @@ async def test_an_edge_weighs_as_many_chunks_as_state_it_and_names_them(bare: Ba
     units = stored(bare, "kv_store_text_chunks")
     sources = [units[unit]["places"][0]["doc_id"] for unit in edge["source_id"].split(SEPARATOR)]
     assert (edge["weight"], sources) == (2.0, ["array", "again"])
-    assert edge["description"] == "Tidewright Power built Gull Sound"
+    assert edge["description"] == "Tidewright Power built Gull Sound (The Harbour Post)"
 
 
 async def test_a_text_unit_knows_every_place_it_stands_at(bare: BareRuntime) -> None:
@@ -116,14 +119,20 @@ async def test_every_entity_is_embedded_by_name_and_description_in_one_call(bare
     assert "Brennick Yard: Tidewright Power owns Brennick Yard" in embedded
 
 
-async def test_the_largest_component_is_divided_or_all_of_them(bare: BareRuntime, tmp_path: Path) -> None:
-    await build(bare)
+async def test_every_component_is_divided_or_the_largest_and_the_notes_say_what_is_lost(
+    bare: BareRuntime, tmp_path: Path
+) -> None:
+    without_lonely = CORPUS[:4]
+    assert (await build(bare, without_lonely)).notes == ()
+    assert all("clusters" in data for _, data in graph_of(bare).nodes(data=True))
+    (tmp_path / "largest").mkdir()
+    largest = BareRuntime(tmp_path / "largest", Chat(answer_by_rule))
+    assert (await build(largest, without_lonely, components="largest")).notes == (
+        "3 of 9 entities and 1 of 4 documents are in no community's report: mode global cannot find them "
+        "(index.components=all)",
+    )
     theatre = {"Bronze Lamp", "Salt Opera", "Wendeline Marsh"}
-    assert {name for name, data in graph_of(bare).nodes(data=True) if "clusters" not in data} == theatre
-    (tmp_path / "all").mkdir()
-    every = BareRuntime(tmp_path / "all", Chat(answer_by_rule))
-    assert (await build(every, components="all")).notes == ()
-    assert all("clusters" in data for _, data in graph_of(every).nodes(data=True))
+    assert {name for name, data in graph_of(largest).nodes(data=True) if "clusters" not in data} == theatre
 
 
 def test_another_seed_may_divide_otherwise_but_the_same_never_does(tmp_path: Path) -> None:
@@ -183,11 +192,12 @@ async def test_a_report_that_cannot_be_had_is_counted_and_stood_in_for(
 ) -> None:
     chat = Chat(Failing("You write reports", failure=failure))
     stats = await build(BareRuntime(bare.index_dir, chat))
-    note = f"{stats.communities} communities have no report: the head of their entity list stands in"
+    note = f"{stats.communities} communities have no report: a list of what is stated stands in"
     assert stats.notes[1] == note
     assert stats.notes[2].startswith("the first failure: ")
     for report in stored(bare, "kv_store_community_reports").values():
         assert report["report_json"]["rating"] == 0
+        assert "(The Harbour Post)" in report["report_string"]
         assert any(name in report["report_string"] for name in report["nodes"])
     asked_again = [call for call in reports_asked(chat) if "could not be read" in call.text]
     assert len(asked_again) == (stats.communities if isinstance(failure, str) else 0)
@@ -196,7 +206,7 @@ async def test_a_report_that_cannot_be_had_is_counted_and_stood_in_for(
 async def test_a_chunk_that_cannot_be_read_is_counted_and_the_others_go_on(bare: BareRuntime) -> None:
     stats = await build(BareRuntime(bare.index_dir, Chat(Failing("Salt Opera", failure="prose"))))
     assert (stats.failed_chunks, stats.nodes) == (1, 6)
-    assert stats.notes == (
+    assert stats.notes[1:] == (
         "the first failure: the model's reply is not what was asked for: no JSON object in 'prose'",
     )
 
@@ -252,6 +262,42 @@ def test_builds_are_equal_byte_for_byte_in_processes_that_hash_strings_different
     assert len(digests) == 1
     # The library configures the root logger when imported, and every other one would log to the terminal.
     assert re.fullmatch(r"[0-9a-f]{64} \[\]\n", digests.pop())
+
+
+async def test_statements_name_the_source_and_date_of_what_states_them(bare: BareRuntime, chat: Chat) -> None:
+    dated = [{"source": f"Post {n}", "published_at": f"2024-03-0{n}T10:00"} for n in range(1, 6)]
+    texts = [TEXTS["array"] + " Nothing more." * n for n in range(5)]
+    pairs = zip(texts, dated, strict=True)
+    await build(bare, [Document(doc_id=text, text=text, metadata=metadata) for text, metadata in pairs])
+    said = "Post 1, 2024-03-01; Post 2, 2024-03-02; Post 3, 2024-03-03; 2 more"
+    description = f"Tidewright Power built Gull Sound ({said})"
+    assert graph_of(bare).edges["Gull Sound", "Tidewright Power"]["description"] == description
+    (asked,) = reports_asked(chat)
+    assert description in asked.text
+    # What is embedded is what is stated.
+    assert not any("Post" in text for text in bare.embedder.documents)  # type: ignore[attr-defined]
+
+
+async def test_by_rules_an_index_and_its_reports_take_no_call(bare: BareRuntime) -> None:
+    bare.chat = None
+    text = "Tidewright Power built the Gull Sound station. Ingrid Solvane leads Tidewright Power."
+    corpus = [Document(doc_id="d", text=text, metadata={"source": "The Harbour Post"})]
+    stats = await build(bare, corpus, extractor="nlp", reports="rules")
+    assert stats.communities
+    assert stats.failed_chunks == 0
+    reports = [report["report_string"] for report in stored(bare, "kv_store_community_reports").values()]
+    assert any("Tidewright Power" in report and "(The Harbour Post)" in report for report in reports)
+    found = await (await scripted.opened(bare, mode="local")).answer(scripted.QUERY)
+    assert found.answer is None
+    assert {context.kind for context in found.contexts} == {"summary", "triplet", "passage"}
+
+
+async def test_a_model_reads_triplets_and_rules_write_the_reports(bare: BareRuntime, chat: Chat) -> None:
+    stats = await build(bare, reports="rules")
+    assert len(chat.calls) == stats.chunks
+    for report in stored(bare, "kv_store_community_reports").values():
+        assert report["report_json"]["rating"] == 0
+        assert report["report_json"]["summary"].count("(The Harbour Post)") == len(report["edges"])
 
 
 async def test_a_second_build_asks_the_same(bare: BareRuntime, chat: Chat, tmp_path: Path) -> None:

@@ -39,13 +39,16 @@ async def test_global_search_maps_the_reports_and_answers_from_the_points(
     assert runtime.stages == ["map", "generate"]
     reports = sorted(stored(runtime, "kv_store_community_reports").values(), key=lambda one: -one["occurrence"])
     (mapped,) = maps(chat)
-    assert mapped.messages == prompts.map_messages(QUERY.text, [one["report_string"] for one in reports])
+    told = [f"Sources: The Harbour Post\n{one['report_string'].strip()}" for one in reports]
+    assert mapped.messages == prompts.map_messages(QUERY.text, told)
     assert mapped.json_schema == prompts.map_schema(len(reports))
     assert prediction.answer == "Ingrid Solvane"
     assert chat.prompts[-1] == answer_messages(QUERY.text, prediction.contexts, "short")
     best = prediction.contexts[0]
-    assert (best.text, best.kind, best.score) == ("Gull Sound and Tidewright Power, 1", "summary", 2.0)
-    assert best.doc_ids == ("array", "grid", "again")
+    said = "The Harbour Post\nGull Sound and Tidewright Power, 1"
+    assert (best.text, best.kind, best.score) == (said, "summary", 2.0)
+    # They state what the point names; "grid" says other things of the same community.
+    assert best.doc_ids == ("array", "again")
 
 
 async def test_its_trace_says_what_each_map_call_found(runtime: BareRuntime) -> None:
@@ -110,8 +113,9 @@ async def test_what_a_map_reply_holds_is_taken_and_what_it_should_not_hold_is_le
     assert all(score <= 100 for score in scores)
     assert prediction.answer == (ABSTENTION if points == 0 else "Ingrid Solvane")
     if points == 2:
-        # The model did not say which report: it is from one of the batch.
-        assert prediction.contexts[0].doc_ids == ("array", "grid", "again")
+        # The model did not say which report: to name the documents of all would be no retrieval.
+        assert [context.doc_ids for context in prediction.contexts] == [(), ()]
+        assert [context.text for context in prediction.contexts] == ["y", "x"]
 
 
 @pytest.mark.parametrize("reply", ["Certainly!", "[1]", '{"points": "none"}'])
@@ -140,7 +144,8 @@ async def test_without_a_generator_global_search_ranks_the_reports(runtime: Bare
     reports = stored(runtime, "kv_store_community_reports").values()
     ranked = sorted(reports, key=lambda one: (-one["occurrence"], -one["report_json"]["rating"]))
     assert prediction.answer is None
-    assert [context.text for context in prediction.contexts] == [one["report_string"].strip() for one in ranked]
+    told = [f"Sources: The Harbour Post\n{one['report_string'].strip()}" for one in ranked]
+    assert [context.text for context in prediction.contexts] == told
     assert {context.kind for context in prediction.contexts} == {"summary"}
     assert runtime.stages == ["retrieve"]
 
@@ -155,7 +160,7 @@ async def test_local_search_gives_reports_entities_relations_and_passages_in_thi
     assert chat.prompts == [answer_messages(QUERY.text, prediction.contexts, "short")]
     assert runtime.stages == ["embed_query", "retrieve", "generate"]
     relations = [context.text for context in of_kind(prediction.contexts, "triplet") if context.score is None]
-    assert relations[0] == "Tidewright Power built Gull Sound"
+    assert relations[0] == "Tidewright Power built Gull Sound (The Harbour Post)"
     assert prediction.trace[0].content.split("\n")[0] in {"Gull Sound", "Tidewright Power"}
 
 
@@ -166,7 +171,7 @@ async def test_its_entities_are_those_nearest_by_cosine(runtime: BareRuntime) ->
     question = np.array(bag_of_words(QUERY.text))
     cosines = {text: float(np.array(bag_of_words(text)) @ question) for text in embedded}
     nearest = sorted(cosines, key=lambda text: -cosines[text])[:3]
-    assert [context.text for context in entities] == nearest
+    assert [context.text.replace(" (The Harbour Post)", "") for context in entities] == nearest
     assert [context.score for context in entities] == pytest.approx([cosines[text] for text in nearest], abs=1e-5)
 
 
@@ -201,8 +206,8 @@ async def test_names_of_the_librarys_extraction_are_shown_without_its_quotes(bar
     await build(bare, extractor="nano")
     contexts = (await (await opened(bare, mode="local")).answer(QUERY)).contexts
     triplets = [context.text for context in of_kind(contexts, "triplet")]
-    assert "GULL SOUND (organization): Gull Sound is an organization." in triplets
-    assert "Tidewright Power built Gull Sound" in triplets
+    assert "GULL SOUND (organization): Gull Sound is an organization. (The Harbour Post)" in triplets
+    assert "Tidewright Power built Gull Sound (The Harbour Post)" in triplets
     assert not any('"' in text or "<SEP>" in text for text in triplets)
 
 

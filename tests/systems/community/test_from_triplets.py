@@ -1,6 +1,6 @@
 from harness.extraction.nouns import FoundEntity, TextGraph
 from harness.records import Document, Triplet
-from systems.community.from_triplets import Edge, Node, edges_of, nodes_of
+from systems.community.from_triplets import Edge, Node, Statement, edges_of, nodes_of
 from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.extraction.assemble import assemble
 from systems.parts.graph import KnowledgeGraph
@@ -22,7 +22,8 @@ def test_a_node_is_described_by_what_is_stated_of_it_most_often_first() -> None:
         graph(stating(owns, built), stating(built), TextGraph(entities=(FoundEntity("Oake", "Person"),)))
     )
     first, second, third = (chunk.chunk_id for chunk in CHUNKS[:3])
-    built_it, owns_it = Triplet(*built)._replace(relation="built"), Triplet(*owns)._replace(relation="is owner of")
+    built_it = Statement(Triplet(*built)._replace(relation="built"))
+    owns_it = Statement(Triplet(*owns)._replace(relation="is owner of"))
     assert nodes == [
         Node("Brennick Yard", "", (owns_it,), (first,)),
         Node("Gull Sound", "", (built_it,), (first, second)),
@@ -37,7 +38,7 @@ def test_an_edge_gathers_both_directions_and_counts_each_chunk_once() -> None:
         Edge(
             "Abe",
             "Zed",
-            (Triplet("Abe", "owes", "Zed"), Triplet("Zed", "pays", "Abe")),
+            (Statement(Triplet("Abe", "owes", "Zed")), Statement(Triplet("Zed", "pays", "Abe"))),
             (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id),
         )
     ]
@@ -47,3 +48,16 @@ def test_a_description_holds_five_statements_at_most() -> None:
     (edge,) = edges_of(graph(stating(*[("Abe", f"did {number}", "Zed") for number in range(9)])))
     assert len(edge.stated) == 5
     assert nodes_of(graph()) == []
+
+
+def test_a_statement_names_each_document_that_states_it_once_and_no_more_than_three() -> None:
+    dates = [("Post", "2024-03-01T09"), ("Post", "2024-03-01T10"), ("", ""), ("Daily\n", ""), ("", "2024-04-01")]
+    told = [
+        Document(doc_id=str(n), text=f"Text {n}.", title=f"T{n}", metadata={"source": one, "published_at": date})
+        for n, (one, date) in enumerate(dates)
+    ]
+    chunks = list(iter_chunks(told, ChunkParams()))
+    (edge,) = edges_of(assemble(chunks, [stating(("Abe", "owes", "Zed"))] * len(chunks)))
+    (statement,) = edge.stated
+    assert statement.origins == ("Post, 2024-03-01", "T2", "Daily", "2024-04-01")
+    assert statement.text == "Abe owes Zed (Post, 2024-03-01; T2; Daily; 1 more)"

@@ -45,7 +45,24 @@ def test_answer_parameters_that_cannot_be_are_refused(bad: dict[str, Any]) -> No
 
 def test_generator_and_embedder_determine_the_index() -> None:
     assert SPEC.roles(IndexParams(), AnswerParams()).index == {"generator", "embedder"}
-    assert SPEC.stored_index_kind == "community/2"
+    assert SPEC.stored_index_kind == "community/3"
+
+
+@pytest.mark.parametrize(
+    ("params", "roles"),
+    [
+        ({"extractor": "nlp", "reports": "rules"}, {"embedder"}),
+        ({"extractor": "nlp"}, {"embedder", "generator"}),
+        ({"reports": "rules"}, {"embedder", "generator"}),
+    ],
+)
+def test_an_index_asks_a_generator_unless_rules_read_and_write(params: dict[str, Any], roles: set[str]) -> None:
+    assert SPEC.roles(IndexParams.model_validate(params), AnswerParams()).index == roles
+
+
+def test_the_parser_is_part_of_an_index_that_it_reads() -> None:
+    assert SPEC.own_weights(IndexParams()) == {}
+    assert SPEC.own_weights(IndexParams(extractor="nlp")).keys() == {"parser"}
 
 
 @pytest.mark.parametrize(("mode", "roles"), [("global", {"generator"}), ("local", {"generator", "embedder"})])

@@ -5,7 +5,8 @@ import pytest
 
 from systems.community.global_search import in_batches
 from systems.community.reports import bounded_number, read_report
-from systems.community.stored import Report
+from systems.community.ruled_reports import report_by_rules
+from systems.community.stored import Report, Stated
 from systems.community.tokens import count_tokens
 from systems.parts.prompts import reports as prompts
 
@@ -55,6 +56,58 @@ def test_a_number_is_brought_within_its_bounds(value: object, number: float | No
 
 def report(text: str) -> Report:
     return Report("0", 0, text, 1.0, 1.0, ("d",))
+
+
+STATED = (
+    Stated(("tidewright power", "gull sound"), ("array", "again")),
+    Stated(("gull sound", "grid"), ("grid", "again")),
+    Stated(("ann", "marten oake"), ("ann",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "cited"),
+    [
+        ("Tidewright Power built Gull Sound.", ("array", "again")),
+        ("GULL SOUND feeds the Grid", ("grid", "again")),
+        ("Gull Sound", ("again", "array", "grid")),
+        ("Marten Oake and an annual report of planning", ("ann",)),
+        ("Nobody is named", ("d",)),
+        ("", ("d",)),
+    ],
+)
+def test_a_point_cites_the_documents_that_state_what_it_names_else_those_of_its_report(
+    said: str, cited: tuple[str, ...]
+) -> None:
+    assert Report("0", 0, "text", 1.0, 1.0, ("d",), STATED).cited_for(said) == cited
+
+
+def tables(*relations: tuple[str, str, str], entities: tuple[str, ...] = ("Abe", "Zed")) -> str:
+    rows = [f'{n},\t"{name}",\t"UNKNOWN",\t"",\t1' for n, name in enumerate(entities)]
+    stated = [f'{n},\t"{a}",\t"{b}",\t"{what}",\t2' for n, (a, b, what) in enumerate(relations)]
+    return "\n".join(["-----Entities-----", *rows, "-----Relationships-----", "id,\tsource", *stated, "```"])
+
+
+def test_a_report_by_rules_lists_what_is_stated_best_connected_first() -> None:
+    report = report_by_rules(tables(("Abe", "Zed", "Abe owes Zed (Post)"), ("Abe", "Bea", "they met")))
+    assert report == {
+        "title": "Abe, Zed",
+        "summary": "Abe owes Zed (Post). Abe - Bea: they met",
+        "rating": 0,
+        "findings": [],
+    }
+    assert read_report(report)["summary"] == report["summary"]
+
+
+@pytest.mark.parametrize("length", [1, 50, 5000])
+def test_a_report_by_rules_is_bounded_and_says_something(length: int) -> None:
+    said = report_by_rules(tables(*[("Abe", "Zed", f"Abe owes {n} {'much ' * length}to Zed") for n in range(90)]))
+    assert 0 < count_tokens(said["summary"]) <= 400
+    assert said["summary"].startswith("Abe owes 0 much")
+
+
+def test_tables_of_another_form_are_shown_as_they_are() -> None:
+    assert report_by_rules("no table at all")["summary"] == "no table at all"
 
 
 @pytest.mark.parametrize("budget", [1, 3, 4, 10, 1000])

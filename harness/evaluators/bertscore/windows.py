@@ -1,0 +1,110 @@
+"""Texts to windows of token vectors: what every encoder does alike, whatever library it runs on."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from harness.protocols import Vectors
+
+    TokenIds = NDArray[np.int64]
+    Weights = NDArray[np.float32]
+
+MOST_WORKERS = 4
+
+
+class Encoder(Protocol):
+    """What turns texts into vectors of their tokens."""
+
+    def split(self, text: str) -> list[TokenIds]:
+        """The windows of a text that is not blank; none where it finds no token in it."""
+        ...
+
+    def weights(self, window: TokenIds) -> Weights:
+        """Shape (tokens,): 0 for marks, 1 for all other tokens."""
+        ...
+
+    def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
+        """For each window, in order, shape (tokens, d), unit rows; they depend on nothing but the window."""
+        ...
+
+    def close(self) -> None:
+        """Release everything."""
+        ...
+
+
+class Marks(NamedTuple):
+    """What a tokenizer sets around a text."""
+
+    head: int
+    """How many before it."""
+    tail: int
+    """How many behind it."""
+    unweighed: Sequence[int]
+    """The ids that weigh nothing: [SEP] and [CLS], as in the bert-score package."""
+
+
+class WindowEncoder(ABC):
+    """Windows are embedded alone, never in a batch, whose padding would change the last bits. What a batch would
+    gain is gained by embedding several at once in threads of their own; on a busy machine that is also several
+    times faster than dividing each operation among the cores.
+    """
+
+    def __init__(self, marks: Marks, window: int, pool: ThreadPoolExecutor, workers: int) -> None:
+        """`window`: tokens of the longest, marks included; `pool` has `workers` threads."""
+        self._head, self._tail, self._unweighed = marks
+        self._window, self._pool, self._workers = window, pool, workers
+
+    @abstractmethod
+    def _ids(self, text: str) -> TokenIds:
+        """A whole text as tokens, marks included."""
+
+    @abstractmethod
+    def _embed(self, window: TokenIds) -> Vectors:
+        """See `Encoder.embed`; called in the threads of the pool."""
+
+    def split(self, text: str) -> list[TokenIds]:
+        """See `Encoder`: as few windows as hold the text, of nearly the same length."""
+        ids = self._ids(text)
+        body = ids[self._head : len(ids) - self._tail]
+        if not self.weights(body).any():
+            return []
+        room = self._window - self._head - self._tail
+        head, tail = ids[: self._head], ids[len(ids) - self._tail :]
+        return [np.concatenate([head, piece, tail]) for piece in np.array_split(body, -(-len(body) // room))]
+
+    def weights(self, window: TokenIds) -> Weights:
+        """See `Encoder`."""
+        return (~np.isin(window, self._unweighed)).astype(np.float32)
+
+    def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
+        """See `Encoder`; a few windows are under way at once."""
+        waiting: deque[Future[Vectors]] = deque()
+        try:
+            for window in windows:
+                waiting.append(self._pool.submit(self._embed, window))
+                if len(waiting) > 2 * self._workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+def workers_here() -> int:
+    """How many windows are worth having under way at once on this machine's cores."""
+    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
