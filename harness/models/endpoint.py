@@ -13,7 +13,7 @@ from harness.models.replies import UnreadableReply, damage, retry_after_s
 LIMIT = "HTTP 429"
 _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504})
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-Reply = httpx2.Response | Exception
+Outcome = httpx2.Response | Exception
 """Of one try: a response with its body, or why there is none."""
 
 
@@ -37,7 +37,7 @@ class Endpoint:
         """`generator at http://...`."""
         return f"{self.role} at {self.base_url}"
 
-    def asked_s(self, reply: Reply, say: Callable[[str], None]) -> float | None:
+    def asked_s(self, reply: Outcome, say: Callable[[str], None]) -> float | None:
         """What the server asks to wait, no longer than the cap, of which `say` hears; None: nothing."""
         asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, httpx2.Response) else None
         cap = self.max_retry_after_s
@@ -80,7 +80,7 @@ class Endpoint:
         return ModelUnavailable(f"cannot reach the {self.where} ({reason})", self.fix)
 
 
-def fault(reply: Reply) -> str:
+def fault(reply: Outcome) -> str:
     """Why it may go well when it is tried again; empty: it is an answer, or an error that stays one."""
     if not isinstance(reply, httpx2.Response):
         return str(reply) if isinstance(reply, UnreadableReply) else type(reply).__name__

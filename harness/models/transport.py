@@ -19,7 +19,7 @@ import httpx2
 from harness.errors import HarnessError
 from harness.identity import digest
 from harness.models.budget import Budget, Call, Hold
-from harness.models.endpoint import LIMIT, Endpoint, Reply, fault
+from harness.models.endpoint import LIMIT, Endpoint, Outcome, fault
 from harness.models.heard import without_key
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.replies import (
@@ -164,7 +164,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             else:
                 await asyncio.sleep(wait_s)
 
-    async def _try(self, request: httpx2.Request, meter: Meter, hold: Hold) -> Reply:
+    async def _try(self, request: httpx2.Request, meter: Meter, hold: Hold) -> Outcome:
         """One try: a response with its body, or why there is none."""
         # What is not answered gives up its reservation here: while it waits to be tried again, calls that wait for
         # that room may hold every slot of the limiter.
@@ -174,7 +174,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             async with asyncio.timeout(limit_s) as limit:
                 response = await self._inner.handle_async_request(request)
                 status = response.status_code
-                reply: Reply = await received(response, request)
+                reply: Outcome = await received(response, request)
         except _NEVER_SENT as error:
             hold.unpaid()
             return error
@@ -194,7 +194,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
         return reply
 
-    def _heed(self, reply: Reply, began: float, hold: Hold, failures: int) -> float:
+    def _heed(self, reply: Outcome, began: float, hold: Hold, failures: int) -> float:
         """Tell the limiter how it went; the seconds to wait before the next try, if there is one."""
         limiter, n_bytes = self._endpoint.limiter, hold.call.n_bytes
         if isinstance(reply, httpx2.Response):

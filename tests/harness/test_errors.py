@@ -94,7 +94,7 @@ def test_nearest_says_so_where_nothing_is_known() -> None:
         (errno.ENOTDIR, "a part of the path is a file", "choose another folder"),
         (errno.EIO, "input/output error", "check the disk"),
         (errno.ENOENT, "No such file or directory", "check the path"),
-        (errno.ELOOP, os.strerror(errno.ELOOP), "check the path"),
+        (errno.ELOOP, "it is a link", "put the file itself there"),
     ],
 )
 def test_what_the_operating_system_refuses_becomes_one_line(number: int, reason: str, fix: str) -> None:
