@@ -94,3 +94,14 @@ def test_of_an_undecided_lead_it_is_said_whose_lead_holds_on_new_documents(tmp_p
     findings = find(written(tmp_path, *plans))
     assert findings.headline.startswith("Undecided between kg and naive")
     assert "That kg is ahead of community holds also on new documents: with the 100 groups" in said(findings)
+
+
+def test_more_pairs_never_ask_for_fewer_queries(tmp_path: Path) -> None:
+    counts = {"naive": [1.0] * 40, "kg": [1.0] * 40, "recursive": [*[1.0] * 39, 0.0]}
+    plans = [ScoredRun(system=name, scores={"accuracy": values}) for name, values in counts.items()]
+    asked = [
+        re.search(r"about ([\d,]+) queries needed", find(written(tmp_path / str(n), *plans[:n])).headline)
+        for n in (2, 3)
+    ]
+    few, more = (int(found[1].replace(",", "")) for found in asked if found)
+    assert few < more
