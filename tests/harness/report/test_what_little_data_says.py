@@ -25,7 +25,7 @@ def test_more_queries_than_the_data_set_has_are_said_to_be_more(tmp_path: Path) 
         ScoredRun(system="kg", scores={"accuracy": [*right(30, 100), *right(73, 100)]}, type_mix=mix),
     ]
     told = said(find(written(tmp_path, *plans)))
-    assert "apart between any two of them; the whole data set has 816 of these types." in told
+    assert "200 queries leave open; the whole data set has 816 of these types." in told
 
 
 @pytest.mark.parametrize("values", [right(100), [0.3] * 200], ids=["right or wrong", "graded"])
