@@ -16,8 +16,9 @@ too, and flips alone find a difference where there is none in up to 11 % of case
 `studentized` has to agree: p is the larger of the two, the interval the hull of both.
 
 With weights, a type of which few queries stand for many may hide in those few how systems differ on it: that
-they were level on 2 queries of a third of the data set made one "better" in up to 80 % of cases. So each weight has
-half a difference more each way in the standard error (as Agresti & Min 2005 for shares), as large as those seen.
+they were level on 2 queries of a third of the data set made one "better" in up to 80 % of cases. So each weight
+has half a difference more each way in the standard error (as Agresti & Min 2005 for shares), as large as those
+seen.
 
 scipy's `permutation_test` flips one sample at a time, without weights, clusters or an interval; here every
 pair of a comparison meets the same flips in one product of matrices.
@@ -122,7 +123,7 @@ def flips_of(
 
 
 def _hidden(differences: Array, weights: Array) -> Array:
-    """The variance of each column's mean that few queries of a weight may not show; none where all weigh the same."""
+    """The variance of each column's mean that few queries of a weight may not show; none where all weigh alike."""
     sizes = np.unique(weights.round(_DIGITS))
     if len(sizes) < 2:
         return np.zeros(differences.shape[1])
