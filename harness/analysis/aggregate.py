@@ -193,8 +193,8 @@ def aggregate_quantiles(frame: Frame, scores: Iterable[Score], quantiles: Sequen
 
 
 def fitting_scores(scores: Iterable[Score], records: Records) -> list[Score]:
-    """The scores as they fit the records that count: of a query that had failed when it was scored and has an answer
-    now, the failure's score is none of that answer's, which is missing.
+    """The scores as they fit the records that count: of a query that had failed when it was scored and has an
+    answer now, the failure's score is none of that answer's, which is missing.
     """
 
     def fits(score: Score) -> bool:

@@ -204,16 +204,6 @@ class MeasureComparison:
             return pair.lower, pair.equal, pair.higher
         return pair.higher, pair.equal, pair.lower
 
-    def queries_needed(self, difference: float) -> int | None:
-        """Queries that would show a true difference of that size between any two of the runs with 80 % power,
-        after Holm, even if they scatter as widely as these queries leave open; None: more than anybody asks, or
-        nothing is known of how they differ.
-        """
-        spreads = [pair.spread for pair in self.pairs]
-        found = [one.needed(difference, len(self.pairs)) for one in spreads if one is not None]
-        known = [n for n in found if n is not None]
-        return max(known) if known and len(known) == len(found) else None
-
     def differences(self, a: int, b: int) -> Array:
         """Run `a` minus run `b` on each of `query_ids`."""
         first, second = (_values(self.measure.runs[place], self.query_ids) for place in (a, b))

@@ -34,6 +34,7 @@ from simulated import (
     Row,
     World,
     compared,
+    hidden,
     natural,
     systems,
     with_luck,
@@ -233,6 +234,21 @@ def errors(check: Check) -> Iterator[Row]:
         )
 
 
+def mixes(check: Check) -> Iterator[Row]:
+    """How often one of two equal systems is called better that differ by type, where types have few queries."""
+    for few, many in ((2, 20), (10, 20), (2, 100), (20, 100), (50, 50)):
+        for better in (0.1, 0.3):
+
+            def case(rng: Rng, few: int = few, many: int = many, better: float = better) -> bool:
+                (pair,) = compared(*hidden(rng, (many, few, many, many), better)).pairs
+                return pair.significant
+
+            what = (
+                f"one of 2 equal systems called better, {few} of a type, {many} of each other, {better:.0%} apart"
+            )
+            yield check.share(what, few + 3 * many, "at most .05", case)
+
+
 def said(pair: ComparedPair, world: World) -> bool:
     return pair.population == "new documents" if world.by_article else pair.significant
 
@@ -375,6 +391,7 @@ CHECKS: dict[str, Callable[[Check], Iterator[Row]]] = {
     "others": others,
     "differences": differences,
     "errors": errors,
+    "mixes": mixes,
     "headlines": headlines,
     "power": power,
     "pilots": pilots,

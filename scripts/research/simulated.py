@@ -164,6 +164,21 @@ def compared(values: Array, drawn: Drawn, costs: bool = False) -> MeasureCompari
     return compare_measure(measure, dict.fromkeys(places, frozenset(ids)), drawn)
 
 
+def hidden(rng: Rng, sizes: Sequence[int], better: float) -> tuple[Array, Drawn]:
+    """Two systems that are equal in the natural mix, with so many queries of each type of MIX: the first is better
+    on that share of the inference queries, the second on as much of the others as makes up for it.
+    """
+    types = [name for name, size in zip(MIX, sizes, strict=True) for _ in range(size)]
+    share = MIX["inference"] / sum(MIX.values())
+    first = np.array([name == "inference" for name in types])
+    chance = np.where(first, better, better * share / (1 - share))
+    found = rng.random(len(types)) < chance
+    ids = [f"q{place:04d}" for place in range(len(types))]
+    return np.stack([found & first, found & ~first], axis=1).astype(np.float64), Drawn(
+        dict(zip(ids, types, strict=True)), MIX
+    )
+
+
 def natural(of_type: Mapping[str, float]) -> float:
     """A mean over types as they are mixed in the data set."""
     return sum(MIX[name] * value for name, value in of_type.items()) / sum(MIX.values())

@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from harness.identity import short_digest
-from harness.records import Cost, EvaluationRecord, Evidence, Failure, Prediction, Query, Reference, RunRecord, Score, Usage
+from harness.records import (
+    Cost,
+    EvaluationRecord,
+    Evidence,
+    Failure,
+    Prediction,
+    Query,
+    Reference,
+    RunRecord,
+    Score,
+    Usage,
+)
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
 NOT_APPLICABLE = "not_applicable"

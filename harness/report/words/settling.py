@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harness.analysis.paired import MeasureComparison
-from harness.analysis.power import DISCORDANCE, MOST_QUERIES, most_discordant, queries_needed, rounded_up
+from harness.analysis.paired import ComparedPair, MeasureComparison
+from harness.analysis.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
 from harness.report.words.contest import Contest
 from harness.report.words.wording import amount, bare
 
@@ -38,15 +38,19 @@ def shown_by(compared: MeasureComparison, needed: Needed) -> str:
 
 
 def _needed(compared: MeasureComparison, difference: float) -> int | None:
-    """As widely as the runs may differ; where they do so nowhere, or alike everywhere, as two that do on a quarter of
-    the queries, or on more if these leave that open.
-    """
-    found = compared.queries_needed(difference)
-    if found is None and compared.measure.is_share and all(pair.spread is None for pair in compared.pairs):
-        different = max(pair.higher + pair.lower for pair in compared.pairs)
-        open_to = max(DISCORDANCE, most_discordant(different, compared.n_common))
-        return queries_needed(difference, len(compared.pairs), open_to)
-    return found
+    """For every pair, as widely as its runs may differ."""
+    found = [_pair_needs(compared, pair, difference) for pair in compared.pairs]
+    known = [n for n in found if n is not None]
+    return max(known) if known and len(known) == len(found) else None
+
+
+def _pair_needs(compared: MeasureComparison, pair: ComparedPair, difference: float) -> int | None:
+    """Of runs that differ nowhere, or alike everywhere, so many queries say something where they are shares."""
+    if pair.spread is not None:
+        return pair.spread.needed(difference, len(compared.pairs))
+    if not compared.measure.is_share:
+        return None
+    return queries_needed(difference, len(compared.pairs), most_discordant(pair.higher + pair.lower, pair.n))
 
 
 def margin_of(contest: Contest) -> str:

@@ -22,7 +22,7 @@ from harness.analysis.paired import (
     differing_queries,
 )
 from harness.analysis.paired_values import QueryValues, cost_values, scored_values
-from harness.analysis.power import detectable
+from harness.analysis.power import detectable, most_discordant
 from harness.errors import StoreError
 from harness.records import Cost, Failure, Prediction, RunRecord, Score, Usage
 
@@ -63,8 +63,8 @@ def test_a_pair_by_hand() -> None:
     assert pair.p == pair.p_holm == pytest.approx(0.0414, abs=0.00005)
     assert (pair.interval, pair.level) == (share_difference_interval(15, 5, 40), 0.95)
     assert pair.spread is not None
-    assert pair.spread.discordance == 0.5
-    assert pair.detectable == detectable(40, 1, 0.5)
+    assert pair.spread.discordance == most_discordant(20, 40)
+    assert pair.detectable == detectable(40, 1, most_discordant(20, 40))
     assert (pair.population, pair.n_clusters, pair.balanced) == ("queries", None, None)
 
 

@@ -88,5 +88,5 @@ def test_a_failure_that_was_answered_since_is_no_longer_counted_as_the_worst(tmp
     close_again(failing, answered.model_copy(update={"query_id": first.query_id, "attempt": 2}))
     findings = find(group_of(failing, other))
     assert findings.entrants == (1,)
-    told = "naive is not ranked by accuracy: it was scored before every answer was there: run rag-harness evaluate."
-    assert told in findings.sentences
+    told = "naive is not ranked by accuracy: it was scored before every answer was there"
+    assert any(sentence.startswith(told) for sentence in findings.sentences)

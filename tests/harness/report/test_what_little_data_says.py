@@ -25,7 +25,7 @@ def test_more_queries_than_the_data_set_has_are_said_to_be_more(tmp_path: Path) 
         ScoredRun(system="kg", scores={"accuracy": [*right(30, 100), *right(73, 100)]}, type_mix=mix),
     ]
     told = said(find(written(tmp_path, *plans)))
-    assert "apart between any two of them; the whole data set has 816 of these types." in told
+    assert "200 queries leave open; the whole data set has 816 of these types." in told
 
 
 @pytest.mark.parametrize("values", [right(100), [0.3] * 200], ids=["right or wrong", "graded"])
@@ -94,3 +94,14 @@ def test_of_an_undecided_lead_it_is_said_whose_lead_holds_on_new_documents(tmp_p
     findings = find(written(tmp_path, *plans))
     assert findings.headline.startswith("Undecided between kg and naive")
     assert "That kg is ahead of community holds also on new documents: with the 100 groups" in said(findings)
+
+
+def test_more_pairs_never_ask_for_fewer_queries(tmp_path: Path) -> None:
+    counts = {"naive": [1.0] * 40, "kg": [1.0] * 40, "recursive": [*[1.0] * 39, 0.0]}
+    plans = [ScoredRun(system=name, scores={"accuracy": values}) for name, values in counts.items()]
+    asked = [
+        re.search(r"about ([\d,]+) queries needed", find(written(tmp_path / str(n), *plans[:n])).headline)
+        for n in (2, 3)
+    ]
+    few, more = (int(found[1].replace(",", "")) for found in asked if found)
+    assert few < more
