@@ -35,7 +35,7 @@ DIFFERENCES = (0, 5, 15, 25)
 _SHARED = 0.5**0.5
 """The chance that a system shares the luck of a query: two equal ones then differ on a quarter of them."""
 _BY_TYPE = {"comparison": 0.2, "inference": -0.2}
-"""How far the last system is ahead on queries of a type; on the others so that nothing is left of it in the mix."""
+"""How far the last system is ahead on queries of a type; on the others so that nothing is left in the mix."""
 
 
 @dataclass(frozen=True)
