@@ -50,8 +50,8 @@ def race_sentences(contest: Contest, race: RaceRecord) -> Iterator[str]:
         yield f"{one} is {_span(gap)} points ahead of {other}: {_says(gap, race.margin)}."
     yield (
         f"All that is said of the race is true with {_sure(race)} at least, over all {_pairs(race)} and as often "
-        "as one looks. Tests, intervals and ranks in the tables are for one look at a sample of fixed size: this one "
-        "ended by what it showed, so that they do not hold here."
+        "as one looks. Tests, intervals and ranks in the tables are for one look at a sample of fixed size: this "
+        "one ended by what it showed, so that they do not hold here."
     )
 
 
