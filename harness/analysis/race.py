@@ -57,8 +57,9 @@ class Race:
         self._scale = 100 * largest
         """The points that a weighted difference of 1 stands for."""
         self._pairs = [*combinations(range(len(self._names)), 2)]
-        sides = [(self._names[a], self._names[b]) for pair in self._pairs for a, b in (pair, pair[::-1])]
-        self._sides = {side: place for place, side in enumerate(sides)}
+        sides = np.array([side for pair in self._pairs for side in (pair, pair[::-1])]).reshape(-1, 2)
+        self._first, self._second = sides.T
+        self._sides = {(self._names[a], self._names[b]): place for place, (a, b) in enumerate(sides)}
         """Of each pair both, the one that may be ahead first -> its row."""
         margin = min(rules.margin / self._scale, 0.999)
         self._claims = np.tile([0.0, -margin], (len(sides), 1))
@@ -102,13 +103,12 @@ class Race:
             points[self._names.index(name)] = sign * weight * value / self._rules.span
         if len(known) == len(self.active):
             self._sums += np.nan_to_num(points)
-        for place, (a, b) in enumerate(self._pairs):
-            if not np.isnan(difference := points[a] - points[b]):
-                difference = float(np.clip(difference, -1, 1))
-                self._seen[place].append(difference)
-                rows = slice(2 * place, 2 * place + 2)
-                self._gained[rows] += log_gains(np.array([[difference], [-difference]]), self._claims[rows])
-        self._evidence = log_capital(self._gained)
+        differences = np.clip(points[self._first] - points[self._second], -1, 1)
+        rows = np.flatnonzero(~np.isnan(differences))
+        for row in rows[::2]:
+            self._seen[row // 2].append(float(differences[row]))
+        self._gained[rows] += log_gains(differences[rows, None], self._claims[rows])
+        self._evidence[rows] = log_capital(self._gained[rows])
         self._drop()
 
     def interval(self, one: str, other: str) -> tuple[float, float]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Array = NDArray[np.float64]
-_BETTORS = 256
+_BETTORS = 128
 STAKES: _Array = np.array([cos((place + 0.5) * pi / (2 * _BETTORS)) for place in range(_BETTORS)])
 """What they bet, s: as Beta(1/2, 1/2) has shares of wins (1 + s) / 2 above a half, each with the same weight. Any
 such list is valid; so many are as good as the integral."""

@@ -31,7 +31,7 @@ from harness.display.text import printable
 from harness.evaluators.normalise import abstains
 from harness.evaluators.sides import is_null, said
 from harness.protocols import Measure
-from harness.records import EvaluationRecord, RunRecord, Score
+from harness.records import EvaluationRecord, RaceRecord, RunRecord, Score
 from harness.report.contexts import reach_notes
 from harness.report.labels import labels
 from harness.report.measures import (
@@ -93,6 +93,14 @@ class RunView:
     """What was said to each query, once for each repeat."""
     values: Mapping[str, QueryValues] = field(repr=False)
     """Measure -> one number for each query, costs included: what a comparison pairs."""
+    race: RaceRecord | None = None
+    """What the race established that it was in."""
+
+    @property
+    def left_race_after(self) -> int | None:
+        """After how many queries a race asked it no further; None: it did not leave one."""
+        drops = self.race.dropped if self.race else ()
+        return next((drop.after for drop in drops if drop.run_id == self.manifest.run_id), None)
 
     def row(self, measure: str, query_type: str = OVERALL) -> Aggregate | None:
         """The row of that measure, if there is one."""
@@ -351,6 +359,7 @@ def _load_view(run: RunDir, label: str, sample: Mapping[str, SampleRow], prices:
         values=values_of(manifest, frame, scores, records, prices),
         latencies=tuple(latencies(frame, records.values())),
         spent=answers_spent(attempts),
+        race=run.race(),
     )
 
 

@@ -36,8 +36,9 @@ def why_apart(view: RunView, measure: str) -> str:
     """Why a run that has values of a measure moves no verdict by it, as words that stand behind its name; empty:
     it may compete.
     """
-    if not view.is_complete:
-        return "is not finished"
+    after = view.left_race_after
+    if not view.is_complete or after is not None:
+        return "is not finished" if after is None else f"left the race after {after:,} queries"
     if measure in view.unscored:
         return "was scored before every answer was there: run rag-harness evaluate"
     if measure in COSTS and view.fails_too_often:

@@ -12,6 +12,7 @@ from harness.report.view import Group
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
 from harness.report.words.contest import Contest
 from harness.report.words.entrants import is_scored, was_evaluated
+from harness.report.words.racing import race_of, race_verdict
 from harness.report.words.scope import holds_on
 from harness.report.words.settling import margin_of, needed_for, shown_by
 from harness.report.words.standings import natural_mix, shown_rows
@@ -29,6 +30,8 @@ def headline(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> str:
     """
     if not contest.entrants:
         return _nobody(contest)
+    if (race := race_of(contest)) is not None and not _is_barred(contest, bounds):
+        return f"{printable(_barred(contest, bounds) + race_verdict(contest, race), LONGEST - 1)}."
     compared = contest.ranked
     if compared is None:
         return _alone(contest, bounds)

@@ -11,6 +11,7 @@ from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
 from harness.report.words.contest import Contest, against
 from harness.report.words.costs import cost_sentences
 from harness.report.words.looks import look_sentences
+from harness.report.words.racing import race_of, race_sentences
 from harness.report.words.refused import refusal_sentences
 from harness.report.words.scope import scope_sentences
 from harness.report.words.settling import needed_for, shown_by
@@ -25,13 +26,16 @@ def sentences(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> tuple[str,
     compared = contest.ranked
     found = [f"Ranked by {contest.spoken}{contest.reason}."] if compared is not None else []
     found += [] if contest.nobody_answered else _bounds(contest, bounds)
-    if compared is not None and compared.n_common and not contest.nobody_answered:
+    race = race_of(contest)
+    if race is not None:
+        found += race_sentences(contest, race)
+    elif compared is not None and compared.n_common and not contest.nobody_answered:
         found += [
             *_differences(contest, compared),
             *scope_sentences(contest, compared),
             *_power(contest, compared),
         ]
-    found += [*look_sentences(contest), *refusal_sentences(contest), *cost_sentences(contest)]
+    found += [*([] if race else look_sentences(contest)), *refusal_sentences(contest), *cost_sentences(contest)]
     known = contest.group.known.items()
     asking = (name for name, measure in known if measure.compared and name != contest.measure)
     found += [sentence for measure in asking for sentence in _besides(contest, measure)]

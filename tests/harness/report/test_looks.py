@@ -73,3 +73,14 @@ def test_other_queries_and_runs_that_did_not_finish_are_no_look(tmp_path: Path) 
     grown(tmp_path, 40, queries=[f"other{number}" for number in range(40)])
     grown(tmp_path, 60, unfinished=10)
     assert looks(group_of(grown(tmp_path, 200))) == []
+
+
+def test_runs_that_went_on_after_a_budget_had_ended_them_were_looked_at_before(tmp_path: Path) -> None:
+    runs = grown(tmp_path, 200)
+    for run in runs:
+        done, sample = run.done(), [row.query.query_id for row in run.sample()]
+        assert done is not None
+        run.mark_done(done, sample[:40], "the time is over")
+        run.mark_done(done)
+    (told,) = looks(group_of(runs))
+    assert told.startswith("Looked at before over 40 of these 200 queries")
