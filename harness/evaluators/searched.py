@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.store import RunDir
 from harness.store.index_dir import Corpora
 
-Spans = Mapping[str, Sequence[tuple[int, int]]]
+_Spans = Mapping[str, Sequence[tuple[int, int]]]
 
 
 class KeptSearch:
@@ -24,7 +24,7 @@ class KeptSearch:
         return _documents(self._run.path.parent, digest) if digest else {}
 
     @cached_property
-    def passages(self) -> Spans | None:
+    def passages(self) -> _Spans | None:
         """What the index says of its passages; None where it says nothing."""
         index = self._run.index()
         if index is None or index.stats.passages is None:

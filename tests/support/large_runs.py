@@ -11,7 +11,7 @@ from typing import Any
 from harness.datasets.multihop_rag import SPEC
 from harness.protocols import DatasetRow
 from harness.records import Cost, EvaluationRecord, Evidence, Query, Reference
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow, files
 
 SYSTEMS = ("naive", "recursive", "kg", "community", "hybrid", "rerank", "hyde", "gold", "closed_book")
 _CHUNKS = {"recursive": 900, "hybrid": 900}
@@ -100,16 +100,17 @@ class _Maker:
         with (run.path / "records.jsonl").open("w", encoding="utf-8") as file:
             for row, ranking in zip(self._corpus.rows, rankings, strict=True):
                 file.write(json.dumps(self._record(row, ranking)) + "\n")
-        (run.path / "scores").mkdir(exist_ok=True)
+        folder = run.path / "scores"
+        folder.mkdir(exist_ok=True)
+        scores = [one for row in self._corpus.rows for one in self._scores(row)]
         for evaluator, measures in _EVALUATORS.items():
+            path = folder / f"{evaluator}.jsonl"
+            with path.open("w", encoding="utf-8") as file:
+                file.writelines(json.dumps(one) + "\n" for one in scores if one["measure"] in measures)
             evaluation = EvaluationRecord(
                 evaluator=evaluator, version="1", measures=measures, binary=_ANSWER[:3], cost=Cost(wall_s=1.0)
             )
-            run.write_scores(evaluation, [])
-        scores = [one for row in self._corpus.rows for one in self._scores(row)]
-        for evaluator, measures in _EVALUATORS.items():
-            with (run.path / "scores" / f"{evaluator}.jsonl").open("w", encoding="utf-8") as file:
-                file.writelines(json.dumps(one) + "\n" for one in scores if one["measure"] in measures)
+            files.write_json(path.with_suffix(".json"), evaluation, [path])
         run.mark_done(Done(n_expected=len(sample), n_ok=len(sample), n_error=0, finished_at="2026-11-20"))
         return run
 

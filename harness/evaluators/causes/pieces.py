@@ -24,8 +24,8 @@ from harness.protocols import Case, ScoreLabel
 from harness.records import Evidence
 
 _OWN_TEXT = frozenset({"passage", "sentence"})
-Span = tuple[int, int]
-Fits = Callable[[str, Span], bool]
+_Place = tuple[int, int]
+Fits = Callable[[str, _Place], bool]
 """Whether a place of a document holds the piece."""
 
 
@@ -148,7 +148,7 @@ class _Trace:
             end = max(end, stop)
         return end > 0 and not text[end:].strip()
 
-    def _shown_spans(self, doc_id: str) -> Iterator[Span]:
+    def _shown_spans(self, doc_id: str) -> Iterator[_Place]:
         """The places of a document whose whole text stands in a context."""
         for context in self._contexts:
             span = context.span
@@ -162,7 +162,7 @@ class _Trace:
         ranked = enumerate(places, start=1)
         return next((rank for rank, (doc_id, start, end) in ranked if holds(doc_id, (start, end))), None)
 
-    def _text(self, doc_id: str, span: Span) -> str:
+    def _text(self, doc_id: str, span: _Place) -> str:
         """Of a place of a document, squeezed; empty where the corpus was not kept."""
         return self._squeezed(self._documents.get(doc_id, "")[span[0] : span[1]])
 
