@@ -18,7 +18,7 @@ _STATEMENTS = 5
 
 
 @dataclass(frozen=True)
-class Statement:
+class SourcedTriplet:
     """A relation in words."""
 
     triplet: Triplet
@@ -37,7 +37,7 @@ class Node:
 
     name: str
     kind: str
-    stated: tuple[Statement, ...]
+    stated: tuple[SourcedTriplet, ...]
     """What describes it."""
     chunk_ids: tuple[str, ...]
 
@@ -48,7 +48,7 @@ class Edge:
 
     source: str
     target: str
-    stated: tuple[Statement, ...]
+    stated: tuple[SourcedTriplet, ...]
     """What describes it."""
     chunk_ids: tuple[str, ...]
 
@@ -95,19 +95,19 @@ class _Stating:
         self.names = {entity.entity_id: entity.name for entity in graph.entities}
         self._origins = {chunk.chunk_id: origin_of(chunk.document) for chunk in graph.chunks}
 
-    def main(self, relations: Sequence[Relation]) -> tuple[Statement, ...]:
+    def main(self, relations: Sequence[Relation]) -> tuple[SourcedTriplet, ...]:
         """Those of most chunks."""
         return tuple(map(self._statement, sorted(relations, key=lambda one: -len(one.chunk_ids))[:_STATEMENTS]))
 
-    def _statement(self, one: Relation) -> Statement:
+    def _statement(self, one: Relation) -> SourcedTriplet:
         words = one.relation.lower().replace("_", " ")
         origins = dict.fromkeys(self._origins[chunk_id] for chunk_id in one.chunk_ids)
-        return Statement(
+        return SourcedTriplet(
             Triplet(self.names[one.head_id], words, self.names[one.tail_id]), tuple(filter(None, origins))
         )
 
 
-def _described(stated: Sequence[Statement]) -> dict[str, str]:
+def _described(stated: Sequence[SourcedTriplet]) -> dict[str, str]:
     """The attributes of a node or an edge that say what is stated: in words, and as it is."""
     return {
         "description": ". ".join(one.text for one in stated),

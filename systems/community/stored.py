@@ -14,7 +14,7 @@ from systems.community.units import UnitRow, doc_ids_of
 
 
 @dataclass(frozen=True)
-class Stated:
+class ReportedRelation:
     """A relation of a community: the names at its ends, case folded, and the documents that state it."""
 
     ends: tuple[str, str]
@@ -38,7 +38,7 @@ class Report:
     """Text units of its entities, as a share of those of the community that has most."""
     doc_ids: tuple[str, ...]
     """The documents that it cites: those that state most of what it was written from, MOST_CITED of them."""
-    stated: tuple[Stated, ...] = ()
+    stated: tuple[ReportedRelation, ...] = ()
 
     def cited_for(self, text: str) -> tuple[str, ...]:
         """The documents behind what a text says of this report: those that state a relation of which it names both
@@ -93,9 +93,9 @@ class StoredIndex:
             stated=stated,
         )
 
-    def _stated(self, source: str, target: str) -> Stated:
+    def _stated(self, source: str, target: str) -> ReportedRelation:
         ends = (plain(source).casefold(), plain(target).casefold())
-        return Stated(ends, self.sources(self.graph.edge(source, target)))
+        return ReportedRelation(ends, self.sources(self.graph.edge(source, target)))
 
     def ranked_reports(self, level: int, limit: int) -> list[Report]:
         """Reports of communities no finer than `level`: those in most text units first, then the best rated."""
@@ -116,7 +116,7 @@ class StoredIndex:
         return doc_ids_of(sorted(units, key=lambda unit: unit["chunk_order_index"]))
 
 
-def _most_stating(stated: Sequence[Stated]) -> tuple[str, ...]:
+def _most_stating(stated: Sequence[ReportedRelation]) -> tuple[str, ...]:
     counted = Counter(doc_id for one in stated for doc_id in one.doc_ids)
     return tuple(doc_id for doc_id, _ in counted.most_common(MOST_CITED))
 

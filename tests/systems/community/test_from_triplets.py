@@ -1,6 +1,6 @@
 from harness.extraction.nouns import FoundEntity, TextGraph
 from harness.records import Document, Triplet
-from systems.community.from_triplets import Edge, Node, Statement, edges_of, nodes_of
+from systems.community.from_triplets import Edge, Node, SourcedTriplet, edges_of, nodes_of
 from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.extraction.assemble import assemble
 from systems.parts.graph import KnowledgeGraph
@@ -22,8 +22,8 @@ def test_a_node_is_described_by_what_is_stated_of_it_most_often_first() -> None:
         graph(stating(owns, built), stating(built), TextGraph(entities=(FoundEntity("Oake", "Person"),)))
     )
     first, second, third = (chunk.chunk_id for chunk in CHUNKS[:3])
-    built_it = Statement(Triplet(*built)._replace(relation="built"))
-    owns_it = Statement(Triplet(*owns)._replace(relation="is owner of"))
+    built_it = SourcedTriplet(Triplet(*built)._replace(relation="built"))
+    owns_it = SourcedTriplet(Triplet(*owns)._replace(relation="is owner of"))
     assert nodes == [
         Node("Brennick Yard", "", (owns_it,), (first,)),
         Node("Gull Sound", "", (built_it,), (first, second)),
@@ -38,7 +38,7 @@ def test_an_edge_gathers_both_directions_and_counts_each_chunk_once() -> None:
         Edge(
             "Abe",
             "Zed",
-            (Statement(Triplet("Abe", "owes", "Zed")), Statement(Triplet("Zed", "pays", "Abe"))),
+            (SourcedTriplet(Triplet("Abe", "owes", "Zed")), SourcedTriplet(Triplet("Zed", "pays", "Abe"))),
             (CHUNKS[0].chunk_id, CHUNKS[1].chunk_id),
         )
     ]

@@ -6,7 +6,7 @@ import pytest
 from systems.community.global_search import in_batches
 from systems.community.reports import bounded_number, read_report
 from systems.community.ruled_reports import report_by_rules
-from systems.community.stored import Report, Stated
+from systems.community.stored import Report, ReportedRelation
 from systems.community.tokens import count_tokens
 from systems.parts.prompts import reports as prompts
 
@@ -59,9 +59,9 @@ def report(text: str) -> Report:
 
 
 STATED = (
-    Stated(("tidewright power", "gull sound"), ("array", "again")),
-    Stated(("gull sound", "grid"), ("grid", "again")),
-    Stated(("ann", "marten oake"), ("ann",)),
+    ReportedRelation(("tidewright power", "gull sound"), ("array", "again")),
+    ReportedRelation(("gull sound", "grid"), ("grid", "again")),
+    ReportedRelation(("ann", "marten oake"), ("ann",)),
 )
 
 
