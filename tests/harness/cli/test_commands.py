@@ -34,7 +34,9 @@ def test_help_imports_no_heavy_library() -> None:
 @pytest.mark.slow
 def test_what_is_only_planned_or_listed_imports_no_heavy_library() -> None:
     counting = {"numpy", "scipy"}  # How many queries would tell systems apart.
-    assert HEAVY & loaded_by("plan", "-c", str(SMOKE)) <= counting
+    loaded = loaded_by("plan", "-c", str(SMOKE))
+    assert HEAVY & loaded <= counting
+    assert "harness.report" not in loaded
 
 
 COMMANDS = ("list", "plan", "estimate", "run", "import", "evaluate", "report", "compare", "show", "new", "doctor")

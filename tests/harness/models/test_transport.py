@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import openai
 import pytest
 from journals import usage_by_role
 
@@ -321,6 +320,8 @@ async def test_the_request_is_what_the_config_and_the_call_say(serve: Serve, con
 async def test_under_the_openai_package_a_call_is_counted_and_a_streamed_one_refused_before_it_is_sent(
     serve: Serve, seam: Seam, no_tls: None
 ) -> None:
+    import openai
+
     server = serve()
     limiter = AdaptiveLimiter(1, None, None)
     endpoint = Endpoint(GENERATOR, server.base_url, max_retries=0, limiter=limiter, fix="")
