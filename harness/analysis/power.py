@@ -20,7 +20,7 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.difference_tests import ALPHA, scipy_special, scipy_stats
+from harness.analysis.difference_tests import ALPHA, scipy_special
 
 POWER = 0.80
 DISCORDANCE = 0.25
@@ -100,10 +100,12 @@ def share_power(n: int, difference: float, discordance: float, alpha: float) -> 
 @lru_cache(maxsize=64)
 def _fewest_wins(alpha: float, n: int) -> NDArray[np.int64]:
     """Of 0 to `n` queries that tell two systems apart: how many one of the two must win to be significant."""
-    different = np.arange(n + 1)
-    found: NDArray[np.int64] = scipy_stats().binom.isf(alpha / 2, different, 0.5).astype(np.int64) + 1
-    found[0] = 1
-    return found
+    special, different = scipy_special(), np.arange(1, n + 1)
+    most = np.ceil(special.bdtrik(1 - alpha / 2, different, 0.5))
+    # The inverse is rounded: one less may do as well.
+    fewer = np.maximum(most - 1, 0)
+    most = np.where(special.bdtrc(fewer, different, 0.5) <= alpha / 2, fewer, most)
+    return np.concatenate(([1], most.astype(np.int64) + 1))
 
 
 def graded_power(n: int, difference: float, sd: float, alpha: float) -> float:
