@@ -11,7 +11,7 @@ from harness.models.posting import ModelClient
 from harness.models.providers import api_key, provider_of
 from harness.models.transport import Endpoint, MeteredTransport, Seam
 from harness.models.vectors import unit_rows
-from harness.protocols import ChatModel, Message
+from harness.protocols import Message
 
 if TYPE_CHECKING:
     from harness.models.local_server import ServerAccess
@@ -21,7 +21,7 @@ NO_URL = "http://fake.invalid/v1"
 """Of a provider without a server: its transport never looks at it."""
 
 
-def build_chat(config: GeneratorConfig, seam: Seam, server: "ServerAccess | None" = None) -> ChatModel | None:
+def build_chat(config: GeneratorConfig, seam: Seam, server: "ServerAccess | None" = None) -> "OpenAIChat | None":
     """The generator or judge of a resolved config; None where there is none. `server`: one that was started for
     it.
     """
@@ -80,6 +80,10 @@ class OpenAIChat:
             raise ValueError("the model's reply holds no text")
         return _well_formed(text)
 
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
+
 
 class OpenAIEmbedding:
     """Embeds by any OpenAI-compatible /embeddings; rows are normalised to unit length."""
@@ -98,6 +102,10 @@ class OpenAIEmbedding:
         if len(rows) != len(texts):
             raise ValueError(f"{len(texts)} texts were sent and {len(rows)} embeddings came back")
         return unit_rows(np.asarray([_part(row, "embedding") for row in rows], dtype=np.float32))
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
 
 
 def _without_lengths(schema: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 from journals import usage_by_role
@@ -55,6 +56,12 @@ def scores_of(run: RunDir) -> Mapping[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((run.path / "scores").glob("*.jsonl"))}
 
 
+def connections_to(server: Any) -> list[Any]:
+    """Those that this process holds open."""
+    port = server.server_address[1]
+    return [one for one in psutil.Process().net_connections("tcp") if one.raddr and one.raddr.port == port]
+
+
 def test_kills_at_random_moments_change_no_byte_of_the_scores(
     cli: CommandLine, here: CommandLineHere, run: RunDir, serve: Any
 ) -> None:
@@ -81,6 +88,7 @@ def test_kills_at_random_moments_change_no_byte_of_the_scores(
     assert killed, "every attempt ended before it was killed: slow the judge down"
     done = here.call(*words)
     assert done.returncode in {0, 3}, done.stderr
+    assert connections_to(server) == []
     after_kills, journal = scores_of(run), cli.results / "judge" / "calls.sqlite"
     calls = usage_by_role(journal)["judge"].calls
     # Two calls at once, at most, were under way when it was killed, and are paid again.
