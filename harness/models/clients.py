@@ -3,17 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import numpy as np
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.models.limiter import AdaptiveLimiter
-from harness.models.posting import ModelClient
-from harness.models.providers import api_key, provider_of
+from harness.models.providers import api_key, need_client, provider_of
 from harness.models.transport import Endpoint, MeteredTransport, Seam
 from harness.models.vectors import unit_rows
 from harness.protocols import Message
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
     from harness.models.local_server import ServerAccess
     from harness.protocols import Vectors
 
@@ -30,8 +32,11 @@ def build_chat(config: GeneratorConfig, seam: Seam, server: "ServerAccess | None
     return OpenAIChat(config, open_client(config, seam, server))
 
 
-def open_client(config: ModelConfig, seam: Seam, server: "ServerAccess | None" = None) -> ModelClient:
-    """A client whose every request passes the seam."""
+def open_client(config: ModelConfig, seam: Seam, server: "ServerAccess | None" = None) -> "AsyncOpenAI":
+    """An openai client whose every request passes the seam; its own retries are off."""
+    need_client()
+    from openai import AsyncOpenAI
+
     url, provider = (server.base_url if server else config.base_url) or NO_URL, provider_of(config)
     endpoint = Endpoint(
         role=config.role,
@@ -43,13 +48,19 @@ def open_client(config: ModelConfig, seam: Seam, server: "ServerAccess | None" =
         max_throttled_s=config.max_throttled_s,
     )
     transport = MeteredTransport(seam, endpoint, provider.transport(config))
-    return ModelClient(url, server.api_key if server else api_key(config), transport, config.timeout_s)
+    return AsyncOpenAI(
+        api_key=server.api_key if server else api_key(config),
+        base_url=url,
+        max_retries=0,
+        timeout=config.timeout_s,
+        http_client=httpx2.AsyncClient(transport=transport, timeout=config.timeout_s),
+    )
 
 
 class OpenAIChat:
     """A `ChatModel` over any OpenAI-compatible server."""
 
-    def __init__(self, config: GeneratorConfig, client: ModelClient) -> None:
+    def __init__(self, config: GeneratorConfig, client: "AsyncOpenAI") -> None:
         self._config = config
         self._client = client
 
@@ -74,7 +85,7 @@ class OpenAIChat:
             wanted = dict(json_schema) if bounded else _without_lengths(json_schema)
             schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        reply = await self._client.post("/chat/completions", request)
+        reply = await _post(self._client, "/chat/completions", request)
         text = _text(_part(_part(_part(_part(reply, "choices"), 0), "message"), "content"))
         if text is None:
             raise ValueError("the model's reply holds no text")
@@ -88,7 +99,7 @@ class OpenAIChat:
 class OpenAIEmbedding:
     """Embeds by any OpenAI-compatible /embeddings; rows are normalised to unit length."""
 
-    def __init__(self, config: EmbedderConfig, client: ModelClient) -> None:
+    def __init__(self, config: EmbedderConfig, client: "AsyncOpenAI") -> None:
         self._config = config
         self._client = client
 
@@ -96,7 +107,7 @@ class OpenAIEmbedding:
         """Shape (len(texts), d), float32, unit rows."""
         # Some servers do not know base64.
         request = {"input": list(texts), "model": str(self._config.model), "encoding_format": "float"}
-        reply = await self._client.post("/embeddings", request)
+        reply = await _post(self._client, "/embeddings", request)
         data = _part(reply, "data")
         rows = sorted(data if isinstance(data, list) else [], key=lambda row: _part(row, "index") or 0)
         if len(rows) != len(texts):
@@ -136,3 +147,18 @@ def _part(value: Any, key: str | int) -> Any:
     if isinstance(value, dict):
         return value.get(key)
     return value[key] if isinstance(value, list) and isinstance(key, int) and key < len(value) else None
+
+
+async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> Any:
+    """The JSON of a reply, read as it is: the client's own classes for it are a thousand modules, and loading them
+    took every process most of a second. What the seam raised comes out as itself, not as APIConnectionError.
+    """
+    from openai import APIConnectionError
+
+    try:
+        # Never the key of an administrator, which the client would take from the environment.
+        return await client.post(path, body=body, cast_to=object, options={"security": {"bearer_auth": True}})
+    except APIConnectionError as error:
+        if error.__cause__ is None or isinstance(error.__cause__, httpx2.TransportError):
+            raise
+        raise error.__cause__ from None

@@ -1,4 +1,4 @@
-"""The seam: an HTTP transport (httpx2) under every OpenAI-compatible client.
+"""The seam: an HTTP transport under every OpenAI-compatible client (httpx2, as openai 3 uses).
 
 One request passes: journal look-up -> limiter -> budget -> server, with retries -> journal -> meter. Headers, and
 so keys, are never stored. See ARCHITECTURE.md, "Model calls".

@@ -4,7 +4,7 @@ import os
 from typing import TypeVar
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
-from harness.errors import ConfigError, nearest
+from harness.errors import ConfigError, nearest, need
 from harness.models.providers.spec import PROVIDERS, ProviderSpec
 from harness.outside import keep_secret
 from harness.protocols import Role
@@ -56,7 +56,15 @@ def check_reachable(config: ModelConfig) -> None:
     """Raise HarnessError, one line, where its key, server or package is not there; nothing is paid."""
     if config.is_none:
         return
-    provider_of(config).check(config)
+    spec = provider_of(config)
+    if spec.encoder is None:
+        need_client()
+    spec.check(config)
+
+
+def need_client() -> None:
+    """Raise MissingDependency without the client that every call but those within the process goes through."""
+    need("provider-openai", "openai")
 
 
 def _spec(config: ModelConfig, role: Role) -> ProviderSpec:

@@ -1,4 +1,4 @@
-"""A real HTTP server, a real journal and the real client; only the model behind the server is scripted."""
+"""A real HTTP server, a real journal and the real openai client; only the model behind the server is scripted."""
 
 import random
 import threading
@@ -75,7 +75,7 @@ def no_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def connect(seam: Seam, no_tls: None) -> AsyncIterator[Callable[..., OpenAIChat]]:
-    """connect(url, seam=..., **config) -> a chat model over the client of every call, closed with the test."""
+    """connect(url, seam=..., **config) -> a chat model over the real openai client, closed with the test."""
     async with AsyncExitStack() as stack:
 
         def start(base_url: str, seam: Seam = seam, **config: Any) -> OpenAIChat:

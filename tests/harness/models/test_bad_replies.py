@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 
 from harness.errors import ModelUnavailable
@@ -17,7 +18,6 @@ from harness.models.fake import FakeScript
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.posting import APITimeoutError
 from harness.models.replies import UnreadableReply
 from harness.models.transport import Seam
 from harness.protocols import Message
@@ -94,7 +94,7 @@ async def test_an_answer_that_comes_byte_by_byte_ends_at_the_time_limit_of_a_req
     connect: Connect, serve: Serve
 ) -> None:
     server = serve(FakeScript(fault="endless"))
-    with pytest.raises((APITimeoutError, UnreadableReply)):
+    with pytest.raises((openai.APITimeoutError, UnreadableReply)):
         await asked(connect(server.base_url, timeout_s=0.2))
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from harness.config import EmbedderConfig
 from harness.errors import MissingDependency, ModelUnavailable
+from harness.models import clients
 from harness.models.clients import OpenAIEmbedding, open_client
 from harness.models.embedders import CachedEmbedder, build_embedder
 from harness.models.embedding_cache import EmbeddingCache
@@ -190,7 +191,7 @@ async def test_embedding_outside_any_scope_is_a_bug(open_cache: Callable[..., Em
 
 @pytest.fixture
 async def connect_embedder(seam: Seam) -> AsyncIterator[Callable[..., OpenAIEmbedding]]:
-    """connect_embedder(url, **config) -> the encoder over the client of every call."""
+    """connect_embedder(url, **config) -> the encoder over the real openai client."""
     async with AsyncExitStack() as stack:
 
         def start(base_url: str, **config: Any) -> OpenAIEmbedding:
@@ -331,12 +332,17 @@ def test_a_row_of_zeros_nan_or_infinity_is_refused(bad: float) -> None:
 # What is not installed
 
 
-def test_an_optional_package_that_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_optional_package_that_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch, seam: Seam) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
     with pytest.raises(
         MissingDependency, match=r"sentence_transformers is not installed: pip install '.*\[provider-"
     ):
         SentenceTransformerEncoder("any")
+    monkeypatch.setitem(__import__("sys").modules, "openai", None)
+    with pytest.raises(
+        MissingDependency, match=r"openai is not installed: pip install 'rag-bench-harness\[provider-openai\]'"
+    ):
+        clients.open_client(EmbedderConfig(provider="fake"), seam)
 
 
 def test_the_cache_is_closed_with_its_file(tmp_path: Path) -> None:

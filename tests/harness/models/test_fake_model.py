@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import openai
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,6 @@ from harness.models.clients import OpenAIChat, build_chat, open_client
 from harness.models.fake import EMBEDDING_DIM, FakeModel, FakeScript, FakeTransport, bag_of_words
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.posting import ModelCallError
 from harness.models.transport import Seam
 from harness.protocols import Message
 from harness.store import Journal
@@ -56,7 +56,7 @@ async def outcomes(chat: OpenAIChat, meter: Meter) -> list[Any]:
         for question in QUESTIONS:
             try:
                 found.append(await chat.complete([Message("user", question)]))
-            except (ModelCallError, ValueError) as error:
+            except (openai.OpenAIError, ValueError) as error:
                 found.append(f"{type(error).__name__}: {error}")
     return [*found, meter.usage]
 

@@ -1,4 +1,4 @@
-"""The seam under every call, against a real HTTP server: counted, journaled, retried, no key kept."""
+"""The seam under the real openai client against a real HTTP server: counted, journaled, retried, no key kept."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import httpx2
+import openai
 import pytest
 from journals import usage_by_role
 
@@ -22,15 +22,8 @@ from harness.models.clients import OpenAIChat
 from harness.models.fake import FakeScript
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
-from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
-from harness.models.posting import (
-    APITimeoutError,
-    BadRequestError,
-    InternalServerError,
-    UnprocessableEntityError,
-)
-from harness.models.transport import Endpoint, MeteredTransport, Seam
+from harness.models.transport import Seam
 from harness.protocols import Message
 from harness.records import Usage
 
@@ -252,7 +245,7 @@ async def test_a_call_that_was_asked_again_after_it_failed_is_not_paid_again_on_
     server = serve(FakeScript(fault="http_500", fault_times=1))
     with metered(Meter("index")):
         chat = connect(server.base_url, open_seam())
-        with pytest.raises(InternalServerError):
+        with pytest.raises(openai.InternalServerError):
             await chat.complete(ask("Who?"))
         answer = await chat.complete(ask("Who?"))
     assert journaled(tmp_path) == [("index", GENERATOR, 0)]
@@ -317,40 +310,16 @@ async def test_the_request_is_what_the_config_and_the_call_say(serve: Serve, con
 
 
 @pytest.mark.slow
-async def test_under_the_openai_package_a_call_is_counted_and_a_streamed_one_refused_before_it_is_sent(
-    serve: Serve, seam: Seam, no_tls: None
-) -> None:
-    import openai
-
+async def test_a_streamed_request_is_refused_before_it_is_sent(serve: Serve, connect: Connect) -> None:
     server = serve()
-    limiter = AdaptiveLimiter(1, None, None)
-    endpoint = Endpoint(GENERATOR, server.base_url, max_retries=0, limiter=limiter, fix="")
-    transport = MeteredTransport(seam, endpoint, httpx2.AsyncHTTPTransport())
-    async with openai.AsyncOpenAI(
-        api_key="none",
-        base_url=server.base_url,
-        http_client=httpx2.AsyncClient(transport=transport),
-        max_retries=0,
-    ) as client:
-        asked: Any = {"model": "fake-1", "messages": [{"role": "user", "content": "Who?"}]}
-        with metered(Meter("index")) as meter:
-            assert (await client.chat.completions.create(**asked)).choices[0].message.content
-            # The client wraps what a transport raises, or does not, as of its 3.5x.
-            with pytest.raises((openai.APIConnectionError, TypeError)) as caught:
-                await client.chat.completions.create(**asked, stream=True)
+    client = connect(server.base_url)._client
+    # The client wraps what a transport raises, or does not, as of its 3.5x.
+    with metered(Meter("index")), pytest.raises((openai.APIConnectionError, TypeError)) as caught:
+        await client.chat.completions.create(
+            model="fake-1", messages=[{"role": "user", "content": "Who?"}], stream=True
+        )
     assert "does not carry streamed calls" in f"{caught.value} {caught.value.__cause__}"
-    assert meter.usage == {GENERATOR: served_usage(server)}
-    assert server.model.served["calls"] == 1
-
-
-async def test_whose_account_has_several_projects_says_which_by_the_environment(
-    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
-    monkeypatch.delenv("OPENAI_PROJECT_ID", raising=False)
-    client = connect(serve().base_url)._client
-    assert client.headers["openai-organization"] == "org-1"
-    assert "openai-project" not in client.headers
+    assert server.model.served["calls"] == 0
 
 
 async def test_a_proxy_in_the_environment_does_not_lead_around_the_seam(
@@ -527,13 +496,15 @@ async def test_a_fault_that_lasts_is_the_client_s_exception_and_nothing_is_journ
     serve: Serve, connect: Connect, seam: Seam, tmp_path: Path
 ) -> None:
     server = serve(FakeScript(fault="http_500"))
-    with metered(Meter("index")) as meter, pytest.raises(InternalServerError):
+    with metered(Meter("index")) as meter, pytest.raises(openai.InternalServerError):
         await connect(server.base_url, max_retries=2).complete(ask("Who?"))
     assert server.model.served["faults"] == 3
     assert (meter.usage, journaled(tmp_path), seam.fatal) == ({}, [], None)
 
 
-@pytest.mark.parametrize(("status", "kind"), [(400, BadRequestError), (422, UnprocessableEntityError)])
+@pytest.mark.parametrize(
+    ("status", "kind"), [(400, openai.BadRequestError), (422, openai.UnprocessableEntityError)]
+)
 async def test_a_request_that_the_server_finds_wrong_is_not_sent_again(
     serve: Serve, connect: Connect, seam: Seam, status: int, kind: type[Exception]
 ) -> None:
@@ -563,7 +534,7 @@ async def test_a_server_that_does_not_answer_in_time_fails_that_call_alone(
     server = serve(FakeScript(fault="hang", fault_match="slow"))
     chat = connect(server.base_url, timeout_s=0.3, max_retries=1)
     with metered(Meter("index")) as meter:
-        with pytest.raises(APITimeoutError):
+        with pytest.raises(openai.APITimeoutError):
             await chat.complete(ask("slow"))
         assert await chat.complete(ask("quick"))
     assert seam.fatal is None
@@ -681,7 +652,7 @@ async def test_a_key_that_a_server_quotes_in_any_answer_is_left_out_of_it(
     )
     chat = connect(serve(respond=lambda path, body: next(replies)).base_url, api_key_env="MY_KEY")
     with metered(Meter("index")):
-        with pytest.raises(BadRequestError) as caught:
+        with pytest.raises(openai.BadRequestError) as caught:
             await chat.complete(ask("Who?"))
         assert SECRET not in str(caught.value)
         assert await chat.complete(ask("Who?")) == "you are ***"
