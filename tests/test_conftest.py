@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from neo4j_server import asks_for_a_server
+
 CONFTEST = Path(__file__).with_name("conftest.py")
 
 
@@ -20,3 +22,10 @@ subprocess.run([sys.executable, "-c", {inside!r}], check=True)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
     assert signal.getsignal(signal.SIGINT) != signal.SIG_IGN
+
+
+def test_what_asks_for_a_neo4j_is_told_by_its_file_and_the_fixtures_beside_it() -> None:
+    tests = CONFTEST.parent
+    asking = {file.name for file in tests.rglob("test_*.py") if asks_for_a_server(file)}
+    assert {"test_both_stores.py", "test_neo4j_server.py", "test_shared_work.py", "test_refusals.py"} <= asking
+    assert {"test_neo4j_script.py", "test_budget.py"} & asking == set()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import sqrt
 
-from harness.analysis.difference_tests import ALPHA, mcnemar_p, scipy_stats
+from harness.analysis.difference_tests import ALPHA, mcnemar_p, scipy_special
 from harness.analysis.intervals import UNKNOWN, Interval
 
 _STEPS = 50
@@ -30,13 +30,13 @@ def share_difference_interval(wins: int, losses: int, n: int, alpha: float = ALP
     if wins < losses:
         low, high = share_difference_interval(losses, wins, n, alpha)
         return Interval(None if high is None else 0.0 - high, None if low is None else 0.0 - low)
-    z = float(scipy_stats().norm.isf(alpha / 2))
+    z = -float(scipy_special().ndtri(alpha / 2))
     low = _root(lambda at: _score(wins, losses, n, at) > z, -1.0, (wins - losses) / n)
     high = _root(lambda at: _score(wins, losses, n, at) >= -z, (wins - losses) / n, 1.0)
     if mcnemar_p(wins, losses) > alpha * _SLACK:
         low = min(low, 0.0)
     elif low <= 0:
-        least = float(scipy_stats().beta.ppf(alpha / 2, wins, losses + 1))
+        least = float(scipy_special().betaincinv(wins, losses + 1, alpha / 2))
         low = (2 * least - 1) * (wins + losses) / n
     if wins == losses:
         low = -high  # As far on either side, to the last bit.

@@ -11,8 +11,8 @@ from math import atanh, sqrt, tanh
 from statistics import fmean
 
 from harness.analysis.aggregate import Frame, scores_by_measure
+from harness.analysis.difference_tests import scipy_stats
 from harness.analysis.intervals import UNKNOWN, Interval
-from harness.errors import MissingDependency, install
 from harness.records import EvaluationRecord, Score
 
 _Z95 = 1.959963984540054
@@ -55,10 +55,7 @@ def correlate(one: Sequence[float], other: Sequence[float]) -> Correlation:
         raise ValueError(f"columns of {n} and {len(other)} values do not pair")
     if n < _FEWEST or len(set(one)) == 1 or len(set(other)) == 1:
         return Correlation(n, Coefficient(), Coefficient(), Coefficient())
-    try:
-        from scipy import stats
-    except ImportError as error:
-        raise MissingDependency("correlations need scipy", install("report")) from error
+    stats = scipy_stats()
     return Correlation(
         n,
         _coefficient(float(stats.pearsonr(one, other).statistic), lambda _: 1 / sqrt(n - 3)),

@@ -57,7 +57,9 @@ def holm_levels(p_values: Sequence[float]) -> list[float]:
 
 
 def scipy_stats() -> Any:
-    """scipy.stats, or the line that says how to get it."""
+    """scipy.stats, or the line that says how to get it. It takes a second and more to load, so quantiles and tails
+    are `scipy_special`'s, which are the same numbers.
+    """
     try:
         from scipy import stats
     except ImportError as error:

@@ -24,7 +24,7 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.difference_tests import ALPHA, scipy_special, scipy_stats
+from harness.analysis.difference_tests import ALPHA, scipy_special
 from harness.analysis.studentized import ratio_of_sums
 
 POWER = 0.80
@@ -89,7 +89,7 @@ def most_discordant(different: int, n: int) -> float:
     """The largest share of queries on which two systems may differ that did so on `different` of `n` (Clopper &
     Pearson 1934, one-sided).
     """
-    return 1.0 if different >= n else float(scipy_stats().beta.ppf(SURE, different + 1, n - different))
+    return 1.0 if different >= n else float(scipy_special().betaincinv(different + 1, n - different, SURE))
 
 
 def _most_spread(residuals: NDArray[np.float64]) -> float:
@@ -98,7 +98,7 @@ def _most_spread(residuals: NDArray[np.float64]) -> float:
     """
     n, squares = len(residuals), residuals**2
     variance = float(squares.sum()) / (n - 1)
-    normal = variance * (n - 1) / float(scipy_stats().chi2.ppf(1 - SURE, n - 1))
+    normal = variance * (n - 1) / float(scipy_special().chdtri(n - 1, SURE))
     _, high = ratio_of_sums(squares[:, None], np.ones(n)).intervals(2 * (1 - SURE))
     return sqrt(max(normal, float(high[0]) * n / (n - 1)))
 
@@ -131,10 +131,12 @@ def share_power(n: int, difference: float, discordance: float, alpha: float) -> 
 @lru_cache(maxsize=64)
 def _fewest_wins(alpha: float, n: int) -> NDArray[np.int64]:
     """Of 0 to `n` queries that tell two systems apart: how many one of the two must win to be significant."""
-    different = np.arange(n + 1)
-    found: NDArray[np.int64] = scipy_stats().binom.isf(alpha / 2, different, 0.5).astype(np.int64) + 1
-    found[0] = 1
-    return found
+    special, different = scipy_special(), np.arange(1, n + 1)
+    most = np.ceil(special.bdtrik(1 - alpha / 2, different, 0.5))
+    # The inverse is rounded: one less may do as well.
+    fewer = np.maximum(most - 1, 0)
+    most = np.where(special.bdtrc(fewer, different, 0.5) <= alpha / 2, fewer, most)
+    return np.concatenate(([1], most.astype(np.int64) + 1))
 
 
 def graded_power(n: int, difference: float, sd: float, alpha: float) -> float:

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
+from harness.config.trees import flatten
 from harness.errors import ConfigError
-from harness.report.labels import flatten
-from harness.report.sections.reproduce import setting_words
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.store import RunDir
 
@@ -34,7 +33,7 @@ def refuse_unsaid_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str
         unsaid = _unlike(_below(config, "per_evaluator", planned.spec.name), params, key)
         if unsaid and not any(one.startswith(key) or f"{one}." == key for one in said):
             first = next(one for one in unsaid)
-            default = " ".join(["--set", *setting_words({first: params.get(first.removeprefix(key))})])
+            default = " ".join(["--set", *_words({first: params.get(first.removeprefix(key))})])
             raise _unnamed(run, f"parameters of {planned.spec.name}", unsaid, default)
 
 
@@ -49,11 +48,18 @@ def refuse_unsaid_prices(runs: Iterable[RunDir]) -> None:
 
 
 def _unnamed(run: RunDir, what: str, unsaid: Mapping[str, Any], default: str) -> ConfigError:
-    words = " ".join(f"--set {shlex.quote(word)}" for word in setting_words(unsaid))
+    words = " ".join(f"--set {shlex.quote(word)}" for word in _words(unsaid))
     return ConfigError(
         f"the config of {run.run_id} names {what} of its own, and what a run says is not obeyed",
         f"add --config FILE with yours, or what it says ({words}), or the default ({default})",
     )
+
+
+def _words(settings: Mapping[str, Any]) -> list[str]:
+    """As --set reads them. Every command comes by here, and only a refusal needs the words of reports."""
+    from harness.report.sections.reproduce import setting_words
+
+    return setting_words(settings)
 
 
 def _unlike(own: Mapping[str, Any], default: Mapping[str, Any], prefix: str) -> dict[str, Any]:

@@ -115,3 +115,14 @@ def _check_text(text: str, path: Path) -> None:
 
 def _named(path: Path) -> str:
     return ".".join(path)[:80] or "the config"
+
+
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted key -> leaf; an empty mapping has none."""
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            leaves.update(flatten(value, f"{prefix}{key}."))
+        else:
+            leaves[f"{prefix}{key}"] = value
+    return leaves

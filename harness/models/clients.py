@@ -12,7 +12,7 @@ from harness.models.limiter import AdaptiveLimiter
 from harness.models.providers import api_key, need_client, provider_of
 from harness.models.transport import MeteredTransport, Seam
 from harness.models.vectors import unit_rows
-from harness.protocols import ChatModel, Message
+from harness.protocols import Message
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -24,7 +24,7 @@ NO_URL = "http://fake.invalid/v1"
 """Of a provider without a server: its transport never looks at it."""
 
 
-def build_chat(config: GeneratorConfig, seam: Seam, server: "ServerAccess | None" = None) -> ChatModel | None:
+def build_chat(config: GeneratorConfig, seam: Seam, server: "ServerAccess | None" = None) -> "OpenAIChat | None":
     """The generator or judge of a resolved config; None where there is none. `server`: one that was started for
     it.
     """
@@ -92,6 +92,10 @@ class OpenAIChat:
             raise ValueError("the model's reply holds no text")
         return _well_formed(text)
 
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
+
 
 class OpenAIEmbedding:
     """Embeds by any OpenAI-compatible /embeddings; rows are normalised to unit length."""
@@ -110,6 +114,10 @@ class OpenAIEmbedding:
         if len(rows) != len(texts):
             raise ValueError(f"{len(texts)} texts were sent and {len(rows)} embeddings came back")
         return unit_rows(np.asarray([_part(row, "embedding") for row in rows], dtype=np.float32))
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
 
 
 def _without_lengths(schema: Any) -> Any:

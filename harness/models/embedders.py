@@ -61,6 +61,11 @@ class CachedEmbedder:
         row: Vectors = (await self._encoder.embed([text]))[0]
         return row
 
+    async def close(self) -> None:
+        """Close its connections, if it embeds by a server."""
+        if isinstance(self._encoder, OpenAIEmbedding):
+            await self._encoder.close()
+
 
 class _Within:
     """An encoder within this process. Its work is a call like any other: who embeds does not only wait."""

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.config.trees import flatten
 from harness.display.text import printable
 
 _LONGEST_VALUE = 24
@@ -71,17 +72,6 @@ def _loaded_by(own: Mapping[str, Any], key: str) -> str:
 def _name_of_weights(key: str) -> str:
     """Names of what a system loads by itself may hold a point."""
     return key[len(_WEIGHTS) :] if key.startswith(_WEIGHTS) else key.rpartition(".")[0]
-
-
-def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted key -> leaf; an empty mapping has none."""
-    leaves: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            leaves.update(flatten(value, f"{prefix}{key}."))
-        else:
-            leaves[f"{prefix}{key}"] = value
-    return leaves
 
 
 def determining(identity: Identity) -> dict[str, Any]:

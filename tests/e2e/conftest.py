@@ -1,4 +1,4 @@
-"""Whole runs through the command line, in real processes, with the scripted model."""
+"""Whole runs through the command line, with workers in real processes and the scripted model."""
 
 import threading
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import CommandLine
+from command_line import CommandLine, CommandLineHere
 
 from harness.models.fake import FakeScript
 from harness.models.fake_server import FakeServer
@@ -16,6 +16,12 @@ from harness.models.fake_server import FakeServer
 def cli(tmp_path: Path) -> CommandLine:
     """The command line in an empty folder with caches of its own."""
     return CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+
+
+@pytest.fixture
+def here(cli: CommandLine) -> CommandLineHere:
+    """The same with the command itself in this process, and its workers in theirs."""
+    return CommandLineHere(cli.folder, cli.env)
 
 
 @pytest.fixture

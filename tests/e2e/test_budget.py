@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import SMOKE, CommandLine, over_http
+from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 
 from harness.models.fake import FakeScript
 from harness.models.fake_server import FakeServer
@@ -51,15 +51,15 @@ def priced(server: FakeServer, role: str = "generator") -> list[str]:
     return over_http(role, server, model="gpt-4o-mini")
 
 
-def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(cli: CommandLine, serve: Any) -> None:
+def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(here: CommandLineHere, serve: Any) -> None:
     server = serve(FakeScript(latency_s=0.05))
     words = [*BY_HEART, *over_http("generator", server), "--set", "limits.concurrency=4"]
-    code, made, said = run(cli, *words, "--set", "budget.tokens=1500")
+    code, made, said = run(here, *words, "--set", "budget.tokens=1500")
     first, n_first = served(server), calls(server)
     assert (code, made["status"]) == (2, "stopped")
     assert 0 < made["n_ok"] < 8
     assert made["n_error"] == 0
-    assert first == paid(cli.results) <= 1500
+    assert first == paid(here.results) <= 1500
     line = said.strip().splitlines()[-1]
     assert line.startswith("stopped at the budget (the next generator call may take up to ")
     assert f"{first:,} of 1,500 tokens; {made['n_ok']} of 8 queries answered." in line
@@ -68,57 +68,57 @@ def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(cli: CommandLine, s
     assert directory.done() is None
     # What is there is scored and reported.
     assert "answer" in {evaluation.evaluator for evaluation in directory.evaluations()}
-    assert list(cli.results.glob("reports/*/summary.csv"))
+    assert list(here.results.glob("reports/*/summary.csv"))
 
     words += ["--records-only"]
-    assert run(cli, *words, "--set", "budget.tokens=1500")[0] == 2
+    assert run(here, *words, "--set", "budget.tokens=1500")[0] == 2
     assert served(server) <= 1500
-    code, made, _ = run(cli, *words, "--set", "budget.tokens=1000000")
+    code, made, _ = run(here, *words, "--set", "budget.tokens=1000000")
     assert (code, made["status"], made["n_ok"]) == (0, "done", 8)
     assert calls(server) == 8 > n_first
-    assert served(server) == paid(cli.results)
+    assert served(server) == paid(here.results)
 
 
-def test_dollars_stop_a_half_built_index_that_the_next_run_takes_up(cli: CommandLine, serve: Any) -> None:
+def test_dollars_stop_a_half_built_index_that_the_next_run_takes_up(here: CommandLineHere, serve: Any) -> None:
     server = serve()
     words = ["--system", "kg", *priced(server), "--records-only"]
-    code, made, said = run(cli, *words, "--set", "budget.usd=0.003")
+    code, made, said = run(here, *words, "--set", "budget.usd=0.003")
     assert (code, made["status"], made["n_ok"]) == (2, "stopped", 0)
     assert "of $0.003; 0 of 8 queries answered" in said
     counts = server.model.served
     assert 0.15 * counts["input_tokens"] + 0.6 * counts["output_tokens"] <= 3000
     n_first = calls(server)
     assert n_first > 0
-    code, made, _ = run(cli, *words, "--set", "budget.usd=1")
+    code, made, _ = run(here, *words, "--set", "budget.usd=1")
     assert (code, made["status"], made["n_ok"]) == (0, "done", 8)
     with_budget = calls(server)
 
-    other = CommandLine(cli.folder / "other", cli.env)
+    other = CommandLineHere(here.folder / "other", here.env)
     other.folder.mkdir()
     fresh = serve()
     run(other, "--system", "kg", *priced(fresh), "--records-only")
     assert with_budget == calls(fresh)
 
 
-def test_a_model_without_a_price_is_refused_before_anything_starts(cli: CommandLine, serve: Any) -> None:
+def test_a_model_without_a_price_is_refused_before_anything_starts(here: CommandLineHere, serve: Any) -> None:
     server = serve()
     words = ["run", "--config", str(SMOKE), *over_http("generator", server), "--set", "budget.usd=1"]
-    assert "generator openai-compatible/fake has no price" in cli.refused(*words)
-    assert (calls(server), cli.results.exists()) == (0, False)
+    assert "generator openai-compatible/fake has no price" in here.refused(*words)
+    assert (calls(server), here.results.exists()) == (0, False)
 
 
-def test_the_time_ends_a_run_and_the_same_command_goes_on(cli: CommandLine, serve: Any) -> None:
+def test_the_time_ends_a_run_and_the_same_command_goes_on(here: CommandLineHere, serve: Any) -> None:
     slow = serve(FakeScript(latency_s=200))
     words = [*BY_HEART, *over_http("generator", slow), "--records-only", "--set", "budget.minutes=0.2"]
     start = time.monotonic()
-    code, made, said = run(cli, *words)
+    code, made, said = run(here, *words)
     # Far from when the first call would have ended.
     assert time.monotonic() - start < 100
     assert (code, made["status"], made["n_ok"] + made["n_error"]) == (2, "stopped", 0)
     assert "the time is over" in said
     assert "--set budget.minutes=0.2\n" in said
     slow.model.script = FakeScript()
-    assert run(cli, *words, "--set", "budget.minutes=10")[1]["status"] == "done"
+    assert run(here, *words, "--set", "budget.minutes=10")[1]["status"] == "done"
 
 
 def test_kill_in_the_middle_keeps_the_sum_under_the_budget(cli: CommandLine, serve: Any) -> None:
@@ -150,7 +150,9 @@ def test_kill_in_the_middle_keeps_the_sum_under_the_budget(cli: CommandLine, ser
     assert served(server) <= paid(cli.results) <= 3000
 
 
-def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(cli: CommandLine, serve: Any) -> None:
+def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(
+    here: CommandLineHere, serve: Any
+) -> None:
     generator, judge = serve(), serve()
     asking = over_http("judge", judge)
     words = [
@@ -161,18 +163,18 @@ def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(cli
         "--set",
         "evaluators=[answer, rag_eval]",
     ]
-    _, made, _ = run(cli, *words, "--records-only")
+    _, made, _ = run(here, *words, "--records-only")
     limit = served(generator) + 15_000
-    code, made, said = run(cli, *words, "--set", f"budget.tokens={limit}")
+    code, made, said = run(here, *words, "--set", f"budget.tokens={limit}")
     assert (code, made["status"]) == (2, "done")
     assert "stopped at the budget (the next judge call may take up to " in said
     assert 0 < served(judge) <= 15_000, said
     directory = RunDir(Path(made["path"]))
     assert [evaluation.evaluator for evaluation in directory.evaluations()] == ["answer"]
-    done = cli.call("evaluate", made["run_id"], "--quiet", *asking, "--set", f"budget.tokens={limit}")
+    done = here.call("evaluate", made["run_id"], "--quiet", *asking, "--set", f"budget.tokens={limit}")
     assert done.returncode == 2
     assert served(generator, judge) <= limit
-    done = cli.call("evaluate", made["run_id"], "--quiet", *asking, "--set", "budget.tokens=10000000")
+    done = here.call("evaluate", made["run_id"], "--quiet", *asking, "--set", "budget.tokens=10000000")
     assert done.returncode == 0, done.stderr
     assert [evaluation.evaluator for evaluation in directory.evaluations()] == ["answer", "rag_eval"]
-    assert served(generator, judge) == paid(cli.results)
+    assert served(generator, judge) == paid(here.results)

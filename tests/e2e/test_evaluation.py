@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 from journals import usage_by_role
@@ -55,7 +56,15 @@ def scores_of(run: RunDir) -> Mapping[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((run.path / "scores").glob("*.jsonl"))}
 
 
-def test_kills_at_random_moments_change_no_byte_of_the_scores(cli: CommandLine, run: RunDir, serve: Any) -> None:
+def connections_to(server: Any) -> list[Any]:
+    """Those that this process holds open."""
+    port = server.server_address[1]
+    return [one for one in psutil.Process().net_connections("tcp") if one.raddr and one.raddr.port == port]
+
+
+def test_kills_at_random_moments_change_no_byte_of_the_scores(
+    cli: CommandLine, here: CommandLineHere, run: RunDir, serve: Any
+) -> None:
     server = serve(FakeScript(latency_s=0.05))
     words = ["evaluate", run.run_id, "--evaluators", "answer,retrieval,rag_eval", *judged_by(server)]
     draw, killed = random.Random(7), 0
@@ -77,31 +86,32 @@ def test_kills_at_random_moments_change_no_byte_of_the_scores(cli: CommandLine, 
         process.kill()
         process.wait()
     assert killed, "every attempt ended before it was killed: slow the judge down"
-    done = cli.call(*words)
+    done = here.call(*words)
     assert done.returncode in {0, 3}, done.stderr
+    assert connections_to(server) == []
     after_kills, journal = scores_of(run), cli.results / "judge" / "calls.sqlite"
     calls = usage_by_role(journal)["judge"].calls
     # Two calls at once, at most, were under way when it was killed, and are paid again.
     assert calls <= server.model.served["calls"] <= calls + 2 * killed
 
-    again = cli.call(*words)
+    again = here.call(*words)
     assert again.returncode == done.returncode
     assert scores_of(run) == after_kills
     assert usage_by_role(journal)["judge"].calls == calls
     journal.unlink()
     for path in (run.path / "scores").iterdir():
         path.unlink()
-    cli.call(*words)
+    here.call(*words)
     assert scores_of(run) == after_kills
 
 
 def test_a_judge_that_is_down_is_exit_3_and_everything_else_is_scored(
-    cli: CommandLine, run: RunDir, serve: Any
+    here: CommandLineHere, run: RunDir, serve: Any
 ) -> None:
     server = serve()
     server.shutdown()
     server.server_close()
-    done = cli.call("evaluate", run.run_id, *RAGAS, *judged_by(server))
+    done = here.call("evaluate", run.run_id, *RAGAS, *judged_by(server))
     assert done.returncode == 3, done.stderr
     assert "ragas has no value for" in done.stderr
     assert "cannot reach the judge at" in done.stderr
@@ -110,30 +120,30 @@ def test_a_judge_that_is_down_is_exit_3_and_everything_else_is_scored(
 
 
 def test_a_judge_without_a_key_is_one_line_and_exit_2_and_the_others_have_scored(
-    cli: CommandLine, run: RunDir
+    here: CommandLineHere, run: RunDir
 ) -> None:
-    done = cli.call("evaluate", run.run_id, "-e", "answer,rag_eval", "--set", "models.judge.provider=openai")
+    done = here.call("evaluate", run.run_id, "-e", "answer,rag_eval", "--set", "models.judge.provider=openai")
     assert done.returncode == 2
     assert done.stderr.strip().splitlines()[-1].startswith("error: provider 'openai' needs a key")
     assert (run.path / "scores" / "answer.jsonl").exists()
     assert not (run.path / "scores" / "rag_eval.jsonl").exists()
 
 
-def test_a_run_refuses_a_judge_that_is_down_before_it_answers_anything(cli: CommandLine, serve: Any) -> None:
+def test_a_run_refuses_a_judge_that_is_down_before_it_answers_anything(here: CommandLineHere, serve: Any) -> None:
     server = serve()
     server.shutdown()
     server.server_close()
     judge = over_http("judge", server)
-    elsewhere = cli.folder / "elsewhere"
+    elsewhere = here.folder / "elsewhere"
     words = ("run", "-c", str(SMOKE), "--results", str(elsewhere), "--set", "evaluators=[rag_eval]")
-    assert "cannot reach the judge at" in cli.refused(*words, *judge)
+    assert "cannot reach the judge at" in here.refused(*words, *judge)
     assert not list(elsewhere.glob("*/records.jsonl"))
 
 
 def test_evaluate_takes_the_runs_own_evaluators_and_says_what_it_did_as_json(
-    cli: CommandLine, run: RunDir
+    here: CommandLineHere, run: RunDir
 ) -> None:
-    done = cli.call("evaluate", run.run_id, "--json")
+    done = here.call("evaluate", run.run_id, "--json")
     assert done.returncode == 0, done.stderr
     evaluations = json.loads(done.stdout)["evaluations"]
     assert [one["evaluator"] for one in evaluations] == ["answer", "retrieval"]
@@ -150,6 +160,6 @@ def test_evaluate_takes_the_runs_own_evaluators_and_says_what_it_did_as_json(
     ],
 )
 def test_a_mistake_in_what_to_evaluate_is_one_line(
-    cli: CommandLine, run: RunDir, words: tuple[str, ...], complaint: str
+    here: CommandLineHere, run: RunDir, words: tuple[str, ...], complaint: str
 ) -> None:
-    assert complaint in CommandLineHere(cli.folder, cli.env).refused("evaluate", run.run_id, *words)
+    assert complaint in here.refused("evaluate", run.run_id, *words)

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import SMOKE, CommandLine, over_http
+from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 from neo4j_server import Neo4jServer
 
 from harness.models.fake import FakeScript
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow
+
+
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0 and not os.environ.get("CI"), reason="a small file system needs root to mount"
 )
@@ -40,18 +42,20 @@ def test_an_unknown_key_in_the_yaml_names_the_nearest(cli: CommandLine) -> None:
         (("--set", "models.generator.provider=openai"), "OPENAI_API_KEY is not set"),
     ],
 )
-def test_a_wrong_word_is_one_line_with_the_way_out(cli: CommandLine, words: tuple[str, ...], hint: str) -> None:
-    assert hint in cli.refused("run", "--quiet", *words)
+def test_a_wrong_word_is_one_line_with_the_way_out(
+    here: CommandLineHere, words: tuple[str, ...], hint: str
+) -> None:
+    assert hint in here.refused("run", "--quiet", *words)
 
 
-def test_a_missing_data_directory_is_named(cli: CommandLine) -> None:
-    line = cli.refused("plan", "--dataset", "multihop_rag", RAG_HARNESS_DATA="/nowhere/at/all")
+def test_a_missing_data_directory_is_named(here: CommandLineHere) -> None:
+    line = here.refused("plan", "--dataset", "multihop_rag", RAG_HARNESS_DATA="/nowhere/at/all")
     assert "/nowhere/at/all" in line
 
 
 @pytest.mark.parametrize("damage", ["truncated gzip", "truncated json", "no json"])
-def test_a_damaged_data_file_is_named(cli: CommandLine, damage: str) -> None:
-    folder = cli.folder / "data" / "multihop_rag"
+def test_a_damaged_data_file_is_named(here: CommandLineHere, damage: str) -> None:
+    folder = here.folder / "data" / "multihop_rag"
     folder.mkdir(parents=True)
     whole = json.dumps([{"title": "t"}]).encode()
     if damage == "truncated gzip":
@@ -59,46 +63,46 @@ def test_a_damaged_data_file_is_named(cli: CommandLine, damage: str) -> None:
     else:
         (folder / "corpus.json").write_bytes(whole[:-3] if damage == "truncated json" else b"<html>")
     (folder / "MultiHopRAG.json").write_text("[]")
-    line = cli.refused("plan", "--dataset", "multihop_rag", RAG_HARNESS_DATA=str(cli.folder / "data"))
+    line = here.refused("plan", "--dataset", "multihop_rag", RAG_HARNESS_DATA=str(here.folder / "data"))
     assert "multihop_rag/corpus.json" in line
 
 
-def test_weights_with_the_wrong_digest_are_refused(cli: CommandLine) -> None:
-    weights = Path(cli.env["RAG_HARNESS_CACHE"]) / "weights"
+def test_weights_with_the_wrong_digest_are_refused(here: CommandLineHere) -> None:
+    weights = Path(here.env["RAG_HARNESS_CACHE"]) / "weights"
     weights.mkdir(parents=True)
     (weights / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf").write_bytes(b"GGUF not really")
-    line = cli.refused("run", "--quiet")
+    line = here.refused("run", "--quiet")
     assert "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf" in line
     assert "sha256" in line
 
 
-def test_a_taken_port_is_named(cli: CommandLine) -> None:
-    weights = cli.folder / "own.gguf"
+def test_a_taken_port_is_named(here: CommandLineHere) -> None:
+    weights = here.folder / "own.gguf"
     weights.write_bytes(b"GGUF")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         options = {"port": port, "path": str(weights)}
-        line = cli.refused(
+        line = here.refused(
             "run", "--quiet", "--set", f"models.generator.options={json.dumps(options)}",
             "--set", "models.embedder.provider=fake",
         )  # fmt: skip
     assert f"port {port} is taken" in line
 
 
-def test_a_results_folder_that_cannot_be_written_is_named(cli: CommandLine) -> None:
-    (cli.folder / "file").write_text("in the way")
-    line = cli.refused("run", "-c", str(SMOKE), "--quiet", "--results", str(cli.folder / "file" / "results"))
+def test_a_results_folder_that_cannot_be_written_is_named(here: CommandLineHere) -> None:
+    (here.folder / "file").write_text("in the way")
+    line = here.refused("run", "-c", str(SMOKE), "--quiet", "--results", str(here.folder / "file" / "results"))
     assert "cannot write to" in line
 
 
-def test_a_run_of_a_newer_version_is_left_alone(cli: CommandLine) -> None:
-    run = RunDir(Path(cli.run()["path"]))
+def test_a_run_of_a_newer_version_is_left_alone(here: CommandLineHere) -> None:
+    run = RunDir(Path(here.run()["path"]))
     manifest = run.path / "manifest.json"
     newer = json.loads(manifest.read_text()) | {"schema_version": 99}
     manifest.write_text(json.dumps(newer))
     before = (run.path / "records.jsonl").read_bytes()
     for command in (("run", "-c", str(SMOKE), "--quiet"), ("report", run.run_id), ("show", run.run_id)):
-        assert "newer version" in cli.refused(*command)
+        assert "newer version" in here.refused(*command)
     assert (run.path / "records.jsonl").read_bytes() == before
 
 
@@ -152,38 +156,38 @@ KG_ON_NEO4J = ("--system", "naive", "--system", "kg", "--set", "index.store=neo4
 
 
 def test_a_graph_database_that_is_down_stops_every_cell_before_anything_is_paid(
-    cli: CommandLine, serve: Any
+    here: CommandLineHere, serve: Any
 ) -> None:
     server = serve()
     words = ("run", "--config", str(SMOKE), "--quiet", *KG_ON_NEO4J, *over_http("generator", server))
-    line = cli.refused(*words, NEO4J_URI="bolt://127.0.0.1:1")
+    line = here.refused(*words, NEO4J_URI="bolt://127.0.0.1:1")
     assert "bolt://127.0.0.1:1" in line
     assert "scripts/neo4j start" in line
     assert server.model.served["calls"] == 0
-    assert list(cli.results.glob("demo--*")) == []
+    assert list(here.results.glob("demo--*")) == []
 
 
 def test_a_wrong_password_is_one_line_that_does_not_hold_it(
-    cli: CommandLine, serve: Any, neo4j_server: Neo4jServer
+    here: CommandLineHere, serve: Any, neo4j_server: Neo4jServer
 ) -> None:
     server = serve()
     words = ("run", "--config", str(SMOKE), "--quiet", *KG_ON_NEO4J, *over_http("generator", server))
-    line = cli.refused(*words, **{**neo4j_server.environment, "NEO4J_PASSWORD": "not-the-password"})
+    line = here.refused(*words, **{**neo4j_server.environment, "NEO4J_PASSWORD": "not-the-password"})
     assert "refuses the password of neo4j: set NEO4J_PASSWORD" in line
     assert "not-the-password" not in line
     assert server.model.served["calls"] == 0
 
 
-def test_an_index_that_needs_a_generator_is_refused_without_one(cli: CommandLine) -> None:
+def test_an_index_that_needs_a_generator_is_refused_without_one(here: CommandLineHere) -> None:
     words = ("run", "--config", str(SMOKE), "--quiet", "--set", "models.generator={provider: none}")
-    assert "'kg' builds its index with a generator" in cli.refused(*words, "--system", "kg")
-    assert cli.call(*words, "--system", "kg", "--set", "index.extractor=nlp").returncode == 0
+    assert "'kg' builds its index with a generator" in here.refused(*words, "--system", "kg")
+    assert here.call(*words, "--system", "kg", "--set", "index.extractor=nlp").returncode == 0
 
 
-def test_a_model_that_answers_prose_leaves_an_index_that_can_be_used(cli: CommandLine, serve: Any) -> None:
+def test_a_model_that_answers_prose_leaves_an_index_that_can_be_used(here: CommandLineHere, serve: Any) -> None:
     """Two calls a chunk, then it is a failed chunk; every query is answered from the passages."""
     server = serve(FakeScript(reply="I see no facts."))
-    done = cli.run("--system", "kg", *over_http("generator", server))
+    done = here.run("--system", "kg", *over_http("generator", server))
     run = RunDir(Path(done["path"]))
     index = run.index()
     assert index is not None

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import CommandLine, over_http
+from command_line import CommandLineHere, over_http
 
 from harness.records import IndexRecord
 from harness.store import RunDir
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 class Runs:
     """Runs over one scripted server, which counts what it is asked."""
 
-    def __init__(self, cli: CommandLine, server: Any) -> None:
+    def __init__(self, cli: CommandLineHere, server: Any) -> None:
         self._cli, self._server = cli, server
 
     def __call__(self, system: str, *settings: str) -> tuple[RunDir, IndexRecord, int]:
@@ -30,8 +30,8 @@ class Runs:
 
 
 @pytest.fixture
-def runs(cli: CommandLine, serve: Any) -> Runs:
-    return Runs(cli, serve())
+def runs(here: CommandLineHere, serve: Any) -> Runs:
+    return Runs(here, serve())
 
 
 N_QUERIES = 8

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import CommandLine
-from plugins import install, python_path
+from command_line import CommandLineHere
+from plugins import PlugIn
 
 from harness.records import RunRecord
 from harness.store import RunDir
@@ -54,15 +54,13 @@ SPEC = SystemSpec("nasty", "1", "misbehaves", Params, Answer, Nasty, index_roles
 
 
 @pytest.fixture
-def nasty(cli: CommandLine) -> CommandLine:
+def nasty(here: CommandLineHere, plug_in: PlugIn) -> CommandLineHere:
     """The command line with the nasty system installed, as its distribution's entry point says."""
-    site = cli.folder / "site"
-    install(site, "rag_harness.systems", "nasty", NASTY)
-    cli.env["PYTHONPATH"] = python_path(site)
-    return cli
+    plug_in("rag_harness.systems", "nasty", NASTY)
+    return here
 
 
-def run_nasty(cli: CommandLine, deed: str, *words: str) -> dict[str, Any]:
+def run_nasty(cli: CommandLineHere, deed: str, *words: str) -> dict[str, Any]:
     return cli.run("--system", "nasty", "--set", f"answer.deed={deed}", *words)
 
 
@@ -82,7 +80,7 @@ def failures(made: dict[str, Any]) -> list[RunRecord]:
     ],
 )
 def test_a_query_that_brings_the_system_down_is_one_record(
-    nasty: CommandLine, deed: str, kind: str, words_of_the_message: str, concurrency: int
+    nasty: CommandLineHere, deed: str, kind: str, words_of_the_message: str, concurrency: int
 ) -> None:
     made = run_nasty(nasty, deed, "--set", f"limits.concurrency={concurrency}")
     (failed,) = failures(made)
@@ -92,19 +90,19 @@ def test_a_query_that_brings_the_system_down_is_one_record(
     assert words_of_the_message in failed.failure.message
 
 
-def test_a_death_that_does_not_repeat_is_forgiven(nasty: CommandLine) -> None:
+def test_a_death_that_does_not_repeat_is_forgiven(nasty: CommandLineHere) -> None:
     made = run_nasty(nasty, "crash_once")
     assert (made["n_ok"], made["n_error"]) == (8, 0)
 
 
-def test_a_query_past_its_time_limit_is_a_timeout(nasty: CommandLine) -> None:
+def test_a_query_past_its_time_limit_is_a_timeout(nasty: CommandLineHere) -> None:
     made = run_nasty(nasty, "sleep", "--set", "limits.query_timeout_s=0.5")
     (failed,) = failures(made)
     assert (failed.query_id, failed.status) == ("demo-0005", "timeout")
     assert made["n_ok"] == 7
 
 
-def test_a_query_that_blocks_its_process_is_killed_and_is_a_timeout(nasty: CommandLine) -> None:
+def test_a_query_that_blocks_its_process_is_killed_and_is_a_timeout(nasty: CommandLineHere) -> None:
     made = run_nasty(nasty, "block", "--set", "limits.query_timeout_s=0.5")
     (failed,) = failures(made)
     assert (failed.query_id, failed.status) == ("demo-0005", "timeout")
@@ -115,14 +113,14 @@ def test_a_query_that_blocks_its_process_is_killed_and_is_a_timeout(nasty: Comma
     ("deed", "reason"), [("break_index", "RuntimeError: no index today"), ("die_in_load", "exit code 9")]
 )
 def test_a_system_that_fails_outside_of_any_query_is_a_failed_run(
-    nasty: CommandLine, deed: str, reason: str
+    nasty: CommandLineHere, deed: str, reason: str
 ) -> None:
     made = run_nasty(nasty, deed)
     assert (made["status"], made["n_ok"], made["rc"]) == ("failed", 0, 3)
     assert reason in made["stderr"]
 
 
-def test_what_a_system_prints_goes_to_the_worker_log(nasty: CommandLine) -> None:
+def test_what_a_system_prints_goes_to_the_worker_log(nasty: CommandLineHere) -> None:
     made = run_nasty(nasty, "raise")
     log = (Path(made["path"]) / "worker.log").read_text()
     assert "about to raise" in log

@@ -144,9 +144,9 @@ def test_the_first_command_of_the_help_works(whole: Installed) -> None:
 
 
 def test_a_notebook_reads_what_it_left(whole: Installed) -> None:
-    whole.says(
-        "rag-harness", "run", "-q", "-s", "naive", "-s", "recursive", "--set", "models.generator.provider=none"
-    )
+    runs = ("-s", "naive", "-s", "recursive", "--set", "models.generator.provider=none")
+    whole.says("rag-harness", "run", "-q", "--records-only", *runs)
+    whole.says("rag-harness", "evaluate", "-q", "demo--naive", "demo--recursive")
     count, verdict = whole.says("python", "-c", NOTEBOOK).splitlines()
     assert count.split()[:2] == ["2", "True"]
     assert verdict in {"['tie']", "['a']", "['b']"}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -69,11 +70,15 @@ class CommandLine:
 
 
 class CommandLineHere(CommandLine):
-    """The same within this process, for commands that only look: to start a Python takes most of their time."""
+    """The same within this process, whose commands start workers as ever: for what is about what a command says or
+    does, and not about its process, since to start a Python takes most of the time.
+    """
 
     def call(self, *words: str, **env: str) -> "subprocess.CompletedProcess[str]":
         command, code = ["rag-harness", *words], 0
+        terminated = signal.getsignal(signal.SIGTERM)
         with (
+            patch.object(sys, "excepthook"),
             patch.dict(os.environ, {**self.environment(), **env}, clear=True),
             patch.object(sys, "argv", command),
             chdir(self.folder),
@@ -84,6 +89,8 @@ class CommandLineHere(CommandLine):
                 main()
             except SystemExit as ended:
                 code = int(ended.code or 0)
+            finally:
+                signal.signal(signal.SIGTERM, terminated)
         return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
 
 

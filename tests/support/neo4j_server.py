@@ -1,13 +1,16 @@
 """A real Neo4j for a test session, started and stopped by scripts/neo4j as a user would."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,6 +122,33 @@ def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServ
         for name, value in server.environment.items():
             patch.setenv(name, value)
         yield server
+
+
+@cache
+def asks_for_a_server(file: Path) -> bool:
+    """Whether tests of that file, or the fixtures beside it, name `neo4j_server`."""
+    texts = (one.read_text("utf-8") for one in (file, file.with_name("conftest.py")) if one.is_file())
+    return any(re.search(r"\bneo4j_server\b[:\"]", text) for text in texts)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Under `--dist loadscope` all that asks for a server goes to one process: each would start its own, and that
+    is half a minute of a core.
+    """
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    scheduling: Any = LoadScopeScheduling(config, log)
+    scope_of = scheduling._split_scope
+
+    def one_server(nodeid: str) -> str:
+        asks = asks_for_a_server(config.rootpath / nodeid.partition("::")[0])
+        return "neo4j" if asks else str(scope_of(nodeid))
+
+    scheduling._split_scope = one_server
+    return scheduling
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -4,20 +4,18 @@ that reads them ends.
 
 import json
 import os
-import signal
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from bounded import TooLong, at_most
 from command_line import CommandLineHere
 from hypothesis import strategies as st
 
 from harness.config import BenchConfig
-from harness.report.labels import flatten
+from harness.config.trees import flatten
 
 LIMIT_S = 20
 """Longer is a hang."""
@@ -169,26 +167,6 @@ def rows(like: Mapping[str, Any]) -> st.SearchStrategy[str]:
     ) | strange.map(spelled)  # fmt: skip
 
 
-class Hang(BaseException):
-    """It took longer than `LIMIT_S`."""
-
-
-@contextmanager
-def bounded_time() -> Iterator[None]:
-    """Raise Hang within when the time is up."""
-
-    def ring(_signal: int, _frame: FrameType | None) -> None:
-        raise Hang
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 @dataclass
 class Strange:
     """A folder in which commands meet what is strange, without network or data."""
@@ -219,7 +197,7 @@ class Strange:
 def wrong_with(call: Callable[[], str]) -> str:
     """What is wrong with how it ends: what it says, or the last lines of its traceback."""
     try:
-        with bounded_time():
+        with at_most(LIMIT_S):
             return call()
-    except (Hang, Exception):
+    except (TooLong, Exception):
         return "".join(traceback.format_exc().splitlines(keepends=True)[-12:])

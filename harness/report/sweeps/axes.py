@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from harness.report.labels import determining, flatten, labels, short_keys
+from harness.config.trees import flatten
+from harness.report.labels import determining, labels, short_keys
 from harness.report.view import Group
 
 FEWEST = 3

@@ -85,11 +85,14 @@ class _Evaluation:
         refusals: list[tuple[str, HarnessError]] = []
         with ExitStack() as stack:
             models = EvaluationModels(self._plan, folder, self._reporter, stack, self._budget)
-            for planned in self._plan.evaluators:
-                try:
-                    evaluated += await self._score_all(planned, models)
-                except HarnessError as error:
-                    refusals.append((planned.spec.name, error))
+            try:
+                for planned in self._plan.evaluators:
+                    try:
+                        evaluated += await self._score_all(planned, models)
+                    except HarnessError as error:
+                        refusals.append((planned.spec.name, error))
+            finally:
+                await models.disconnect()
         return EvaluationOutcome(tuple(evaluated), tuple(refusals))
 
     async def _score_all(self, planned: PlannedEvaluator, models: EvaluationModels) -> list[Evaluated]:

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.models.budget import Budget
-from harness.models.clients import build_chat
-from harness.models.embedders import build_embedder, embedder_cache_key
+from harness.models.clients import OpenAIChat, build_chat
+from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.identity import server_digests
 from harness.models.metering import Meter, metered
@@ -43,6 +43,12 @@ class EvaluationModels:
         self.budget = budget or Budget()
         """What judgements may still take."""
         self._payer = ""
+        self._connected: list[OpenAIChat | CachedEmbedder] = []
+
+    async def disconnect(self) -> None:
+        """Close the connections to its servers, within the loop in which they were asked."""
+        for model in self._connected:
+            await model.close()
 
     @property
     def concurrency(self) -> int:
@@ -59,6 +65,7 @@ class EvaluationModels:
             server = self._stack.enter_context(serve(config, self._folder / "server.log")).access
         chat = build_chat(config, self._seam(), server)
         assert chat is not None  # noqa: S101 - the plan refuses evaluators that would ask nobody
+        self._connected.append(chat)
         return chat
 
     @cached_property
@@ -66,7 +73,8 @@ class EvaluationModels:
         """The embedder; its vectors come from the content cache where they can."""
         config = self._plan.embedder
         fetch_weights(self._reporter, config)
-        return build_embedder(config, self._seam(), self._cache)
+        self._connected.append(embedder := build_embedder(config, self._seam(), self._cache))
+        return embedder
 
     def begin(self, run_id: str) -> None:
         """What is asked from now on is paid by this run."""

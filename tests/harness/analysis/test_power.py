@@ -8,6 +8,7 @@ from scipy import stats
 
 from harness.analysis.difference_tests import ALPHA, mcnemar_p
 from harness.analysis.power import (
+    _fewest_wins,
     can_show_anything,
     detectable,
     graded_detectable,
@@ -41,6 +42,13 @@ def by_every_outcome(n: int, difference: float, discordance: float, alpha: float
 def test_power_counts_every_outcome(n: int, difference: float, discordance: float, alpha: float) -> None:
     expected = by_every_outcome(n, difference, discordance, alpha)
     assert share_power(n, difference, discordance, alpha) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.05 / 3, 0.05 / 36, 0.05 / 630, 1e-6])
+def test_the_fewest_wins_that_are_significant_are_scipys(alpha: float) -> None:
+    different = np.arange(1, 2001)
+    expected = np.asarray(stats.binom.isf(alpha / 2, different, 0.5)) + 1
+    assert _fewest_wins(alpha, 2000).tolist() == [1, *expected.tolist()]
 
 
 def test_power_after_holm_over_six_pairs_is_what_a_report_must_say() -> None:

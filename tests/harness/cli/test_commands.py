@@ -1,6 +1,7 @@
 """The commands that only look: plan, show, doctor, --help."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,9 @@ def test_help_imports_no_heavy_library() -> None:
 @pytest.mark.slow
 def test_what_is_only_planned_or_listed_imports_no_heavy_library() -> None:
     counting = {"numpy", "scipy"}  # How many queries would tell systems apart.
-    assert HEAVY & loaded_by("plan", "-c", str(SMOKE)) <= counting
+    loaded = loaded_by("plan", "-c", str(SMOKE), "-s", "naive", "-s", "recursive")
+    assert HEAVY & loaded <= counting
+    assert {"harness.report", "scipy.stats"} & loaded == set()
 
 
 COMMANDS = ("list", "plan", "estimate", "run", "import", "evaluate", "report", "compare", "show", "new", "doctor")
@@ -65,6 +68,7 @@ def test_doctor_says_what_is_missing_and_the_fix(cli: CommandLine) -> None:
     fine = cli.call("doctor")
     assert fine.returncode == 0, fine.stdout
     assert "missing" not in fine.stdout
+    assert re.search(r"^ok +extra provider-openai: needs no package$", fine.stdout, re.MULTILINE)
 
 
 def test_show_names_the_nearest_run(cli: CommandLine) -> None:

@@ -54,14 +54,20 @@ def make_manifest() -> Callable[..., Manifest]:
 
 
 @pytest.fixture
-def sample() -> list[SampleRow]:
-    """Two sampled queries."""
+def queries() -> tuple[str, ...]:
+    """The names of those that were sampled."""
+    return "q1", "q2"
+
+
+@pytest.fixture
+def sample(queries: tuple[str, ...]) -> list[SampleRow]:
+    """The sampled queries."""
     return [
         SampleRow(
             query=Query(query_id=name, text=f"{name}?"),
             reference=Reference(query_id=name, query_type="factoid", answers=("yes",)),
         )
-        for name in ("q1", "q2")
+        for name in queries
     ]
 
 

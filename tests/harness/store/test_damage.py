@@ -9,7 +9,7 @@ from earlier import rewrite_json, without_seals
 from scoring import evaluation
 
 from harness.errors import StoreError
-from harness.records import Cost, IndexRecord, IndexStats, Query, Reference, RunRecord, Score
+from harness.records import Cost, IndexRecord, IndexStats, RunRecord, Score
 from harness.store import Done, Manifest, RunDir, SampleRow
 
 QUERIES = tuple(f"q{number}" for number in range(1, 6))
@@ -17,14 +17,8 @@ AGAIN = "run the same command again"
 
 
 @pytest.fixture
-def sample() -> list[SampleRow]:
-    return [
-        SampleRow(
-            query=Query(query_id=name, text=f"{name}?"),
-            reference=Reference(query_id=name, query_type="factoid", answers=("yes",)),
-        )
-        for name in QUERIES
-    ]
+def queries() -> tuple[str, ...]:
+    return QUERIES
 
 
 @pytest.fixture

@@ -4,16 +4,15 @@ Where a test of the library alone fails, a newer one survives: its counterpart s
 """
 
 import asyncio
-import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from bounded import TooLong, at_most
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.asking.answers import ABSTENTION
@@ -150,26 +149,6 @@ async def test_an_answer_cut_off_anywhere_leaves_the_next_ones_their_slots(bare:
 # 2. A report that is larger than the map step's budget never fits into a group, and groups are made until all do.
 
 
-class StillLooping(Exception):
-    pass
-
-
-@contextmanager
-def cpu_seconds(limit: float) -> Iterator[None]:
-    """Raise StillLooping where the enclosed code computes for longer, also if it never awaits."""
-
-    def stop(*_: object) -> None:
-        raise StillLooping
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
-
-
 def verbose(asked: Asked) -> str:
     """By rule, with reports of far more than 200 tokens."""
     return answer_by_rule(asked).replace("About ", "and so on " * 400)
@@ -181,7 +160,7 @@ def test_the_library_alone_loops_for_ever_on_a_report_larger_than_its_budget(bar
     param = library.load().QueryParam(mode="global")
     assert asyncio.run(rag.aquery("Who?", param)).startswith("Sorry")
     param.global_max_token_for_community_report = 50
-    with pytest.raises(StillLooping), cpu_seconds(0.5):
+    with pytest.raises(TooLong), at_most(0.5, of_cpu=True):
         asyncio.run(rag.aquery("Who?", param))
 
 
@@ -190,7 +169,7 @@ async def test_a_report_larger_than_the_budget_is_cut_to_it(bare: BareRuntime) -
     await build(runtime)
     reports = [report["report_string"] for report in stored(bare, "kv_store_community_reports").values()]
     assert len(reports) == len([text for text in reports if len(text) > 500])
-    with cpu_seconds(5):
+    with at_most(5, of_cpu=True):
         prediction = await (await opened(runtime, context_tokens=200)).answer(QUERY)
     assert len(prediction.trace) == len(reports)
 
