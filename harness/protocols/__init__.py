@@ -21,7 +21,7 @@ from harness.protocols.evaluators import (
     Side,
     Sides,
 )
-from harness.protocols.models import ChatModel, Embedder, EvaluatorRole, Message, Role
+from harness.protocols.models import ChatModel, Embedder, EvaluatorRole, Message, Reranker, Role
 from harness.protocols.systems import (
     EMBEDS,
     GENERATES,
@@ -64,6 +64,7 @@ __all__ = [
     "PanelFigure",
     "Params",
     "RawDataset",
+    "Reranker",
     "Role",
     "Roles",
     "RunFacts",

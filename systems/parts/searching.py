@@ -26,7 +26,14 @@ class SearchParams(Params):
     """`dense`: the passages whose vectors are nearest to the question's; `bm25`: those that share its words;
     `hybrid`: both lists, fused by rank."""
     fetch_k: int = Field(100, ge=1, le=10_000)
-    """`hybrid`: how deep each of the two lists goes."""
+    """How deep each of the two lists of `hybrid` goes, and how many passages `rerank` reads."""
+    rerank: str | None = Field(None, min_length=1)
+    """A cross-encoder that reads the fetch_k passages of the search together with the question and puts the best
+    first: `ms-marco-minilm-l12`, a folder that holds one, or a name on the Hugging Face hub."""
+
+    def depth(self, k: int) -> int:
+        """How many passages the search is asked for where k are wanted."""
+        return max(k, self.fetch_k) if self.rerank else k
 
     @property
     def is_dense(self) -> bool:
