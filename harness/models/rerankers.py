@@ -47,8 +47,8 @@ def check_reranker(name: str) -> None:
     if exported := _onnx_of(folder):
         OnnxReranker(*exported)
         return
-    need("provider-sentence-transformers", "sentence_transformers")
     if not folder.is_dir():
+        _need_torch()
         _revision(name)
         return
     try:
@@ -56,6 +56,7 @@ def check_reranker(name: str) -> None:
     except (OSError, ValueError, AttributeError) as error:
         raise ModelUnavailable(f"{folder} holds no model that can rerank", _FIX) from error
     _check_head(name, said)
+    _need_torch()
 
 
 def reranker_identity(name: str) -> str:
@@ -118,7 +119,7 @@ class TorchReranker:
     """A CrossEncoder of sentence-transformers, by folder or by name on the hub."""
 
     def __init__(self, name: str) -> None:
-        need("provider-sentence-transformers", "sentence_transformers")
+        _need_torch()
         from sentence_transformers import CrossEncoder
 
         revision = None if Path(name).is_dir() else _revision(name)
@@ -146,6 +147,10 @@ class TorchReranker:
 
 def _need_onnx() -> None:
     need("provider-minilm", "onnxruntime", "tokenizers")
+
+
+def _need_torch() -> None:
+    need("provider-sentence-transformers", "sentence_transformers")
 
 
 def _onnx_of(folder: Path) -> tuple[Path, Path] | None:
