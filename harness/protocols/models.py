@@ -52,3 +52,11 @@ class Embedder(Protocol):
     async def embed_query(self, text: str) -> Vectors:
         """Shape (d,). Never taken from another run's cache, so that latency stays honest."""
         ...
+
+
+class Reranker(Protocol):
+    """A model that reads a question and a passage together, a cross-encoder; in this process, without tokens."""
+
+    async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
+        """How well each passage fits, the higher the better; finite, and comparable within one question only."""
+        ...

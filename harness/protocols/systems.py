@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.protocols.models import ChatModel, Embedder, Role
+from harness.protocols.models import ChatModel, Embedder, Reranker, Role
 from harness.records import (
     AnswerStyle,
     Context,
@@ -47,6 +47,14 @@ class Runtime(Protocol):
     @property
     def embedder(self) -> Embedder:
         """The embedder of the run; RuntimeError in a phase whose roles do not name it."""
+        ...
+
+    @property
+    def reranker(self) -> Reranker:
+        """The cross-encoder that the spec names for these answer parameters; RuntimeError where it names none.
+
+        The first use loads it, which takes seconds: use it in load().
+        """
         ...
 
     @property
@@ -164,6 +172,9 @@ class SystemSpec:
     weights: Callable[[Any], Mapping[str, str]] | None = None
     """weights(index_params) -> digest by name of whatever learnt weights index() loads by itself, such as a
     parser: part of what identifies the index."""
+    reranker: Callable[[Any], str | None] | None = None
+    """reranker(answer_params) -> the cross-encoder in `runtime.reranker` as `harness.models.rerankers` names it;
+    None: none. Its weights are part of what identifies a run, and it is checked before anything is paid."""
     servers: Callable[[Any], Sequence[str]] | None = None
     """servers(index_params) -> the URLs of servers that it uses besides models, such as a database: what of them
     runs on this machine is sampled as the system's database."""
@@ -194,3 +205,7 @@ class SystemSpec:
     def own_weights(self, index_params: Params) -> dict[str, str]:
         """`weights` of these parameters; empty where the system names none."""
         return dict(self.weights(index_params)) if self.weights else {}
+
+    def own_reranker(self, answer_params: Params) -> str | None:
+        """`reranker` of these parameters; None where the system names none."""
+        return self.reranker(answer_params) if self.reranker else None

@@ -23,6 +23,7 @@ from harness.errors import ConfigError
 from harness.identity import short_digest
 from harness.models.identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
+from harness.models.rerankers import reranker_identity
 from harness.protocols import Params, Role, Roles, SystemSpec
 from harness.records import AnswerStyle
 from harness.registry import DATASETS, SYSTEMS
@@ -126,8 +127,9 @@ def _resolve(config: BenchConfig) -> Cell:
     }
     if generator and not generator.is_none:
         identity["answers"] = {"style": style, "contract": CONTRACT}
-    if weights:
-        identity["weights"] = weights
+    reranker = spec.own_reranker(answer_params)
+    if weights or reranker:
+        identity["weights"] = {**weights, **({"reranker": reranker_identity(reranker)} if reranker else {})}
     index_identity = {
         "kind": spec.stored_index_kind,
         "corpus": documents_digest,

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.protocols import GENERATES, NO_ROLE, Role
+from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Role
 from systems.parts.graph_index import GraphIndexParams
 from systems.parts.searching import SearchParams
 
@@ -23,10 +23,34 @@ class AnswerParams(SearchParams):
     """Triplets handed to the generator."""
     entities_per_name: int = Field(3, ge=1, le=50)
     """Entities that full-text search may find for one name of the question."""
-    names_by: Literal["rules", "model"] = "rules"
-    """How the question's names are found: quotation marks and capitals, or one more model call."""
+    names_by: Literal["graph", "rules", "model"] = "graph"
+    """How the question's names are found: as names of the graph's own entities, publishers aside; by quotation
+    marks and capitals, each searched for; or by one more model call, likewise."""
+    mentions: bool | None = None
+    """`hybrid`: whether passages that mention the question's entities are fused with those of the search; None:
+    with a `dense` search alone, for BM25 finds names by itself."""
+    rank: Literal["meaning", "words"] = "meaning"
+    """Which triplets come first, and how they read: those stated by the sentences nearest to the question, each
+    with its sentence, publisher and date; or those that share most words with it, bare (thesis)."""
+    hops: int = Field(1, ge=1, le=2)
+    """How far from the question's entities triplets may lie; 2: also those of their neighbours."""
+
+    @property
+    def finds_passages(self) -> bool:
+        """Whether passages are searched for."""
+        return self.mode == "hybrid"
+
+    @property
+    def fuses_mentions(self) -> bool:
+        """Whether passages that mention the question's entities are looked for."""
+        return self.search == "dense" if self.mentions is None else self.mentions
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether the question is embedded."""
+        return self.rank == "meaning" or (self.finds_passages and self.is_dense)
 
 
 def answer_roles(_index: GraphIndexParams, answer: AnswerParams) -> frozenset[Role]:
-    """Only a search for passages embeds the question."""
-    return GENERATES | (answer.search_roles if answer.mode == "hybrid" else NO_ROLE)
+    """The question is embedded for a search by meaning, of passages or of triplets."""
+    return GENERATES | (EMBEDS if answer.by_meaning else NO_ROLE)

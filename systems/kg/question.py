@@ -11,7 +11,8 @@ from systems.parts.prompts.names import MAX_NAME, MAX_NAMES, MAX_TOKENS, NAMES_S
 _QUOTED = re.compile(
     r"[\"\u201c\u2018]([^\"\u201c\u201d\u2018\u2019]{2,80})[\"\u201d\u2019]|(?<!\w)'([^']{2,80})'(?!\w)"
 )
-_WORD = r"[A-Z0-9\u00c0-\u00de][\w&.\-\u2019']*"
+# A capital, or one within as in iPhone; not the rest of a word.
+_WORD = r"(?<!\w)(?:[a-z]{1,3}[A-Z]|[A-Z0-9\u00c0-\u00de])[\w&.\-\u2019']*"
 # A run of capitalised words, also over a small word in between, as in Bank of England.
 _CAPITALISED = re.compile(rf"{_WORD}(?:\s+(?:(?:of|of the|for|de|van|von|&)\s+)?{_WORD})*")
 _OPENING_WORDS = """
@@ -19,7 +20,7 @@ who whom whose what which when where why how did do does is are was were has hav
 may might in on at of for from by with between according considering based after before since while if and or but
 the a an this that these those both yes no name list give tell
 """
-_OPENERS = frozenset(_OPENING_WORDS.split())
+OPENERS = frozenset(_OPENING_WORDS.split())
 
 
 def names_in(question: str) -> list[str]:
@@ -35,7 +36,7 @@ def names_in(question: str) -> list[str]:
 
 def _without_openers(run: str) -> str:
     words = run.split()
-    while words and words[0].lower() in _OPENERS:
+    while words and words[0].lower() in OPENERS:
         words.pop(0)
     return " ".join(words)
 

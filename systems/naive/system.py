@@ -47,6 +47,7 @@ SPEC = SystemSpec(
     index_roles=index_roles,
     answer_roles=lambda _, answer: answer.search_roles | GENERATES,
     index_kind=INDEX_KIND,
+    reranker=lambda answer: answer.rerank,
     preflight=check_passages,
     expect=expect,
 )

@@ -10,14 +10,17 @@ from harness.records import Document, IndexStats, Places
 from systems.parts.chunking import iter_chunks
 from systems.parts.extraction.assemble import assemble
 from systems.parts.extraction.contract import Extractor
+from systems.parts.graph import KnowledgeGraph
 from systems.parts.graph_stores.contract import GraphStore
 from systems.parts.graph_stores.open import StoreKind, check_store, open_store, servers_of
 from systems.parts.passages import SearchedParams, empty_documents_note
+from systems.parts.statements import StatementIndex, stated_in
 from systems.parts.word_index import WordIndex, check_word_index
 
-INDEX_KIND = "graph/2"
+INDEX_KIND = "graph/3"
 """The `index_kind` of every system whose whole index is `GraphIndex.build`: they share one stored index."""
 
+_STATEMENTS = "statements"
 ExtractorName = Literal["bounded", "langchain", "nlp"]
 
 
@@ -29,6 +32,8 @@ class GraphIndexParams(SearchedParams):
     the thesis, for capable models; `nlp`: spaCy, no model call."""
     store: StoreKind = "ladybug"
     """`ladybug`: in this process; `neo4j`: a server, see scripts/neo4j."""
+    statements: bool = True
+    """Whether the sentences that state the triplets are embedded, which `answer.rank=meaning` searches."""
     nlp_pipeline: str | None = None
     """A spaCy pipeline's name or folder for `nlp`; None: en_core_web_sm as it is installed."""
 
@@ -71,6 +76,7 @@ class GraphIndex:
         self._runtime = runtime
         self._store: GraphStore | None = None
         self._words: WordIndex | None = None
+        self._statements: StatementIndex | None = None
 
     @property
     def store(self) -> GraphStore:
@@ -85,6 +91,13 @@ class GraphIndex:
         if self._words is None:
             raise RuntimeError("answer() was called before load()")
         return self._words
+
+    @property
+    def statements(self) -> StatementIndex:
+        """The sentences by their meaning; RuntimeError where `open` was not asked for them."""
+        if self._statements is None:
+            raise RuntimeError("answer() was called before load()")
+        return self._statements
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
         """Store the graph of `corpus`; a chunk that failed is counted, and the rest stands."""
@@ -104,6 +117,8 @@ class GraphIndex:
             size = await self._store.size()
         with stage("words"):
             self._words = WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
+        if self._params.statements:
+            await self._build_statements(graph)
         return IndexStats(
             documents=len(corpus),
             chunks=size.chunks,
@@ -118,8 +133,17 @@ class GraphIndex:
             ),
         )
 
-    async def open(self, words: bool = False) -> None:
-        """Open what `build` stored; `words`: also the passages by their words."""
+    async def _build_statements(self, graph: KnowledgeGraph) -> None:
+        with self._runtime.stage("embed"):
+            stated = stated_in(graph)
+            vectors = await self._runtime.embedder.embed_documents(stated.texts)
+        with self._runtime.stage("store"):
+            self._statements = StatementIndex.create(self._runtime.index_dir / _STATEMENTS, stated, vectors)
+
+    async def open(self, words: bool = False, statements: bool = False) -> None:
+        """Open what `build` stored; also the passages by their `words` and the sentences of the `statements`."""
+        if statements:
+            self._statements = StatementIndex.open(self._runtime.index_dir / _STATEMENTS)
         if words:
             self._words = WordIndex.open(self._runtime.index_dir / "words")
         self._store = open_store(self._params.store, self._runtime.index_dir)
@@ -128,7 +152,7 @@ class GraphIndex:
 
     def close(self) -> None:
         """Release the stores; also where nothing was opened."""
-        for opened in (self._store, self._words):
+        for opened in (self._store, self._words, self._statements):
             if opened is not None:
                 opened.close()
 

@@ -8,6 +8,7 @@ from harness.records import Context, Document, IndexStats, Places, Work
 from systems.parts.chunking import Chunk, ChunkParams, iter_chunks
 from systems.parts.expected import PassageFacts
 from systems.parts.headings import passage_text
+from systems.parts.reranking import best_passages, open_reranker
 from systems.parts.searching import FoundPassages, SearchParams, search_passages
 from systems.parts.vector_index import PassageIndex, check_chroma
 from systems.parts.word_index import WordIndex, check_word_index
@@ -92,10 +93,13 @@ class Passages:
             self._vectors = PassageIndex.open(folder / "vectors")
         if search != "dense":
             self._words = WordIndex.open(folder / "words")
+        open_reranker(self._runtime, self._params)
 
     async def search(self, text: str, k: int) -> FoundPassages:
         """The k passages that fit `text` best, each with its score and span, and the ranking behind them."""
-        return await search_passages(self._params, text, k, self._by_meaning, self._by_words)
+        depth = self._params.depth(k)
+        found = await search_passages(self._params, text, depth, self._by_meaning, self._by_words)
+        return await best_passages(self._runtime, self._params, text, found, k)
 
     async def _by_meaning(self, text: str, k: int) -> list[Context]:
         if self._vectors is None:

@@ -23,12 +23,17 @@ KEPT = 50
 
 
 class FoundPassages(NamedTuple):
-    """What a search found, best first."""
+    """What is handed over, and how it was ranked."""
 
     contexts: list[Context]
-    """As many as were asked for."""
+    """Best first, as many as are handed over."""
     ranking: Places | None
     """They and those behind them, as far as `KEPT`; None: nothing was ranked."""
+
+    @classmethod
+    def of(cls, ranked: Sequence[Context], k: int) -> FoundPassages:
+        """The first k, and the ranking."""
+        return cls(list(ranked[:k]), Places.of(context.span for context in ranked[:KEPT] if context.span))
 
 
 class SearchParams(Params):
@@ -38,7 +43,18 @@ class SearchParams(Params):
     """`dense`: the passages whose vectors are nearest to the question's; `bm25`: those that share its words;
     `hybrid`: both lists, fused by rank."""
     fetch_k: int = Field(100, ge=1, le=10_000)
-    """`hybrid`: how deep each of the two lists goes."""
+    """How deep each of the two lists of `hybrid` goes, and how many passages `rerank` reads."""
+    rerank: str | None = Field(None, min_length=1)
+    """A cross-encoder that reads the fetch_k passages of the search together with the question and puts the best
+    first: `ms-marco-minilm-l12`, a folder that holds one, or a name on the Hugging Face hub."""
+
+    def depth(self, k: int) -> int:
+        """How many passages the search is asked for where k are handed over."""
+        return max(KEPT, self.read(k))
+
+    def read(self, k: int) -> int:
+        """How many of them a reranker reads."""
+        return max(k, self.fetch_k) if self.rerank else k
 
     @property
     def is_dense(self) -> bool:
@@ -53,19 +69,12 @@ class SearchParams(Params):
 
 async def search_passages(
     params: SearchParams, text: str, k: int, by_meaning: Ranker, by_words: Ranker
-) -> FoundPassages:
-    """The k passages that fit `text` best, by what `params` say, and the ranking behind them."""
+) -> list[Context]:
+    """The k passages that fit `text` best, best first, by what `params` say."""
     if params.search == "hybrid":
         depth = max(k, params.fetch_k)
-        ranked = fuse([await by_meaning(text, depth), await by_words(text, depth)], max(k, KEPT))
-    else:
-        ranked = await (by_words if params.search == "bm25" else by_meaning)(text, max(k, KEPT))
-    return FoundPassages(ranked[:k], places_of(ranked))
-
-
-def places_of(ranked: Sequence[Context]) -> Places:
-    """Where the first of these passages stand."""
-    return Places.of(context.span for context in ranked[:KEPT] if context.span)
+        return fuse([await by_meaning(text, depth), await by_words(text, depth)], k)
+    return await (by_words if params.search == "bm25" else by_meaning)(text, k)
 
 
 def fuse(lists: Sequence[Sequence[Context]], k: int) -> list[Context]:

@@ -11,7 +11,7 @@ import numpy as np
 from harness import protocols
 from harness.asking.answers import answer_messages, generate
 from harness.models.fake import bag_of_words
-from harness.protocols import ChatModel, Message
+from harness.protocols import ChatModel, Message, Reranker
 from harness.records import AnswerStyle, Context, Evidence
 
 if TYPE_CHECKING:
@@ -72,6 +72,13 @@ class Chat:
         return self._reply(asked)
 
 
+class KeepingOrder:
+    """A reranker that likes all alike."""
+
+    async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
+        return [0.0] * len(passages)
+
+
 @dataclass
 class BareRuntime:
     """See `harness.protocols.Runtime`."""
@@ -79,6 +86,7 @@ class BareRuntime:
     index_dir: Path
     chat: ChatModel | None = field(default_factory=Chat)
     embedder: protocols.Embedder = field(default_factory=Embedder)
+    reranker: Reranker = field(default_factory=KeepingOrder)
     seed: int = 0
     answer_style: AnswerStyle = "short"
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)

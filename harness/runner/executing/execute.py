@@ -11,13 +11,14 @@ from harness.config import GeneratorConfig, ModelConfig
 from harness.errors import BudgetReached
 from harness.models.local_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
+from harness.models.rerankers import check_reranker, reranker_files
 from harness.protocols import Role
 from harness.records import RaceRecord
 from harness.runner.executing.header import build_manifest, sample_of
 from harness.runner.executing.messages import Todo
 from harness.runner.executing.phases import Execution
 from harness.runner.executing.supervise import SystemBroken
-from harness.runner.fetching import fetch_weights
+from harness.runner.fetching import fetch_files, fetch_weights
 from harness.runner.plan import Cell
 from harness.runner.progress import Priced, Reporter
 from harness.runner.spending import Spending
@@ -131,6 +132,7 @@ def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[
     check_needs(cell, results)
     models = _models_left(cell, results)
     fetch_weights(reporter, *models.values())
+    fetch_files(reporter, reranker_files(cell.spec.own_reranker(cell.answer_params) or ""))
     return models
 
 
@@ -162,6 +164,8 @@ def check_needs(cell: Cell, results: Path) -> None:
     """Raise HarnessError where a server or package that is still needed is not there; nothing is paid for."""
     if cell.spec.preflight:
         cell.spec.preflight(cell.index_params, cell.answer_params)
+    if reranker := cell.spec.own_reranker(cell.answer_params):
+        check_reranker(reranker)
     for model in _models_left(cell, results).values():
         check_reachable(model)
 

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from harness.asking.answers import answer_messages, generate
 from harness.models.metering import stage
-from harness.protocols import ChatModel, Embedder, Role
+from harness.models.rerankers import open_reranker
+from harness.protocols import ChatModel, Embedder, Reranker, Role
 from harness.records import AnswerStyle, Context, Evidence
 
 M = TypeVar("M")
@@ -32,6 +34,7 @@ class WorkerRuntime:
     answer_style: AnswerStyle = "short"
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     tell: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
+    reranks_with: str | None = None
 
     @property
     def chat(self) -> ChatModel | None:
@@ -42,6 +45,13 @@ class WorkerRuntime:
     def embedder(self) -> Embedder:
         """The embedder."""
         return _named(self.vectors)
+
+    @cached_property
+    def reranker(self) -> Reranker:
+        """The cross-encoder, opened by who first asks for it."""
+        if self.reranks_with is None:
+            raise RuntimeError("the system's spec names no reranker for these parameters: see SystemSpec.reranker")
+        return open_reranker(self.reranks_with)
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
         """One generation under the shared contract."""

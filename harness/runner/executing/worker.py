@@ -175,6 +175,8 @@ class Worker:
     def _system(self, seam: Seam) -> Iterator[tuple[System, Seam]]:
         job, spec = self._job, SYSTEMS.load(self._job.system)
         with closing(seam.journal), self._embedder(seam) as vectors:
+            index_params = spec.index_params.model_validate(job.index_params)
+            answer_params = spec.answer_params.model_validate(job.answer_params)
             runtime = WorkerRuntime(
                 index_dir=self._index_dir.store,
                 seed=job.seed,
@@ -183,9 +185,8 @@ class Worker:
                 answer_style=job.answer_style,
                 gold=self._gold() if spec.sees_gold else {},
                 tell=self._progress,
+                reranks_with=spec.own_reranker(answer_params) if job.phase == "answer" else None,
             )
-            index_params = spec.index_params.model_validate(job.index_params)
-            answer_params = spec.answer_params.model_validate(job.answer_params)
             with closing(spec.build(index_params, answer_params, runtime)) as system:
                 yield system, seam
 

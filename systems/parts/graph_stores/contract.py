@@ -69,6 +69,18 @@ class GraphStore(Protocol):
         """
         ...
 
+    async def entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
+        """Those of these ids that are stored, in the order asked for, each once, with a score of 0."""
+        ...
+
+    async def publishers(self) -> list[str]:
+        """Who published the documents, as far as their metadata say (`source`), each once, in order."""
+        ...
+
+    async def mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The chunks that mention each of them, in corpus order; an entity that none mentions is left out."""
+        ...
+
     async def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
         """Every relation that starts or ends at one of them, by (head_id, relation, tail_id), each once."""
         ...

@@ -1,7 +1,8 @@
 """The names of entities in an SQLite full-text table."""
 
+import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -20,6 +21,10 @@ SELECT entity_id, name, kind, -bm25(entities), degree FROM entities
 WHERE entities MATCH ? ORDER BY bm25(entities), rowid LIMIT ?
 """
 
+_NAMED = """
+SELECT entity_id, name, kind, degree FROM entities WHERE entity_id IN (SELECT value FROM json_each(?))
+"""
+
 
 def store_names(path: Path, entities: Iterable[tuple[Entity, int]]) -> None:
     """A new file with each entity and its degree; entities come by entity_id, which orders equal scores."""
@@ -33,6 +38,13 @@ def store_names(path: Path, entities: Iterable[tuple[Entity, int]]) -> None:
             ),
         )
         file.execute("INSERT INTO entities (entities) VALUES ('optimize')")
+
+
+def named(connection: sqlite3.Connection, entity_ids: Sequence[str]) -> list[EntityHit]:
+    """See `GraphStore.entities`."""
+    rows = connection.execute(_NAMED, (json.dumps(entity_ids),))
+    found = {row[0]: EntityHit(row[0], row[1], row[2], 0.0, row[3]) for row in rows}
+    return [found[entity_id] for entity_id in dict.fromkeys(entity_ids) if entity_id in found]
 
 
 def open_names(path: Path) -> sqlite3.Connection:

@@ -14,9 +14,9 @@ from harness.records import Context
 from systems.parts.graph import KnowledgeGraph
 from systems.parts.graph_stores.calls import Calls
 from systems.parts.graph_stores.contract import EntityHit, GraphSize, StoredTriplet
-from systems.parts.graph_stores.entity_names import find_names, open_names, store_names
+from systems.parts.graph_stores.entity_names import find_names, named, open_names, store_names
 from systems.parts.graph_stores.ladybug_files import graph_database, load_graph, rows_of
-from systems.parts.graph_stores.results import degrees, in_order, triplets
+from systems.parts.graph_stores.results import degrees, in_order, mentions, triplets
 from systems.parts.vector_index import PassageIndex
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _DOCUMENTS = "MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN c.chunk_id, c.doc_
 _CHUNKS = """
 MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN c.chunk_id, c.text, c.doc_id, c.start, c.`end`, c.heading
 """
+_PUBLISHERS = "MATCH (d:Document) RETURN DISTINCT d.source"
+_MENTIONS = "MATCH (e:Entity {entity_id: $id})<-[:MENTIONS]-(c:Chunk) RETURN e.entity_id, c.chunk_id"
 _SIZE = (
     "MATCH (n:Document) RETURN count(*)",
     "MATCH (n:Chunk) RETURN count(*)",
@@ -86,6 +88,31 @@ class LadybugStore:
     def _find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
         with self._open().reader() as reader:
             return find_names(reader.names, phrase, limit)
+
+    async def entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
+        """See `GraphStore.entities`."""
+        return await self._calls.run(lambda: self._entities(entity_ids))
+
+    def _entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
+        with self._open().reader() as reader:
+            return named(reader.names, list(entity_ids))
+
+    async def publishers(self) -> list[str]:
+        """See `GraphStore.publishers`."""
+        return await self._calls.run(self._publishers)
+
+    def _publishers(self) -> list[str]:
+        with self._open().reader() as reader:
+            return sorted(source for (source,) in rows_of(reader.graph, _PUBLISHERS) if source)
+
+    async def mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """See `GraphStore.mentions_of`."""
+        return await self._calls.run(lambda: self._mentions_of(entity_ids))
+
+    def _mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        with self._open().reader() as reader:
+            once = dict.fromkeys(entity_ids)
+            return mentions(row for entity_id in once for row in rows_of(reader.graph, _MENTIONS, id=entity_id))
 
     async def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
         """See `GraphStore.triplets_of`."""

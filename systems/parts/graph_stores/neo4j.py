@@ -17,7 +17,7 @@ from systems.parts.graph_stores.contract import EntityHit, GraphSize, StoredTrip
 from systems.parts.graph_stores.neo4j_load import load_space
 from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_package, connect, explained, rows_of
 from systems.parts.graph_stores.neo4j_space import Space, count, drop_space
-from systems.parts.graph_stores.results import PASSAGE_COLUMNS, in_order, size_of, triplets
+from systems.parts.graph_stores.results import PASSAGE_COLUMNS, in_order, mentions, size_of, triplets
 from systems.parts.graph_stores.words import query_words
 from systems.parts.vector_index import passage
 
@@ -38,6 +38,13 @@ _FROM = f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity)
 _TO = f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {_EDGES}"
 _DOCUMENTS = "UNWIND $ids AS id MATCH (c:$Chunk {chunk_id: id}) RETURN c.chunk_id, c.doc_id"
 _CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {_PASSAGE}"
+_ENTITIES = """
+UNWIND $ids AS id MATCH (e:$Entity {entity_id: id}) RETURN e.entity_id, e.name, e.kind, 0.0, e.degree
+"""
+_PUBLISHERS = "MATCH (d:$Document) WHERE d.source <> '' RETURN DISTINCT d.source"
+_MENTIONS = """
+UNWIND $ids AS id MATCH (e:$Entity {entity_id: id})<-[:MENTIONS]-(c:$Chunk) RETURN e.entity_id, c.chunk_id
+"""
 _NEAREST = f"""
 CALL db.index.vector.queryNodes($index, $n, $vector) YIELD node AS c, score
 WITH c, score ORDER BY score DESC, c.chunk_id
@@ -108,6 +115,26 @@ class Neo4jStore:
         opened = self._open()
         rows = opened.ask(_FIND, index=opened.space.names, words=asked, limit=limit)
         return [EntityHit(*row) for row in rows]
+
+    async def entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
+        """See `GraphStore.entities`."""
+        return await self._calls.run(lambda: self._entities(entity_ids))
+
+    def _entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
+        ids = list(dict.fromkeys(entity_ids))
+        found = {row[0]: EntityHit(*row) for row in self._open().ask(_ENTITIES, ids=ids)}
+        return [found[entity_id] for entity_id in ids if entity_id in found]
+
+    async def publishers(self) -> list[str]:
+        """See `GraphStore.publishers`."""
+        return await self._calls.run(lambda: sorted(row[0] for row in self._open().ask(_PUBLISHERS)))
+
+    async def mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """See `GraphStore.mentions_of`."""
+        return await self._calls.run(lambda: self._mentions_of(entity_ids))
+
+    def _mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        return mentions(self._open().ask(_MENTIONS, ids=list(dict.fromkeys(entity_ids))))
 
     async def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
         """See `GraphStore.triplets_of`."""

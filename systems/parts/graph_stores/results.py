@@ -48,6 +48,14 @@ def in_order(rows: Iterable[Sequence[Any]], chunk_ids: Sequence[str]) -> list[Co
     return [passage(found[chunk_id]["text"], found[chunk_id]) for chunk_id in chunk_ids]
 
 
+def mentions(rows: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Rows of entity_id and chunk_id by entity; chunk ids are in corpus order when sorted."""
+    found: dict[str, list[str]] = {}
+    for entity_id, chunk_id in rows:
+        found.setdefault(entity_id, []).append(chunk_id)
+    return {entity_id: tuple(sorted(chunk_ids)) for entity_id, chunk_ids in found.items()}
+
+
 def triplets(edges: Iterable[Sequence[Any]], document_of: Mapping[str, str]) -> list[StoredTriplet]:
     """Each edge once, by head_id, relation and tail_id; `document_of` names the document of each chunk.
 

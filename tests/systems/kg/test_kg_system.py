@@ -1,80 +1,15 @@
 """kg over the real stores, with a scripted model."""
 
-import json
-import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
-
 import pytest
+from kg_corpus import CORPUS, THESIS, ask, loaded, of_kind, scripted
 from pydantic import ValidationError
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.errors import ConfigError, ModelUnavailable
-from harness.records import Context, Document, Query, Triplet
+from harness.records import Query, Triplet
 from systems.kg.params import AnswerParams
 from systems.kg.system import SPEC, KgSystem
 from systems.parts.graph_index import GraphIndexParams
-
-TEXTS = {
-    "d0": "Ingrid Solvane runs Tidewright Power. Tidewright Power builds turbines for Gull Sound.",
-    "d1": "Ondrevik makes signals for the Coastal Line. Norrand Rail runs the Coastal Line.",
-    "d2": "Gull Sound lies off Port Aldery. Port Aldery is a town.",
-    "d3": "",
-}
-CORPUS = [
-    Document(doc_id=doc_id, text=text, title=f"Article {doc_id}", metadata={"source": "The Post"})
-    for doc_id, text in TEXTS.items()
-]
-STATEMENT = re.compile(
-    r"([A-Z]\w+(?: [A-Z]\w+)*) (runs|builds turbines for|makes signals for|lies off) (?:the )?"
-    r"([A-Z]\w+(?: [A-Z]\w+)*)"
-)
-
-
-def scripted(asked: Asked) -> str:
-    """Extracts what STATEMENT finds; answers any other question with `an answer`."""
-    if asked.json_schema is None:
-        return "an answer"
-    text = asked.messages[-1].content.split("Text:")[1]
-    found = [dict(zip(("head", "relation", "tail"), match, strict=True)) for match in STATEMENT.findall(text)]
-    return json.dumps({"triplets": found})
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> BareRuntime:
-    return BareRuntime(tmp_path, Chat(scripted))
-
-
-@pytest.fixture
-async def indexed(runtime: BareRuntime) -> BareRuntime:
-    """With CORPUS indexed in it, one chunk a document."""
-    system = KgSystem(GraphIndexParams(), AnswerParams(), runtime)
-    await system.index(CORPUS)
-    system.close()
-    runtime.chat = Chat(scripted)
-    return runtime
-
-
-@asynccontextmanager
-async def loaded(runtime: BareRuntime, **answer: Any) -> AsyncIterator[KgSystem]:
-    system = KgSystem(GraphIndexParams(), AnswerParams.model_validate(answer), runtime)
-    try:
-        await system.load()
-        yield system
-    finally:
-        system.close()
-
-
-async def ask(runtime: BareRuntime, text: str, **answer: Any) -> tuple[Context, ...]:
-    async with loaded(runtime, **answer) as system:
-        return (await system.answer(Query(query_id="q", text=text))).contexts
-
-
-def of_kind(contexts: tuple[Context, ...], kind: str) -> list[str]:
-    return [context.text for context in contexts if context.kind == kind]
-
 
 SOLVANE = "(Ingrid Solvane)-[RUNS]->(Tidewright Power)"
 TURBINES = "(Tidewright Power)-[BUILDS_TURBINES_FOR]->(Gull Sound)"
@@ -90,7 +25,7 @@ async def test_the_index_is_one_call_a_chunk_and_says_what_it_holds(runtime: Bar
     assert len(runtime.chat.calls) == 3
     assert (stats.documents, stats.chunks, stats.nodes, stats.edges) == (4, 3, 7, 5)
     assert (stats.failed_chunks, stats.notes) == (0, ("1 documents hold no text",))
-    assert runtime.stages == ["chunk", "extract", "assemble", "embed", "store", "words"]
+    assert runtime.stages == ["chunk", "extract", "assemble", "embed", "store", "words", "embed", "store"]
     assert runtime.told[-1] == (3, 3, "extracting")
 
 
@@ -103,6 +38,7 @@ async def test_a_chunk_whose_replies_are_prose_is_counted_and_its_passage_is_sti
     assert (stats.chunks, stats.failed_chunks) == (3, 1)
     assert stats.notes[1] == "1 of 3 chunks were asked for twice: the first reply was no graph"
     assert stats.notes[2].startswith("1 chunks gave no graph; the first: the model's reply is not what was asked")
+    await system.load()
     contexts = (await system.answer(Query(query_id="q", text="Who makes signals for the Coastal Line?"))).contexts
     system.close()
     assert contexts[0].doc_ids == ("d1",)
@@ -178,7 +114,7 @@ async def test_names_may_be_found_by_the_model(indexed: BareRuntime) -> None:
 async def test_names_by_the_model_without_a_generator_are_refused(indexed: BareRuntime) -> None:
     indexed.chat = None
     system = KgSystem(GraphIndexParams(), AnswerParams(names_by="model"), indexed)
-    with pytest.raises(ConfigError, match="names_by=rules"):
+    with pytest.raises(ConfigError, match="names_by=graph"):
         await system.load()
     system.close()
 
@@ -210,8 +146,11 @@ def test_the_generator_determines_the_graph_unless_no_model_extracts_it(
         ("triplets+text", {"generator"}),
     ],
 )
-def test_only_a_search_for_passages_embeds_the_question(mode: str, roles: set[str]) -> None:
-    assert SPEC.roles(GraphIndexParams(), AnswerParams.model_validate({"mode": mode})).answer == roles
+def test_only_a_search_by_meaning_embeds_the_question(mode: str, roles: set[str]) -> None:
+    params = AnswerParams.model_validate({**THESIS, "mode": mode})
+    assert SPEC.roles(GraphIndexParams(), params).answer == roles
+    by_meaning = params.model_copy(update={"rank": "meaning"})
+    assert SPEC.roles(GraphIndexParams(), by_meaning).answer == {"embedder", "generator"}
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from systems.parts.prompts.names import MAX_NAMES
         ("What did St. Ysolde's say in August 2031?", ["St. Ysolde's", "August 2031"]),
         ("Which company, according to Meridian Wire, bought Meridian Wire?", ["Meridian Wire"]),
         ("what was the first planet to be discovered", []),
+        ("Did eBay sell the iPhone 13?", ["eBay", "iPhone 13"]),
         ("Who?", []),
         ("", []),
         ("¿Wer ist Ångström?", ["Ångström"]),

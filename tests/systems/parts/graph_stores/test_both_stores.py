@@ -97,6 +97,39 @@ async def test_size_counts_what_the_graph_holds(store: GraphStore) -> None:
     assert await store.size() == GraphSize(documents=2, chunks=4, entities=3, relations=2, mentions=6)
 
 
+# --- entities by id, who mentions them, who published
+
+
+async def test_entities_come_by_their_ids_in_the_order_asked_for_each_once(store: GraphStore) -> None:
+    await written(store, graph(texts(4), EDGES))
+    found = await store.entities(["github", "nobody", "' OR 1=1 //", "", "openai", "github"])
+    assert [(hit.entity_id, hit.name, hit.kind, hit.degree) for hit in found] == [
+        ("github", "GitHub", "Person", 1),
+        ("openai", "OpenAI", "Person", 3),
+    ]
+    assert await store.entities([]) == []
+
+
+async def test_who_mentions_an_entity_is_told_in_the_order_of_the_corpus(store: GraphStore) -> None:
+    await written(store, graph(texts(4), EDGES, ["Lonely"]))
+    found = await store.mentions_of(["github", "sam altman", "lonely", "nobody", "github"])
+    assert found == {
+        "github": ("000002-00000", "000003-00000"),
+        "sam altman": ("000000-00000", "000002-00000"),
+    }
+    assert await store.mentions_of([]) == {}
+
+
+async def test_publishers_are_told_once_and_only_where_documents_name_them(store: GraphStore) -> None:
+    sources = ["Wire", "Post", "", "Wire", "Zürich \n'Post'"]
+    documents = [
+        Document(doc_id=f"d{place}", text="x", metadata={"source": source} if source else {})
+        for place, source in enumerate(sources)
+    ]
+    await written(store, graph(chunks_of(documents)))
+    assert await store.publishers() == ["Post", "Wire", "Zürich \n'Post'"]
+
+
 # --- full text
 
 

@@ -1,0 +1,59 @@
+"""A corpus for kg, a model that extracts its triplets, and questions to it."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from runtimes import Asked, BareRuntime
+
+from harness.records import Context, Document, Query
+from systems.kg.params import AnswerParams
+from systems.kg.system import KgSystem
+from systems.parts.graph_index import GraphIndexParams
+
+TEXTS = {
+    "d0": "Ingrid Solvane runs Tidewright Power. Tidewright Power builds turbines for Gull Sound.",
+    "d1": "Ondrevik makes signals for the Coastal Line. Norrand Rail runs the Coastal Line.",
+    "d2": "Gull Sound lies off Port Aldery. Port Aldery is a town.",
+    "d3": "",
+}
+CORPUS = [
+    Document(doc_id=doc_id, text=text, title=f"Article {doc_id}", metadata={"source": "The Post"})
+    for doc_id, text in TEXTS.items()
+]
+THESIS = {"names_by": "rules", "mentions": False, "rank": "words", "hops": 1}
+"""Its way of retrieving: what is not named otherwise."""
+STATEMENT = re.compile(
+    r"([A-Z]\w+(?: [A-Z]\w+)*) (runs|builds turbines for|makes signals for|lies off) (?:the )?"
+    r"([A-Z]\w+(?: [A-Z]\w+)*)"
+)
+
+
+def scripted(asked: Asked) -> str:
+    """Extracts what STATEMENT finds; answers any other question with `an answer`."""
+    if asked.json_schema is None:
+        return "an answer"
+    text = asked.messages[-1].content.split("Text:")[1]
+    found = [dict(zip(("head", "relation", "tail"), match, strict=True)) for match in STATEMENT.findall(text)]
+    return json.dumps({"triplets": found})
+
+
+@asynccontextmanager
+async def loaded(runtime: BareRuntime, **answer: Any) -> AsyncIterator[KgSystem]:
+    system = KgSystem(GraphIndexParams(), AnswerParams.model_validate({**THESIS, **answer}), runtime)
+    try:
+        await system.load()
+        yield system
+    finally:
+        system.close()
+
+
+async def ask(runtime: BareRuntime, text: str, **answer: Any) -> tuple[Context, ...]:
+    async with loaded(runtime, **answer) as system:
+        return (await system.answer(Query(query_id="q", text=text))).contexts
+
+
+def of_kind(contexts: tuple[Context, ...], kind: str) -> list[str]:
+    return [context.text for context in contexts if context.kind == kind]
