@@ -60,7 +60,9 @@ def _hub_rows(relative: str, table: HubTable) -> list[FileEntry]:
         what = f"{missing}, and the hub needs the 'datasets' package ({error})"
         raise MissingDependency(what, f"{ours}, or {install('hub')}") from error
     except Exception as error:  # the library raises a dozen unrelated types, from ValueError to OSError
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+        # Of a damaged table the library says only that it could not be made; why stands below that.
+        cause = error.__cause__ or error
+        reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:160]}"
         what = f"{missing}, and the Hugging Face hub did not give {table} ({reason})"
         raise DataError(what, f"{ours}, or connect to the network and try again") from error
     return [as_entry(f"hub {table} row {number}", row) for number, row in enumerate(rows, start=1)]

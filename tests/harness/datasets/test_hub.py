@@ -76,6 +76,15 @@ def test_a_hub_that_cannot_be_reached_is_one_line_with_both_ways_out(monkeypatch
     assert "someone/something" in line
 
 
+def test_of_a_damaged_table_the_reason_is_said_that_the_library_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(table: HubTable) -> Rows:
+        raise RuntimeError("an error occurred") from OSError("Corrupt snappy compressed data.")
+
+    monkeypatch.setattr(hub, "fetch", fetch)
+    with pytest.raises(DataError, match=r"\(OSError: Corrupt snappy compressed data\.\)"):
+        hub.load_rows("r.json", TABLE)
+
+
 def test_a_connection_lost_between_two_rows_is_a_data_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def rows() -> Rows:
         yield {"a": "x"}
