@@ -146,7 +146,7 @@ def test_evaluate_takes_the_runs_own_evaluators_and_says_what_it_did_as_json(
     done = here.call("evaluate", run.run_id, "--json")
     assert done.returncode == 0, done.stderr
     evaluations = json.loads(done.stdout)["evaluations"]
-    assert [one["evaluator"] for one in evaluations] == ["answer", "retrieval"]
+    assert [one["evaluator"] for one in evaluations] == ["answer", "retrieval", "causes"]
     assert all(one["n_failed"] == 0 for one in evaluations)
 
 

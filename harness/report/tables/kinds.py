@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.display import Entry, Quantity, Table, printable
+from harness.display import Entry, Table, printable
+from harness.display.nouns import Several
 from harness.protocols import Measure, ScoreLabel
-from harness.report.aggregates import share, values_in
+from harness.report.aggregates import part, share, values_in
 from harness.report.view import Group, RunView
 
 
@@ -48,8 +49,8 @@ def count_of(view: RunView, measure: Measure, label: ScoreLabel) -> int:
     return view.labelled.get(measure.name, {}).get(label.name, 0)
 
 
-def _count(view: RunView, measure: Measure, label: ScoreLabel) -> Quantity | None:
+def _count(view: RunView, measure: Measure, label: ScoreLabel) -> Several | None:
     row = view.row(measure.name)
     if row is None or row.mean is None:
         return None
-    return Quantity(count_of(view, measure, label), of=values_in(row), unit="count")
+    return part(count_of(view, measure, label), values_in(row))

@@ -7,7 +7,7 @@ import pytest
 from explorer_runs import Answers, Asked, Said, records, score, write_run
 
 from harness.analysis.prices import load_prices
-from harness.display import Drawing, Quantity
+from harness.display import Drawing, written
 from harness.display.plotting import plotting, publish, tell
 from harness.records import Score
 from harness.report.chapter import Chapter, build_chapter
@@ -44,8 +44,8 @@ def test_every_kind_that_any_run_has_is_counted_in_the_order_of_the_measure(grou
     table = kinds_table(group, group.known[MEASURE])
     titles = ["ranked too low", "in the context, answered wrong", "in the context, refused", "from elsewhere"]
     assert [row[0] for row in table.rows[1:]] == titles
-    counts = [[entry.value for entry in row[1:] if isinstance(entry, Quantity)] for row in table.rows[1:]]
-    assert counts == [[2, 1], [0, 1], [1, 0], [0, 1]]
+    counts = [[written(entry) for entry in row[1:]] for row in table.rows[1:]]
+    assert counts == [[f"{n} of 6" for n in row] for row in ((2, 1), (0, 1), (1, 0), (0, 1))]
 
 
 def test_what_most_answers_suffer_from_is_advised_on_first(group: Group) -> None:
