@@ -103,7 +103,8 @@ def variants(rerank: str | None) -> list[Variant]:
         "+ two hops": {**named, **said, "hops": 2},
     }
     found += _kg_steps("kg's graph alone", {"mode": "triplets", "max_triplets": 40}, alone)
-    found += _kg_steps("kg, 4 passages", {}, {"triplets by words": fused, "by meaning": {**fused, **said}})
+    bare, worded = {**fused, "top_k": 4, "max_triplets": 20}, {**fused, **said, "top_k": 3, "max_triplets": 10}
+    found += _kg_steps("kg", {}, {"4 passages, 20 by words": bare, "3 passages, 10 by meaning": worded})
     if rerank:
         reranked = {"search": "hybrid", "rerank": rerank, "fetch_k": 30}
         found.append(_naive("naive hybrid, reranked", "naive hybrid", **reranked))

@@ -36,5 +36,6 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     return Expected(
         index=embedding.model_copy(update={"calls": extraction}),
         query=search(workload, calls, searches=int("embedder" in answer_roles(index, answer))),
+        most="" if answer.rank == "words" else "as many sentences as triplets, none of which stands in a passage",
         notes=(*notes, f"every query is taken to find {answer.max_triplets} triplets, the most there can be"),
     )

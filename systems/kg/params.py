@@ -17,9 +17,9 @@ class AnswerParams(SearchParams):
     mode: Mode = "hybrid"
     """`hybrid`: passages by `search`, then triplets (thesis); `triplets`: the graph alone; `triplets+text`: the
     passages that state the triplets, without a search for passages, then the triplets."""
-    top_k: int = Field(4, ge=1, le=1000)
+    top_k: int = Field(3, ge=1, le=1000)
     """Passages handed to the generator; none in mode `triplets`."""
-    max_triplets: int = Field(20, ge=1, le=1000)
+    max_triplets: int = Field(10, ge=1, le=1000)
     """Triplets handed to the generator."""
     entities_per_name: int = Field(3, ge=1, le=50)
     """Entities that full-text search may find for one name of the question."""

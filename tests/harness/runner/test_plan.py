@@ -109,7 +109,7 @@ def test_a_matrix_spans_cells_that_share_one_index() -> None:
         (["answer.style=sentence"], "unknown key 'answer.style': set answer_style, which holds for every system"),
         (["matrix.answer.style=[short]"], "unknown key 'answer.style': set answer_style, "),
         (["per_system.naive.answer.style=short"], "unknown key 'answer.style': set answer_style, "),
-        (["answer.styel=short"], "unknown key 'answer.styel': known: fetch_k, search, top_k"),
+        (["answer.styel=short"], "unknown key 'answer.styel': known: fetch_k, rerank, search, top_k"),
         (["index.chunk_size=0"], "index.chunk_size"),
         (["index.chunk_overlap=1200"], "chunk_overlap must be smaller"),
         (["systems=[]"], "nothing to run"),
