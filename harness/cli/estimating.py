@@ -16,6 +16,7 @@ from harness.records import Estimate, PhaseEstimate
 from harness.runner.estimating.estimate import SAMPLE_FIRST, Estimator
 from harness.runner.estimating.sizes import sample_sizes, sizes_json
 from harness.runner.plan import plan_cells
+from harness.runner.race_plan import race_lines
 
 _COLUMNS = ("to answer", "index", "calls", "tokens in", "tokens out", "USD", "minutes")
 
@@ -25,6 +26,7 @@ def print_estimate(config: BenchConfig, results: Path, *, as_json: bool) -> None
     can tell apart.
     """
     cells = plan_cells(config)
+    race = race_lines(config, cells)
     estimates, sizes = Estimator(results, price_table(config.prices)).estimate_all(cells), sample_sizes(cells)
     console = open_console()
     if as_json:
@@ -45,7 +47,7 @@ def print_estimate(config: BenchConfig, results: Path, *, as_json: bool) -> None
         table.add_row(f"judging: {name}", "", "", *_cells(judged), basis)
     table.add_row("total", "", "", *_cells([*phases, *judging]), "", style="bold")
     console.print(table)
-    for note in (*_notes(estimates), *(line for size in sizes for line in size.lines)):
+    for note in (*_notes(estimates), *(line for size in sizes for line in size.lines), *race):
         console.print(f"note: {note}", soft_wrap=True)
 
 

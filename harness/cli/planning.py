@@ -11,11 +11,14 @@ from harness.cli.consoles import open_console
 from harness.config import BenchConfig
 from harness.runner.estimating.sizes import sample_sizes, sizes_json
 from harness.runner.plan import plan_cells
+from harness.runner.race_plan import race_lines
 
 
 def print_plan(config: BenchConfig, results: Path, *, as_json: bool) -> None:
     """Print each cell: run id, status, and whether its index is there; and what so many queries can tell apart."""
-    cells, sizes = planned_cells(config, results), sample_sizes(plan_cells(config))
+    planned = plan_cells(config)
+    race = race_lines(config, planned)
+    cells, sizes = planned_cells(config, results), sample_sizes(planned)
     console = open_console()
     if as_json:
         tree = {"cells": [asdict(cell) for cell in cells], "sample_sizes": sizes_json(sizes)}
@@ -31,5 +34,5 @@ def print_plan(config: BenchConfig, results: Path, *, as_json: bool) -> None:
         done = f"{cell.n_recorded}/{cell.n_expected}"
         table.add_row(cell.run_id, cell.status, done, str(cell.n_documents), cell.index, answer)
     console.print(table)
-    for line in (line for size in sizes for line in size.lines):
+    for line in (*(line for size in sizes for line in size.lines), *race):
         console.print(f"note: {line}", soft_wrap=True)
