@@ -51,8 +51,8 @@ def race_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
     return [
         f"a race of {len(race.cells):,} systems ({pairs:,} pairs, alpha {race.rules.alpha:g}) by "
         f"{race.measure.name} ends when one is left or all are within {race.rules.margin:g} points; the queries "
-        "that differences take are those of one look at a size chosen beforehand: a race looks after every query, and "
-        "takes more or fewer"
+        "that differences take are those of one look at a size chosen beforehand: a race looks after every query, "
+        "and takes more or fewer"
     ]
 
 
