@@ -47,9 +47,8 @@ def race_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
     race = plan_race(config, cells, plan_evaluation(config))
     if race is None:
         return []
-    pairs = len(race.cells) * (len(race.cells) - 1) // 2
     return [
-        f"a race of {len(race.cells):,} systems ({pairs:,} pairs, alpha {race.rules.alpha:g}) by "
+        f"a race of {len(race.cells):,} systems (alpha {race.rules.alpha:g}, over all pairs) by "
         f"{race.measure.name} ends when one is left or all are within {race.rules.margin:g} points; the queries "
         "that differences take are those of one look at a size chosen beforehand: a race looks after every query, "
         "and takes more or fewer"
