@@ -16,6 +16,7 @@ from harness.records import Estimate, PhaseEstimate
 from harness.runner.estimating.estimate import SAMPLE_FIRST, Estimator
 from harness.runner.estimating.sizes import sample_sizes, sizes_json
 from harness.runner.plan import plan_cells
+from harness.runner.race_plan import race_lines
 
 _COLUMNS = ("to answer", "index", "calls", "tokens in", "tokens out", "USD", "minutes")
 
@@ -31,6 +32,7 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
         for one in Estimator(results, price_table(config.prices)).estimate_all(cells)
     ]
     sizes = [size for _, cells in planned for size in sample_sizes(cells)]
+    race = [line for config, cells in planned for line in race_lines(config, cells)]
     console = open_console()
     if as_json:
         text = json.dumps({**_as_json(estimates), "sample_sizes": sizes_json(sizes)}, indent=2)
@@ -50,7 +52,7 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
         table.add_row(f"judging: {name}", "", "", *_cells(judged), basis)
     table.add_row("total", "", "", *_cells([*phases, *judging]), "", style="bold")
     console.print(table)
-    for note in (*_notes(estimates), *(line for size in sizes for line in size.lines)):
+    for note in (*_notes(estimates), *(line for size in sizes for line in size.lines), *race):
         console.print(f"note: {note}", soft_wrap=True)
 
 

@@ -12,12 +12,15 @@ from harness.cli.consoles import open_console
 from harness.config import BenchConfig
 from harness.runner.estimating.sizes import sample_sizes, sizes_json
 from harness.runner.plan import plan_cells
+from harness.runner.race_plan import race_lines
 
 
 def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) -> None:
     """Print each cell: run id, status, and whether its index is there; and what so many queries can tell apart."""
+    planned = [(config, plan_cells(config)) for config in configs]
+    race = [line for config, own in planned for line in race_lines(config, own)]
     cells = [cell for config in configs for cell in planned_cells(config, results)]
-    sizes = [size for config in configs for size in sample_sizes(plan_cells(config))]
+    sizes = [size for _, own in planned for size in sample_sizes(own)]
     console = open_console()
     if as_json:
         tree = {"cells": [asdict(cell) for cell in cells], "sample_sizes": sizes_json(sizes)}
@@ -33,5 +36,5 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
         done = f"{cell.n_recorded}/{cell.n_expected}"
         table.add_row(cell.run_id, cell.status, done, str(cell.n_documents), cell.index, answer)
     console.print(table)
-    for line in (line for size in sizes for line in size.lines):
+    for line in (*(line for size in sizes for line in size.lines), *race):
         console.print(f"note: {line}", soft_wrap=True)

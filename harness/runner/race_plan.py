@@ -8,7 +8,7 @@ from harness.config import BenchConfig
 from harness.errors import ConfigError, nearest
 from harness.protocols import Measure
 from harness.registry import DATASETS
-from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.plan import Cell
 
 
@@ -40,6 +40,19 @@ def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) 
     margin = config.margin if config.race.margin is None else config.race.margin
     rules = RaceRules(margin, config.race.alpha, _span(measure, plan), measure.higher_is_better)
     return PlannedRace(racing, evaluator, measure, rules)
+
+
+def race_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
+    """What a plan says of the race; nothing without one. ConfigError where these cells cannot race."""
+    race = plan_race(config, cells, plan_evaluation(config))
+    if race is None:
+        return []
+    return [
+        f"a race of {len(race.cells):,} systems (alpha {race.rules.alpha:g}, over all pairs) by "
+        f"{race.measure.name} ends when one is left or all are within {race.rules.margin:g} points; the queries "
+        "that differences take are those of one look at a size chosen beforehand: a race looks after every query, "
+        "and takes more or fewer"
+    ]
 
 
 def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[PlannedEvaluator, Measure]:

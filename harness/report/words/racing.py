@@ -49,7 +49,7 @@ def race_sentences(contest: Contest, race: RaceRecord) -> Iterator[str]:
         one, other = (_label(contest.group, run_id) for run_id in (gap.a, gap.b))
         yield f"{one} is {_span(gap)} points ahead of {other}: {_says(gap, race.margin)}."
     yield (
-        f"All that is said of the race is true with {_sure(race)} at least, over all {_pairs(race)} and as often "
+        f"All that is said of the race is true with {_sure(race)} at least, over all pairs and as often "
         "as one looks. Tests, intervals and ranks in the tables are for one look at a sample of fixed size: this "
         "one ended by what it showed, so that they do not hold here."
     )
@@ -80,11 +80,6 @@ def _span(gap: RaceGap) -> str:
 
 def _sure(race: RaceRecord) -> str:
     return f"{100 * (1 - race.alpha):.4g} % confidence"
-
-
-def _pairs(race: RaceRecord) -> str:
-    n = len(race.entrants)
-    return counted(n * (n - 1) // 2, "pair")
 
 
 def _label(group: Group, run_id: str) -> str:

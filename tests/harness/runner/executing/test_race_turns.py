@@ -1,0 +1,184 @@
+"""Cells that race: their answers are made up, what looks at them and who is asked further is real."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from harness.config import BenchConfig
+from harness.errors import BudgetReached, ConfigError
+from harness.records import Cost, Prediction, RaceRecord, RunRecord
+from harness.runner.evaluating.plan import plan_evaluation
+from harness.runner.executing import turns
+from harness.runner.executing.execute import CellResult
+from harness.runner.executing.messages import Todo
+from harness.runner.executing.seat import Seat
+from harness.runner.order import query_order
+from harness.runner.plan import Cell, plan_cells
+from harness.runner.progress import Reporter
+from harness.runner.race_plan import plan_race
+from harness.runner.spending import Spending
+
+RIGHT = {1: 0.1, 4: 0.9, 8: 0.8}
+"""How often a cell is right, by its top_k."""
+Asked = list[tuple[int, str]]
+
+
+def config(**keys: Any) -> BenchConfig:
+    models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
+    tree = {
+        "systems": ["naive", "closed-book"],
+        "dataset": {"name": "demo", "sample": {"per_type": 12}},
+        "models": models,
+        "matrix": {"answer.top_k": [1, 4, 8]},
+        "measure": "accuracy",
+        "race": {},
+        **keys,
+    }
+    return BenchConfig.model_validate(tree)
+
+
+def top_k(cell: Cell) -> int:
+    return int(cell.answer_params.model_dump().get("top_k", 0))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """(top_k, query) of each answer, in the order asked; answers are made up, and the same whenever they are."""
+    found: Asked = []
+
+    def take(self: Seat, todo: list[Todo], tally: Any) -> None:
+        cell, run = self.execution.cell, self.execution.run
+        references = {one.query_id: one for one in cell.dataset.references}
+        for one in todo:
+            k = top_k(cell)
+            found.append((k, one.query_id))
+            is_right = Random(f"{k}/{one.query_id}").random() < RIGHT.get(k, 0.5)
+            answer = references[one.query_id].answers[0] if is_right else "something else"
+            run.append_record(
+                RunRecord(
+                    query_id=one.query_id,
+                    repeat=one.repeat,
+                    status="ok",
+                    prediction=Prediction(answer=answer),
+                    cost=Cost(wall_s=1.0),
+                    attempt=one.attempt,
+                    started_at="2026-01-01T00:00:00+00:00",
+                )
+            )
+            del self._todo[one.query_id, one.repeat]
+
+    monkeypatch.setattr(Seat, "take_turn", take)
+    monkeypatch.setattr(turns._Table, "_build", lambda _self, _seat: None)
+    return found
+
+
+def go(results: Path, **keys: Any) -> tuple[list[Cell], list[CellResult]]:
+    chosen = config(**keys)
+    cells, evaluation = plan_cells(chosen), plan_evaluation(chosen)
+    race = plan_race(chosen, cells, evaluation)
+    options = turns.TurnOptions(results, lambda _cell: lambda _usage: None, race=race, evaluation=evaluation)
+    return cells, turns.run_in_turns(cells, options, Reporter(quiet=True), Spending.unlimited())
+
+
+def established(results: list[CellResult]) -> RaceRecord:
+    races = {result.run.race() for result in results}
+    (race,) = races
+    assert race is not None
+    return race
+
+
+def raise_after(n_turns: int, error: Callable[[], BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    take, seen = Seat.take_turn, []
+
+    def taken(self: Seat, todo: list[Todo], tally: Any) -> None:
+        seen.append(1)
+        if len(seen) > n_turns:
+            raise error()
+        take(self, todo, tally)
+
+    monkeypatch.setattr(Seat, "take_turn", taken)
+
+
+def test_who_is_worse_is_asked_no_more_and_the_rest_goes_on(tmp_path: Path, asked: Asked) -> None:
+    cells, results = go(tmp_path)
+    race = established(results)
+    order = query_order(cells[0].dataset, 0)
+    worst = next(cell for cell in cells if top_k(cell) == 1)
+    (drop,) = race.dropped
+    assert drop.run_id == worst.run_id
+    assert (race.ended, race.n_queries, len(race.left)) == ("queries", len(order), 2)
+    n_asked = {k: sum(one == k for one, _ in asked) for k in (0, 1, 4, 8)}
+    assert n_asked[4] == n_asked[8] == n_asked[0] == len(order)
+    assert drop.after <= n_asked[1] < drop.after + 4
+    held = {result.run.run_id: [row.query.query_id for row in result.run.sample()] for result in results}
+    assert set(held[worst.run_id]) == set(order[: drop.after])
+    assert all(len(ids) == len(order) for run_id, ids in held.items() if run_id != worst.run_id)
+
+
+def test_a_decided_race_asks_nobody_and_marks_stand_beside_all_that_was_looked_at(
+    tmp_path: Path, asked: Asked
+) -> None:
+    cells, results = go(tmp_path, matrix={"answer.top_k": [1, 4]})
+    race = established(results)
+    assert race.ended == "decided"
+    assert race.n_queries < len(cells[0].dataset.queries)
+    assert {len(result.run.sample()) for result in results} == {race.n_queries}
+    asked.clear()
+    assert established(go(tmp_path, matrix={"answer.top_k": [1, 4]})[1]) == race
+    assert not asked
+
+
+@pytest.mark.parametrize("n_turns", [1, 13])
+def test_killed_anywhere_it_decides_the_same(
+    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch, n_turns: int
+) -> None:
+    whole = established(go(tmp_path / "whole")[1])
+    n_whole = len(asked)
+    asked.clear()
+    with monkeypatch.context() as patch:
+        raise_after(n_turns, KeyboardInterrupt, patch)
+        with pytest.raises(KeyboardInterrupt):
+            go(tmp_path / "killed")
+    results = go(tmp_path / "killed")[1]
+    assert established(results) == whole
+    assert len(asked) == len({*asked}) == n_whole
+
+
+def test_a_budget_that_ends_before_the_race_is_said_and_a_larger_one_ends_it(
+    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        raise_after(9, lambda: BudgetReached("the time is over"), patch)
+        results = go(tmp_path)[1]
+    race = established(results)
+    assert (race.ended, race.dropped, len(race.left)) == ("budget", (), 3)
+    assert len({frozenset(row.query.query_id for row in result.run.sample()) for result in results}) == 1
+    assert established(go(tmp_path)[1]).ended == "queries"
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"matrix": {}}, "a race takes two systems, and only one of this config competes"),
+        ({"systems": ["closed-book"], "matrix": {}}, "a race takes two systems, and none of this config competes"),
+        ({"measure": "latency_s"}, "'latency_s' is no score of these evaluators"),
+        (
+            {"measure": "ragas_faithfulness", "evaluators": ["answer", "ragas"]},
+            "'ragas_faithfulness' is judged by a model",
+        ),
+        ({"matrix": {"dataset.sample.per_type": [1, 2]}}, "a race is over one sample"),
+    ],
+)
+def test_what_cannot_race_is_refused_before_anything_runs(keys: dict[str, Any], message: str) -> None:
+    chosen = config(**keys)
+    with pytest.raises(ConfigError, match=message) as refused:
+        plan_race(chosen, plan_cells(chosen), plan_evaluation(chosen))
+    assert refused.value.fix
+
+
+def test_a_measure_that_applies_to_no_query_cannot_be_raced(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="applies to none of these queries"):
+        go(tmp_path, models={"generator": {"provider": "none"}, "embedder": {"provider": "fake"}})
