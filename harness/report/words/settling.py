@@ -19,7 +19,7 @@ class Needed(NamedTuple):
 
 
 def needed_for(contest: Contest) -> Needed | None:
-    """What it takes to tell any two of the leaders apart that differ by the margin; where these queries are as many
+    """What it takes to tell any two leaders apart that differ by the margin; where these queries are as many
     already, by what was seen between the first two. None: nothing is known of it, or more than anybody has.
     """
     compared, leaders = contest.ranked, contest.leaders
