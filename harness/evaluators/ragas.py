@@ -168,7 +168,9 @@ class RagasEvaluator(JudgedEvaluator):
         return load_ragas()(self._asking)
 
     async def _judge(self, case: Case, measure: Measure) -> Judgement:
-        reading = reading_of(case.prediction.contexts, self._longest)
+        # What reads no contexts is asked once, however many windows they fill.
+        contexts = case.prediction.contexts if "contexts" in measure.reads else ()
+        reading = reading_of(contexts, self._longest)
         value, explanation = await self._ragas.score(_NAMES[measure], _row(case, reading))
         return (value, explanation, reading.share_read) if "contexts" in measure.reads else (value, explanation)
 

@@ -117,7 +117,7 @@ def _power(contest: Contest, compared: MeasureComparison) -> Iterator[str]:
     if needed:
         would = f"About {needed.queries:,} queries would tell {shown_by(compared, needed)} apart"
         open_to = f", if they differ as widely as {queries} leave open"
-        yield f"{would} between any two of them{open_to}{_there_are(compared, needed.queries)}."
+        yield f"{would} between any two of the undecided{open_to}{_there_are(compared, needed.queries)}."
 
 
 def _there_are(compared: MeasureComparison, needed: int) -> str:

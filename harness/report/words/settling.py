@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.analysis.paired import ComparedPair, MeasureComparison
@@ -18,15 +19,15 @@ class Needed(NamedTuple):
 
 
 def needed_for(contest: Contest) -> Needed | None:
-    """What it takes to tell any two apart that differ by the margin; where these queries are as many already, by
-    what was seen between the first two. None: nothing is known of it, or more than anybody has.
+    """What it takes to tell any two leaders apart that differ by the margin; where these queries are as many
+    already, by what was seen between the first two. None: nothing is known of it, or more than anybody has.
     """
     compared, leaders = contest.ranked, contest.leaders
     if compared is None or len(leaders) < 2 or contest.margin_value is None:
         return None
     means = [compared.means[place] or 0.0 for place in leaders[:2]]
     for difference in (contest.margin_value, abs(means[0] - means[1])):
-        found = _needed(compared, difference) if difference > 0 else None
+        found = _needed(compared, leaders, difference) if difference > 0 else None
         if found is not None and compared.n_common < found < MOST_QUERIES:
             return Needed(rounded_up(found), difference)
     return None
@@ -37,9 +38,10 @@ def shown_by(compared: MeasureComparison, needed: Needed) -> str:
     return amount(compared, needed.difference).replace(".0 points", " points")
 
 
-def _needed(compared: MeasureComparison, difference: float) -> int | None:
-    """For every pair, as widely as its runs may differ."""
-    found = [_pair_needs(compared, pair, difference) for pair in compared.pairs]
+def _needed(compared: MeasureComparison, leaders: Sequence[int], difference: float) -> int | None:
+    """For every pair of these, as widely as its runs may differ."""
+    undecided = [pair for pair in compared.pairs if {pair.a, pair.b} <= {*leaders}]
+    found = [_pair_needs(compared, pair, difference) for pair in undecided]
     known = [n for n in found if n is not None]
     return max(known) if known and len(known) == len(found) else None
 

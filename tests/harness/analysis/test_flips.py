@@ -140,9 +140,9 @@ def test_flips_by_cluster_are_rarely_wrong_where_differences_come_by_article() -
 def test_a_type_of_which_few_queries_stand_for_many_makes_nobody_better() -> None:
     # Equal in the mix: better on a third of the data set, of which the two queries at hand show nothing.
     differences = np.array([0.0] * 2 + [-1.0] * 14 + [0.0] * 286)
-    weights = np.array([0.32 / 2] * 2 + [0.68 / 300] * 300)
-    assert flip_test(differences, list(weights)).p > 0.05
-    low, high = flip_test(differences, list(weights)).interval
+    weights = [0.32 / 2] * 2 + [0.68 / 300] * 300
+    assert flip_test(differences, weights).p > 0.05
+    low, high = flip_test(differences, weights).interval
     assert low is not None
     assert high is not None
     assert low < 0.0 < high

@@ -133,7 +133,7 @@ def test_no_scatter_is_wider_than_differences_can_be() -> None:
 def test_one_difference_among_fifty_queries_plans_for_what_it_leaves_open() -> None:
     found = spread_of(np.array([1.0] + [0.0] * 49), binary=True)
     assert found is not None
-    # Planned with the 2 % that were seen it would be 120, of which a third have the power where 8 % differ.
+    # Planned with the 2 % that were seen it would be 157, with a power of .5 where 8 % differ.
     assert (found.needed(0.05, 1) or 0) > 200
     graded = spread_of(np.array([0.5] + [0.0] * 49))
     assert graded is not None

@@ -426,3 +426,17 @@ def test_a_context_judged_in_parts_is_one_context_and_useful_if_any_part_is(judg
 def test_what_reads_no_contexts_has_no_share(judged: Judged) -> None:
     scores = judged({}, "factual_correctness", "response_relevancy")
     assert {score.share_read for score in scores.values()} == {None}
+
+
+def test_what_reads_no_contexts_is_the_same_however_many_windows_they_fill(judged: Judged) -> None:
+    one = judged({}, "factual_correctness", "response_relevancy")
+    n_asked = len(judged.judge.asked)
+    windows = judged(
+        {},
+        "factual_correctness",
+        "response_relevancy",
+        samples=[sample("q", contexts=LONG)],
+        context_characters=700,
+    )
+    assert windows == one
+    assert len(judged.judge.asked) == n_asked

@@ -105,3 +105,12 @@ def test_more_pairs_never_ask_for_fewer_queries(tmp_path: Path) -> None:
     ]
     few, more = (int(found[1].replace(",", "")) for found in asked if found)
     assert few < more
+
+
+def test_who_is_beaten_anyway_does_not_raise_the_queries_that_the_undecided_need(tmp_path: Path) -> None:
+    counts = {"naive": [1.0] * 40, "kg": [1.0] * 40, "failing": [0.0] * 40}
+    plans = [ScoredRun(system=name, scores={"accuracy": values}) for name, values in counts.items()]
+    headline = find(written(tmp_path, *plans)).headline
+    found = re.search(r"Undecided between .*: about ([\d,]+) queries needed", headline)
+    assert found, headline
+    assert int(found[1].replace(",", "")) < 400  # Against a run that differs on every query it would be 5,000.
