@@ -75,7 +75,7 @@ def context_pairs(data_dir: Path, corpus: dict[str, str]) -> list[Pair]:
 
 @pytest.fixture(scope="module")
 def answer_pairs(data_dir: Path) -> list[Pair]:
-    """(recorded answer of gpt-4o-mini, reference), 40 different ones that are more than a yes, a no or a refusal."""
+    """(recorded answer of gpt-4o-mini, reference), 40 different ones that are no verdict and no refusal."""
     lines = (data_dir / "multihop_rag" / "recorded_answers.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines if line.strip()]
     pairs = [(row["model_answer"], row["gold_answer"]) for row in rows]
