@@ -23,6 +23,7 @@ from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.loading import load, minilm_folder
 from harness.evaluators.bertscore.table import TokenTable
+from harness.evaluators.normalise import abstains, is_verdict
 from harness.models.minilm import MiniLM
 from harness.records import Context, Cost, Evidence, Prediction, Reference, RunRecord, Score
 
@@ -64,21 +65,22 @@ def corpus(data_dir: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def context_pairs(data_dir: Path, corpus: dict[str, str]) -> list[Pair]:
-    """(a passage of 1,200 characters of an article that a query cites, a fact of that query), 50 times."""
+    """(a passage of 1,200 characters of an article that a query cites, a fact of that query), 60 times."""
     queries = json.loads(gzip.decompress((data_dir / "multihop_rag" / "MultiHopRAG.json.gz").read_bytes()))
     facts = [(corpus[one["url"]], one["fact"]) for query in queries for one in query["evidence_list"]]
     # Half of the passages hold their fact, half stand elsewhere in its article.
     starts = [max(0, text.find(fact) - 200) if number % 2 else 0 for number, (text, fact) in enumerate(facts)]
-    return [(text[at : at + 1200], fact) for (text, fact), at in zip(facts, starts, strict=True)][:50]
+    return [(text[at : at + 1200], fact) for (text, fact), at in zip(facts, starts, strict=True)][:60]
 
 
 @pytest.fixture(scope="module")
 def answer_pairs(data_dir: Path) -> list[Pair]:
-    """(recorded answer of gpt-4o-mini, reference), 50 different ones that can be answered."""
+    """(recorded answer of gpt-4o-mini, reference), 40 different ones that are no verdict and no refusal."""
     lines = (data_dir / "multihop_rag" / "recorded_answers.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines if line.strip()]
-    pairs = [(row["model_answer"], row["gold_answer"]) for row in rows if "nsufficient" not in row["gold_answer"]]
-    return list(dict.fromkeys(pair for pair in pairs if pair[0].strip()))[:50]
+    pairs = [(row["model_answer"], row["gold_answer"]) for row in rows]
+    worded = [(said, gold) for said, gold in pairs if said.strip() and not (is_verdict(gold) or abstains(gold))]
+    return list(dict.fromkeys(pair for pair in worded if not abstains(pair[0])))[:40]
 
 
 def by_package(package: Any, pairs: list[Pair]) -> list[tuple[float, ...]]:
