@@ -61,8 +61,7 @@ def _packages() -> Iterator[Finding]:
     for extra, wanted in listed_extras().items():
         lacking = [said for one in wanted if (said := _lacking(one))]
         if not lacking:
-            names = ", ".join(one.name for one in wanted)
-            yield Finding(f"extra {extra}", "ok", names or "needs no package")
+            yield Finding(f"extra {extra}", "ok", ", ".join(one.name for one in wanted))
         else:
             yield Finding(f"extra {extra}", _need(extra == _FIRST), ", ".join(lacking), install(extra))
 

@@ -37,7 +37,7 @@ from harness.analysis.drawn import Drawn, clusters_of
 from harness.analysis.paired import ComparedPair, PairedMeasure, compare_measure
 from harness.analysis.paired_values import QueryValues
 from harness.config import EmbedderConfig
-from harness.evaluators.prompt_sizes import CHARACTERS, fact_recall
+from harness.evaluators.prompt_sizes import CHARACTERS, size_measure
 from harness.evaluators.retrieval import RetrievalEvaluator, RetrievalParams, rules
 from harness.identity import digest, short_digest
 from harness.models.embedders import build_embedder, embedder_cache_key
@@ -228,7 +228,7 @@ async def _predictions(variant: Variant, place: Path, rows: Sequence[DatasetRow]
 
 async def _score(rows: Sequence[DatasetRow], predictions: Sequence[Prediction]) -> Scored:
     params = RetrievalParams(sizes=SIZES)
-    wanted = {fact_recall(size): size for size in SIZES}
+    wanted = {size_measure("fact", "Recall", size).name: size for size in SIZES}
     measures = tuple(
         rule.measure for rule in rules(params) if rule.measure.name in wanted or rule.measure.name == CHARACTERS
     )
