@@ -34,7 +34,8 @@ async def test_a_corpus_of_one_document_gives_its_triplets(tmp_path: Path) -> No
     failed, prediction = await ask(tmp_path, PLAIN)
     assert failed == 0
     assert prediction.answer is None
-    assert "(Ingrid Solvane)-[RUN]->(Tidewright Power)" in [context.text for context in prediction.contexts]
+    stated = "(Ingrid Solvane)-[RUN]->(Tidewright Power): Ingrid Solvane runs Tidewright Power."
+    assert stated in [context.text for context in prediction.contexts]
     assert {context.doc_ids for context in prediction.contexts} == {("d0",)}
 
 

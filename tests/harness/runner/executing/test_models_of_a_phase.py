@@ -74,7 +74,7 @@ def test_of_an_embedder_that_nobody_calls_nothing_is_fetched_or_built(
 
 def test_a_graph_whose_triplets_are_all_that_is_asked_for_embeds_no_question(tmp_path: Path) -> None:
     hybrid = run(tmp_path / "results", "systems=[kg]")
-    triplets = run(tmp_path / "results", "systems=[kg]", "answer.mode=triplets")
+    triplets = run(tmp_path / "results", "systems=[kg]", "answer.mode=triplets", "answer.rank=words")
     index = triplets.run.index()
     assert index is not None
     assert index.reused_from == hybrid.run.run_id
@@ -93,7 +93,8 @@ def test_where_the_index_is_there_only_what_the_answers_call_is_fetched(
 
     monkeypatch.setattr(execute, "fetch_weights", fetch)
     for most in (5, 6):
-        run(tmp_path / "results", "systems=[kg]", "answer.mode=triplets", f"answer.max_triplets={most}")
+        by_words = ("answer.mode=triplets", "answer.rank=words", f"answer.max_triplets={most}")
+        run(tmp_path / "results", "systems=[kg]", *by_words)
     assert fetched == [{"generator", "embedder"}, {"generator"}]
 
 
