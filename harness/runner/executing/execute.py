@@ -76,6 +76,10 @@ def run_cell(
         for line in run.mend():
             reporter.say(f"{run.run_id}: {line}")
         if run.done() and not (again.failed and _todo(cell, run, retry_failed=True)):
+            if again.index:
+                reporter.say(
+                    f"{run.run_id}: finished, its index stays as it is: remove {run.path} to build it anew"
+                )
             return _result(run)
         run.reopen()
         if again.index and run.index() is None:

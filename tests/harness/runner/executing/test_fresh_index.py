@@ -50,7 +50,9 @@ def test_what_an_index_would_have_taken_alone_is_rebuilt_from_the_vectors_that_w
     assert helped.saved_s <= first.stages_s["embed"]
 
 
-def test_a_fresh_index_is_built_with_nothing_that_another_left_and_measured(tmp_path: Path) -> None:
+def test_a_fresh_index_is_built_with_nothing_that_another_left_and_measured(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     results = tmp_path / "results"
     naive = run(results, "naive")
     reusing = run(results, "recursive")
@@ -63,3 +65,4 @@ def test_a_fresh_index_is_built_with_nothing_that_another_left_and_measured(tmp_
     assert (index.cost.cached_texts, index.cost.replayed_calls) == (0, 0)
     assert index.cost.embedded_texts == cost_of(naive).embedded_texts
     assert cost_of(run(results, "naive", Again(index=True))) == cost_of(naive), "what is finished stays"
+    assert f"{naive.run_id}: finished, its index stays as it is" in "".join(capfd.readouterr())
