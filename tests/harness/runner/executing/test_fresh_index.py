@@ -29,9 +29,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
 
 
-def run(results: Path, system: str, again: Again = NOTHING_AGAIN) -> RunDir:
+def run(results: Path, system: str, again: Again = NOTHING_AGAIN, *, quiet: bool = True) -> RunDir:
     (cell,) = plan_cells(load_config(None, [*FAKE, f"systems=[{system}]"]))
-    return run_cell(cell, results, Reporter(quiet=True), lambda _usage: None, again=again).run
+    return run_cell(cell, results, Reporter(quiet=quiet), lambda _usage: None, again=again).run
 
 
 def cost_of(run: RunDir) -> Cost:
@@ -64,5 +64,5 @@ def test_a_fresh_index_is_built_with_nothing_that_another_left_and_measured(
     assert (index.built_by, index.reused_from) == (recursive.run_id, None)
     assert (index.cost.cached_texts, index.cost.replayed_calls) == (0, 0)
     assert index.cost.embedded_texts == cost_of(naive).embedded_texts
-    assert cost_of(run(results, "naive", Again(index=True))) == cost_of(naive), "what is finished stays"
+    assert cost_of(run(results, "naive", Again(index=True), quiet=False)) == cost_of(naive)
     assert f"{naive.run_id}: finished, its index stays as it is" in "".join(capfd.readouterr())
