@@ -85,6 +85,11 @@ class Context(Record):
     span: Span | None = None
     """Where it comes from; its document's text there is part of `text` (a heading may stand before it)."""
 
+    @property
+    def is_own_text(self) -> bool:
+        """Whether it is text of a document; else it says something of documents in other words."""
+        return self.kind in {"passage", "sentence"}
+
 
 class Places(Record):
     """Passages by where they stand in documents: their texts stand in the corpus. Each document is named once, and

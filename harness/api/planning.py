@@ -30,10 +30,11 @@ class PlannedCell:
 
 def planned_cells(config: BenchConfig, results: Path) -> list[PlannedCell]:
     """Every cell of a config, in order."""
-    return [_planned(cell, results) for cell in plan_cells(config)]
+    return [planned_cell(cell, results) for cell in plan_cells(config)]
 
 
-def _planned(cell: Cell, results: Path) -> PlannedCell:
+def planned_cell(cell: Cell, results: Path) -> PlannedCell:
+    """How far that one is."""
     run = RunDir(results / cell.run_id)
     n_recorded = len(run.whole_records())
     return PlannedCell(

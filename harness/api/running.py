@@ -101,22 +101,26 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
     """
     if len({config.prices for config in configs}) > 1:
         raise ConfigError("these configs name different `prices`", "name one table in each, or run them apart")
-    if len(configs) > 1:
-        for config in configs:
-            _checked(config, options, Reporter(quiet=True))
+    reporter = Reporter(quiet=options.quiet)
     benches: list[Benchmark] = []
-    for config in configs:
-        benches.append(run_bench(config, options))
+    for checked in [_checked(config, options, reporter) for config in configs]:
+        if benches:
+            checked.spending.begin()
+        benches.append(_run(checked, options, reporter))
         if benches[-1].stopped:
             break
     return benches
 
 
 def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
+    """One config: see `run_benches`."""
+    return run_benches([config], options)[0]
+
+
+def _run(checked: "_Checked", options: RunOptions, reporter: Reporter) -> Benchmark:
     """Run every cell and score it. A cell that fails is said and does not stop the next; nor does an evaluator."""
-    reporter = Reporter(quiet=options.quiet)
-    checked = _checked(config, options, reporter)
-    cells, evaluation, race, spending = checked.cells, checked.evaluation, checked.race, checked.spending
+    config, cells, spending = checked.config, checked.cells, checked.spending
+    evaluation, race = checked.evaluation, checked.race
     if sum(not cell.spec.bracket for cell in cells) > 1:
         for line in size_lines(cells):
             reporter.say(line)
@@ -138,6 +142,7 @@ def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
 class _Checked:
     """What is to be done, and what it may take."""
 
+    config: BenchConfig
     cells: list[Cell]
     evaluation: EvaluationPlan
     race: PlannedRace | None
@@ -155,7 +160,7 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter) -> _C
     prices = price_table(config.prices)
     spending = Spending(config.budget, prices, options.results, payers, began, reporter.warn)
     _check_all(cells, None if options.records_only else evaluation, options.results, spending)
-    return _Checked(cells, evaluation, race, spending)
+    return _Checked(config, cells, evaluation, race, spending)
 
 
 def _check_all(

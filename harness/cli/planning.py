@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from harness.api.planning import planned_cells
+from harness.api.planning import planned_cell
 from harness.cli.consoles import open_console
 from harness.config import BenchConfig
 from harness.runner.estimating.sizes import sample_sizes, sizes_json
@@ -19,7 +19,7 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
     """Print each cell: run id, status, and whether its index is there; and what so many queries can tell apart."""
     planned = [(config, plan_cells(config)) for config in configs]
     race = [line for config, own in planned for line in race_lines(config, own)]
-    cells = [cell for config in configs for cell in planned_cells(config, results)]
+    cells = [planned_cell(cell, results) for _, own in planned for cell in own]
     sizes = [size for _, own in planned for size in sample_sizes(own)]
     console = open_console()
     if as_json:

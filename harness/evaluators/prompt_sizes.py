@@ -32,7 +32,6 @@ _FIGURE = PanelFigure(
     "whether all of it is (null queries have no evidence)",
     along="N, characters",
 )
-_OWN_TEXT = frozenset({"passage", "sentence"})
 _CURVES: dict[Share, str] = {"Recall": "Recall", "AllHit": "All"}
 _SAID: dict[Kind, str] = {
     "fact": "all of which stands",
@@ -101,7 +100,7 @@ def documents_within(contexts: Sequence[Context], evidence: Iterable[Evidence], 
     begins: dict[str, int] = {}
     for context, text, start in zip(contexts, what.texts, what.starts, strict=True):
         named = {doc_id for doc_id in context.doc_ids if doc_id}
-        if text and context.kind in _OWN_TEXT and len(named) == 1:
+        if text and context.is_own_text and len(named) == 1:
             begins.setdefault(named.pop(), start + 1)
     places = sorted(place for doc_id, place in begins.items() if doc_id in gold)
     return FoundFacts(gold=len(gold), ranks=tuple(places), depth=what.length)

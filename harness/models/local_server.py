@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from harness.config import GeneratorConfig
 from harness.errors import ConfigError, ModelUnavailable, explained_io, need
 from harness.models.catalogue import QWEN_CODER, WeightFile
+from harness.models.cores import usable_cores
 from harness.models.weights import check_unchanged, digest_once, fetch
 from harness.outside import keep_made
 from harness.plain_files import open_to_append
@@ -135,7 +136,7 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         port=port,
         context_tokens=options.context_tokens,
         parallel=options.parallel,
-        threads=options.threads or _cores(),
+        threads=options.threads or usable_cores(),
         api_key=secrets.token_urlsafe(32),
     )
     with explained_io("write", log), open_to_append(log) as out:
@@ -166,11 +167,6 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
 def _environment() -> dict[str, str]:
     said = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & set(os.environ)
     return dict(os.environ) if said else {**os.environ, "GOMP_SPINCOUNT": _SPINS}
-
-
-def _cores() -> int:
-    # Not every system can keep a process to some of its cores.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _weights(config: GeneratorConfig, options: LocalOptions) -> Path:

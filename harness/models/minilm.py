@@ -1,7 +1,6 @@
 """all-MiniLM-L6-v2 on onnxruntime."""
 
 import asyncio
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from harness.errors import need
 from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER
+from harness.models.cores import usable_cores
 from harness.models.vectors import unit_rows
 from harness.models.weights import fetch
 
@@ -39,7 +39,7 @@ class MiniLM:
         from tokenizers import Tokenizer
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or len(os.sched_getaffinity(0))
+        options.intra_op_num_threads = threads or usable_cores()
         self._session = onnxruntime.InferenceSession(
             str(fetch(MINILM_ONNX)), options, providers=["CPUExecutionProvider"]
         )

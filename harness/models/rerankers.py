@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ import numpy as np
 from harness.errors import HarnessError, ModelUnavailable, need
 from harness.identity import digest, folder_digest
 from harness.models.catalogue import RERANKERS, WeightFile
+from harness.models.cores import usable_cores
 from harness.models.hub import hub_revision
 from harness.models.weights import fetch
 
@@ -88,7 +88,7 @@ class OnnxReranker:
         from tokenizers import Tokenizer
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = len(os.sched_getaffinity(0))
+        options.intra_op_num_threads = usable_cores()
         options.log_severity_level = 3
         try:
             self._tokenizer = Tokenizer.from_file(str(tokenizer))

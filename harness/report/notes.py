@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.analysis import Frame, Prices, Resources
@@ -88,6 +88,11 @@ def apart_note(run: RunDir, other: RunDir) -> str:
         f"Other runs of this data set stand apart, such as {names[1]}: {' and '.join(why) or 'another digest'}. "
         f"The queries of both are compared by: rag-harness compare {' '.join(names)}"
     )
+
+
+def way_of(evaluations: Iterable[EvaluationRecord], measure: str) -> str:
+    """The same for two runs, of these evaluations, whose values of a measure may be compared."""
+    return " ".join(scored_by(one) for one in evaluations if measure in one.measures)
 
 
 def scored_by(evaluation: EvaluationRecord) -> str:

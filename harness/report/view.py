@@ -50,7 +50,7 @@ from harness.report.notes import (
     judge_notes,
     resource_notes,
     run_notes,
-    scored_by,
+    way_of,
 )
 from harness.store import Manifest, RunDir, SampleRow, counting
 
@@ -122,7 +122,7 @@ class RunView:
 
     def way(self, measure: str) -> str:
         """The same for two runs whose scores by a measure may be compared."""
-        return " ".join(scored_by(one) for one in self.evaluations if measure in one.measures)
+        return way_of(self.evaluations, measure)
 
     @property
     def n_expected(self) -> int:

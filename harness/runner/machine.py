@@ -1,6 +1,5 @@
 """Where a run happened: hardware, package versions, commit. Recorded, not part of the run id."""
 
-import os
 import platform
 import subprocess
 from email import message_from_string
@@ -11,6 +10,8 @@ from typing import Any
 
 import psutil
 
+from harness.models.cores import usable_cores
+
 
 def describe_machine() -> dict[str, Any]:
     """Processor, cores this process may use, RAM and system; no host or user name."""
@@ -18,7 +19,7 @@ def describe_machine() -> dict[str, Any]:
         "platform": platform.platform(),
         "python": platform.python_version(),
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": usable_cores(),
         "ram_bytes": psutil.virtual_memory().total,
     }
 

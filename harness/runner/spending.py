@@ -57,6 +57,10 @@ class Spending:
         self._before = Amount()
         self._warn, self._warned = warn, set[str]()
 
+    def begin(self) -> None:
+        """Count its minutes from now on."""
+        self._began = time.monotonic()
+
     @classmethod
     def unlimited(cls) -> "Spending":
         """Nothing is counted, nothing is refused."""

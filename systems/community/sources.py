@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from harness.extraction.names import one_line
 from harness.records import Document
+from systems.parts.headings import source_and_date
 
 MOST_CITED = 10
 """Documents that a report names, those that state most of it."""
@@ -12,10 +13,8 @@ _MOST_SHOWN = 3
 
 
 def origin_of(document: Document) -> str:
-    """Source and date, as far as the corpus has them, such as `The Harbour Post, 2024-03-05`; else the title."""
-    parts = [document.metadata.get("source", ""), document.metadata.get("published_at", "")[:10]]
-    known = [one_line(part) for part in parts if part.strip()]
-    return ", ".join(known) or one_line(document.title)
+    """Source and date, such as `The Harbour Post, 2024-03-05`; where the corpus has neither, the title."""
+    return one_line(source_and_date(document) or document.title)
 
 
 def listed(origins: Iterable[str], most: int = _MOST_SHOWN) -> str:

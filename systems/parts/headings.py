@@ -1,13 +1,27 @@
 """The line that says what a text is: title, source and date, shown to the model before the text."""
 
+from collections.abc import Sequence
+
 from harness.records import Document
 from systems.parts.chunking import Chunk
 
 
 def document_heading(document: Document) -> str:
     """Title, source and date of a document on one line, as far as the corpus has them."""
-    parts = [document.title, document.metadata.get("source", ""), document.metadata.get("published_at", "")[:10]]
-    return " | ".join(" ".join(part.split()) for part in parts if part)
+    return " | ".join(_on_one_line([document.title, *_origin(document)]))
+
+
+def source_and_date(document: Document) -> str:
+    """Source and date, as far as the corpus has them, such as `The Harbour Post, 2024-03-05`."""
+    return ", ".join(_on_one_line(_origin(document)))
+
+
+def _origin(document: Document) -> list[str]:
+    return [document.metadata.get("source", ""), document.metadata.get("published_at", "")[:10]]
+
+
+def _on_one_line(parts: Sequence[str]) -> list[str]:
+    return [line for part in parts if (line := " ".join(part.split()))]
 
 
 def under_heading(heading: str, text: str) -> str:

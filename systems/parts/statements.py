@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from systems.parts.graph_stores.words import words
+from systems.parts.headings import source_and_date
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -114,9 +115,7 @@ class _Read:
 
     def sentence(self, place: int) -> Sentence:
         document = self.chunk.document
-        said = (document.metadata.get("source", ""), document.metadata.get("published_at", "")[:10])
-        label = ", ".join(" ".join(part.split()) for part in said if part)
-        return Sentence(self.chunk.chunk_id, document.doc_id, self.texts[place], label)
+        return Sentence(self.chunk.chunk_id, document.doc_id, self.texts[place], source_and_date(document))
 
 
 def _share(name: frozenset[str], has: frozenset[str]) -> float:

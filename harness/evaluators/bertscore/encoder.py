@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
@@ -12,6 +11,7 @@ import numpy as np
 
 from harness.evaluators.bertscore.loading import Loaded
 from harness.evaluators.bertscore.windows import Marks, WindowEncoder, workers_here
+from harness.models.cores import usable_cores
 
 if TYPE_CHECKING:
     from harness.evaluators.bertscore.windows import TokenIds
@@ -35,7 +35,7 @@ class TokenEncoder(WindowEncoder):
         # The package truncates at this length; windows are made here.
         self._tokenizer.model_max_length = _ENDLESS
         workers = workers_here() if device == "cpu" else 1
-        pool = _start_pool(workers, max(1, len(os.sched_getaffinity(0)) // workers))
+        pool = _start_pool(workers, max(1, usable_cores() // workers))
         super().__init__(self._marks(), longest, pool, workers)
 
     def close(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
+
+from harness.models.cores import usable_cores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,4 +108,4 @@ class WindowEncoder(ABC):
 
 def workers_here() -> int:
     """How many windows are worth having under way at once on this machine's cores."""
-    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+    return min(usable_cores(), MOST_WORKERS)

@@ -23,7 +23,6 @@ from harness.evaluators.ranking import without_white_space
 from harness.protocols import Case, ScoreLabel
 from harness.records import Evidence
 
-_OWN_TEXT = frozenset({"passage", "sentence"})
 _Place = tuple[int, int]
 Fits = Callable[[str, _Place], bool]
 """Whether a place of a document holds the piece."""
@@ -125,7 +124,7 @@ class _Trace:
     def _reworded(self, doc_id: str) -> str:
         """The first context that may say in its own words what that document says; empty: none."""
         for number, context in enumerate(self._contexts, start=1):
-            if context.kind not in _OWN_TEXT and (not doc_id or not context.doc_ids or doc_id in context.doc_ids):
+            if not context.is_own_text and (not doc_id or not context.doc_ids or doc_id in context.doc_ids):
                 return f"context {number} ({context.kind})"
         return ""
 
@@ -133,7 +132,7 @@ class _Trace:
         """The rank of a context that was to show a passage with the fact, and shows less of it."""
         for number, context in enumerate(self._contexts, start=1):
             span = context.span
-            if span and context.kind in _OWN_TEXT and fact in self._text(span.doc_id, (span.start, span.end)):
+            if span and context.is_own_text and fact in self._text(span.doc_id, (span.start, span.end)):
                 return number
         return None
 
@@ -152,7 +151,7 @@ class _Trace:
         """The places of a document whose whole text stands in a context."""
         for context in self._contexts:
             span = context.span
-            if span and span.doc_id == doc_id and context.kind in _OWN_TEXT:
+            if span and span.doc_id == doc_id and context.is_own_text:
                 whole = self._text(doc_id, (span.start, span.end))
                 if whole in self._squeezed(context.text):
                     yield span.start, span.end

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from harness.analysis.paired import MeasureComparison, SharedQueries
 from harness.display.text import counted, printable
-from harness.report.comparison.runs import ComparedRun, comparable_pairs, way_of
-from harness.report.notes import group_notes, judge_notes
+from harness.report.comparison.runs import ComparedRun, comparable_pairs
+from harness.report.notes import group_notes, judge_notes, way_of
 
 
 def comparison_notes(
@@ -54,7 +54,7 @@ def _unpaired_notes(
                 held = f"{len(values.values):,} of {counted(len(values.expected), 'query', 'queries')}"
                 yield f"{named}: {run.label} has a value on {held} only, and is not compared."
         comparable = comparable_pairs(runs, compared.measure.name, shared)
-        ways = [way_of(run, compared.measure.name) for run in runs]
+        ways = [way_of(run.evaluations, compared.measure.name) for run in runs]
         chosen = {ways[place] for pair in comparable for place in pair}
         for run, way in zip(runs, ways, strict=True):
             if chosen and way not in chosen and run.values.get(compared.measure.name):

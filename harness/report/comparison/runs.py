@@ -14,7 +14,7 @@ from harness.display.text import printable, type_name
 from harness.errors import ConfigError, nearest
 from harness.records import EvaluationRecord
 from harness.report.labels import labels
-from harness.report.notes import run_notes, scored_by
+from harness.report.notes import run_notes, way_of
 from harness.store import Manifest, RunDir, SampleRow
 
 
@@ -111,21 +111,16 @@ def drawn_queries(runs: Sequence[ComparedRun]) -> Drawn:
 
 
 def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQueries) -> SharedQueries:
-    """Those whose two runs were scored in one way (see `scored_by`), and both on most of their queries; where
+    """Those whose two runs were scored in one way (see `way_of`), and both on most of their queries; where
     there are pairs of several ways, those of the one that most have: means of two judges make no ranking.
     """
-    ways = [way_of(run, measure) for run in runs]
+    ways = [way_of(run.evaluations, measure) for run in runs]
     able = [run.values[measure].is_covered if measure in run.values else False for run in runs]
     found: dict[str, dict[PairPlaces, frozenset[str]]] = {}
     for (a, b), queries in shared.items():
         if ways[a] == ways[b] and able[a] and able[b]:
             found.setdefault(ways[a], {})[a, b] = queries
     return max(found.values(), key=len, default={})
-
-
-def way_of(run: ComparedRun, measure: str) -> str:
-    """The same for two runs whose values of a measure may be compared."""
-    return " ".join(scored_by(one) for one in run.evaluations if measure in one.measures)
 
 
 def _places(n: int, baseline: int | None) -> list[PairPlaces]:

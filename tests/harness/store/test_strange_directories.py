@@ -276,15 +276,21 @@ def test_a_run_whose_files_are_links_is_read(finished: RunDir, tmp_path: Path) -
 # What is asked for again and again
 
 
-def test_a_run_is_checked_once_and_again_after_a_change(finished: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are opened to be read, as often as they are."""
+    names: list[str] = []
     open_plain = plain_files.open_plain
 
     def counting(path: Path) -> object:
-        opened.append(path.name)
+        names.append(path.name)
         return open_plain(path)
 
     monkeypatch.setattr(reading, "open_plain", counting)
+    return names
+
+
+def test_a_run_is_checked_once_and_again_after_a_change(finished: RunDir, opened: list[str]) -> None:
     for _ in range(5):
         finished.manifest()
     assert opened.count("manifest.json") == 1
@@ -297,14 +303,6 @@ def test_a_run_is_checked_once_and_again_after_a_change(finished: RunDir, monkey
         finished.manifest()
 
 
-def test_what_a_footer_closes_is_read_once(finished: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    open_plain = plain_files.open_plain
-
-    def counting(path: Path) -> object:
-        opened.append(path.name)
-        return open_plain(path)
-
-    monkeypatch.setattr(reading, "open_plain", counting)
+def test_what_a_footer_closes_is_read_once(finished: RunDir, opened: list[str]) -> None:
     assert finished.done() is not None
     assert sorted(opened) == ["done.json", "index.json", "manifest.json", "records.jsonl"]
