@@ -172,7 +172,7 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
     used.update(_counts("shared_", sum(shared, Usage())))
     if not unpriced_roles([cost], models, prices):
         used["usd"] = _usd(cost, models, prices)
-    values: dict[str, float | None] = index.stats.model_dump(exclude={"notes"}, exclude_none=True)
+    values: dict[str, float | None] = index.stats.model_dump(exclude={"notes", "passages"}, exclude_none=True)
     values.update(bytes=index.bytes_on_disk, embedded_texts=cost.embedded_texts, cached_texts=cost.cached_texts)
     values["spent_s"], values["wall_s"] = cost.wall_s, cost.wall_s if live else None
     values["alone_s"] = cost.wall_s if live else _rebuilt_s(cost)

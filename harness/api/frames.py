@@ -34,7 +34,7 @@ CONTEXT_COLUMNS = (
 )
 SCORE_COLUMNS = (
     *(*_RUN, "query_id", "query_type", "repeat", "evaluator", "measure", "status", "value", "explanation"),
-    *("share_read", "label"),
+    *("share_read", "score_label"),
 )
 ESTIMATE_COLUMNS = (
     *("run_id", "phase", "calls", "input_tokens", "output_tokens", "cached_tokens", "embedder_tokens", "usd"),
@@ -175,7 +175,7 @@ def score_rows(read: ReadRun) -> Iterator[Row]:
             "repeat": score.repeat,
             "evaluator": owners.get(score.measure),
             **score.model_dump(include={"measure", "status", "value", "explanation", "share_read"}),
-            "label": score.label,
+            "score_label": score.label,
         }
 
 

@@ -181,5 +181,6 @@ def _view(
         n_errors=0,
         unscored=frozenset(),
         answers={},
+        labelled={},
         values=values,
     )

@@ -193,6 +193,5 @@ def _with_sentence(statement: StatedTriplet) -> Context:
         update={
             "text": f"{bare.text}: {sentence.searched}",
             "doc_ids": (sentence.doc_id,),
-            "score": statement.score,
         }
     )

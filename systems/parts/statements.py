@@ -56,8 +56,6 @@ class StatedTriplet:
 
     triplet: StoredTriplet
     sentence: Sentence
-    score: float
-    """Cosine to the question."""
 
 
 @dataclass(frozen=True)
@@ -170,12 +168,14 @@ class StatementIndex:
         numbers = np.array(sorted(first))
         scores = self._vectors[numbers] @ vector
         best = np.argsort(-scores, kind="stable")[:k]
-        return [self._statement(int(numbers[i]), first[int(numbers[i])], float(scores[i])) for i in best]
+        return [self._statement(int(number), first[int(number)]) for number in numbers[best]]
 
-    def _statement(self, number: int, triplet: StoredTriplet, score: float) -> StatedTriplet:
+    def _statement(self, number: int, triplet: StoredTriplet) -> StatedTriplet:
         (row,) = self._texts.execute(_SENTENCE, (number,))
-        return StatedTriplet(triplet, Sentence(*row), score)
+        return StatedTriplet(triplet, Sentence(*row))
 
     def close(self) -> None:
         """Release the files."""
         self._texts.close()
+        # Mapped from its file, which is open as long as anybody holds it.
+        self._vectors = np.empty((0, 0), dtype=np.float32)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from chromium import wait_until
 from page_chapters import HEADLINE, chapter, explorer, numbers
 
 from harness.display import Content, Quantity, Section, Table
@@ -169,11 +170,9 @@ def test_an_address_within_the_page_lands_at_its_top_although_the_explorer_grows
     page.goto("about:blank")
     page.goto(f"{path.as_uri()}#runs")
     page.wait_for_selector("[data-ready]")
-    page.wait_for_function(
-        "scrollY > 0 && Math.abs(document.getElementById('runs').getBoundingClientRect().top) < 40"
-    )
+    wait_until(page, "scrollY > 0 && Math.abs(document.getElementById('runs').getBoundingClientRect().top) < 40")
     page.goto(f"{path.as_uri()}#table-pairs")
-    page.wait_for_function("document.getElementById('table-pairs').checkVisibility()")
+    wait_until(page, "document.getElementById('table-pairs').checkVisibility()")
 
 
 def test_hostile_names_run_nothing(open_file: Open, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_it_runs_to_the_end_and_says_where_each_context_comes_from(stranger: Str
 def test_it_answers_ms_marco_by_the_config_of_that_data_set(stranger: Stranger, data_dir: Path) -> None:
     outside = stranger("system")
     short = ("models.generator.provider=fake", "models.generator.model=null", "dataset.sample.per_type=1",
-             "dataset.corpus=cited", "answer.top_k=2")  # fmt: skip
+             "dataset.corpus=cited", "answer.top_k=2", "evaluators=[answer, retrieval]")  # fmt: skip
     settings = [word for setting in short for word in ("--set", setting)]
     words = ("run", "-c", "configs/bench/ms_marco.yaml", "-s", "bm25", *settings, "--out", "told")
     done = outside.call(*words, RAG_HARNESS_DATA=str(data_dir))

@@ -94,7 +94,7 @@ def test_a_hostile_run_fails_on_the_share_of_queries_that_it_is_named_for_whatev
 @pytest.mark.slow
 def test_every_promise_of_the_statistics_is_a_row_with_what_is_nominal_and_what_was_measured(call: Call) -> None:
     header, _, *rows = [line.strip("| ").split(" | ") for line in call("check_statistics", "--quick").splitlines()]
-    assert header == ["what", "n", "nominal", "measured", "cases"]
+    assert header == ["what", "n", "nominal", "measured", "95 % interval", "cases"]
     contradicted = [row for row in rows if row[0].startswith("an interval contradicts its verdict")]
     assert [row[3] for row in contradicted] == ["0.000"] * len(contradicted)
     kinds = (

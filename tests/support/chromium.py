@@ -119,6 +119,16 @@ def open_file(chromium_browser: Browser) -> Iterator[Callable[..., Page]]:
     seen.check(opened)
 
 
+def wait_until(page: Page, true: str) -> None:
+    """Wait until that expression is true in the page. A page's own `wait_for_function` asks again by eval, which
+    its Content-Security-Policy forbids."""
+    for _ in range(200):
+        if page.evaluate(true):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never true: {true}")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say last that no page was opened, and why."""
     skipped = {str(report.longrepr[2]) for report in terminalreporter.getreports("skipped")}

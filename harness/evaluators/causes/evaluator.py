@@ -46,7 +46,7 @@ WRONG = Measure(
     title="wrong answers",
     section=_SECTION,
     unit="%",
-    reads=frozenset({"answer", "contexts", "reference"}),
+    reads=frozenset({"answer", "reference"}),
     higher_is_better=False,
     binary=True,
     labels=labels.OF_ANSWERS,
@@ -100,7 +100,7 @@ class CauseEvaluator:
             if not run.has_contexts:
                 return NO_CONTEXTS
             return "" if reference.evidence and not is_null(reference) else "the reference names no evidence"
-        if reason := why_not(measure, reference, RunFacts(has_generator=run.has_generator)):
+        if reason := why_not(measure, reference, run):
             return reason
         shortest = min(len(answer.split()) for answer in said(reference))
         if is_null(reference) or shortest <= self._longest_answer:

@@ -104,7 +104,9 @@ def plain_sizes(contexts: Sequence[Context], evidence: Sequence[Evidence], sizes
             begun |= set(context.doc_ids) if left and len(set(context.doc_ids)) == 1 else set()
             at += len(context.text.strip()) + len("\n\n")
         found[f"fact_Recall@{size}c"] = len(said) / len(facts)
+        found[f"fact_AllHit@{size}c"] = float(said == facts)
         found[f"Recall@{size}c"] = len(begun & gold) / len(gold)
+        found[f"AllHit@{size}c"] = float(gold <= begun)
     shown = "\n\n".join(f"[{rank}] {context.text.strip()}" for rank, context in enumerate(contexts, 1))
     return found | {"context_characters": float(len(shown)), "contexts_shown": float(len(contexts))}
 
