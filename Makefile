@@ -1,11 +1,13 @@
 # One line each for the jobs people come for; everything else is `rag-harness --help`.
-#   make bench                                   the demo, with a small language model on this machine
+#   make bench                                   the demo: retrieval, then answers of a small model on this machine
 #   make bench SYSTEM=naive DATASET=multihop_rag ARGS="--set dataset.sample.per_type=5"
 #   make sweep CONFIG=configs/sweeps/top_k.yaml  many cells from one config
 #   make report RUNS="demo--naive"               a report of runs that are there
 #   make test | make check | make setup | make clean
 DATASET ?= demo
 CONFIG  ?= $(or $(wildcard configs/bench/$(DATASET).yaml),configs/bench/default.yaml)
+# The demo in two halves, in one report; of one system, its answers.
+FIRST    = $(if $(filter demo,$(DATASET)),$(if $(SYSTEM),,$(if $(filter file,$(origin CONFIG)),configs/bench/retrieval.yaml)))
 ARGS    ?=
 RUNS    ?=
 BIN      = .venv/bin
@@ -17,7 +19,7 @@ setup:
 	@scripts/setup bench
 
 bench: setup
-	@$(BIN)/rag-harness run --config $(CONFIG) --dataset $(DATASET) $(if $(SYSTEM),--system $(SYSTEM)) $(ARGS)
+	@$(BIN)/rag-harness run $(addprefix --config ,$(FIRST) $(CONFIG)) --dataset $(DATASET) $(if $(SYSTEM),--system $(SYSTEM)) $(ARGS)
 
 sweep: CONFIG = configs/sweeps/top_k.yaml
 sweep: setup

@@ -14,7 +14,15 @@ from harness.runner.estimating.estimate import Estimator, keep_estimate, say_tot
 from harness.runner.estimating.sizes import size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import Again, CellResult, check_needs, is_finished, open_run, run_cell
+from harness.runner.executing.execute import (
+    Again,
+    CellResult,
+    check_needs,
+    fetch_models,
+    is_finished,
+    open_run,
+    run_cell,
+)
 from harness.runner.executing.turns import TurnOptions, run_in_turns
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Priced, Reporter
@@ -126,6 +134,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter) -> Benchm
             reporter.say(line)
     if len(cells) > 1:
         say_total(cells, Estimator(options.results, spending.prices), reporter)
+    _fetch_weights(cells, options.results, reporter, spending)
     if race is not None or config.schedule == "interleaved":
         turns = TurnOptions(options.results.resolve(), _priced(spending), _again(options), race, evaluation)
         results = _run_in_turns(cells, turns, reporter, spending)
@@ -178,6 +187,14 @@ def _check_all(
             check_needs(cell, results)
     if evaluation:
         check_judges(evaluation)
+
+
+def _fetch_weights(cells: Sequence[Cell], results: Path, reporter: Reporter, spending: Spending) -> None:
+    """Of all cells, while the budget's clock stands: a machine that fetches a gigabyte first answers no less."""
+    with spending.standing():
+        for cell in cells:
+            if not is_finished(cell, results):
+                fetch_models(cell, results, reporter)
 
 
 def _score(

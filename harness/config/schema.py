@@ -199,7 +199,8 @@ class BudgetConfig(ConfigSection):
     tokens: int | None = Field(None, gt=0)
     """Input and output tokens, as the servers of the models count them, local ones too; minilm counts none."""
     minutes: float | None = Field(None, gt=0, le=LONGEST_S)
-    """Wall time of one command over this config: each resume has all of them again."""
+    """Wall time of one command over this config: each resume has all of them again. Weights that are fetched first
+    do not count."""
 
 
 class RaceConfig(ConfigSection):

@@ -8,6 +8,8 @@ from harness.config.trees import flatten
 from harness.display.text import printable
 
 _LONGEST_VALUE = 24
+_LONGEST_NAME = 60
+"""A system and three parameters or four; a headline holds two such names."""
 _MISSING = "-"
 _WEIGHTS = "weights."
 """What a system loads by itself, by name: digests."""
@@ -28,6 +30,13 @@ def labels(identities: Sequence[Identity]) -> list[str]:
         shown = [f"{short}={_shown(own.get(key))}" for key, short in short_keys(telling, flat).items()]
         found.append(" ".join([name, *shown]))
     return _distinct(found)
+
+
+def shortened(label: str) -> str:
+    """A label, bounded: of a longer one its beginning, the system, and its end. Those of `labels` stay apart."""
+    line = printable(label, 10 * _LONGEST_NAME)
+    half = _LONGEST_NAME // 2
+    return line if len(line) <= _LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def differences(identities: Sequence[Identity]) -> dict[str, list[str]]:
@@ -134,6 +143,10 @@ def _shown(value: Any) -> str:
 
 
 def _distinct(found: list[str]) -> list[str]:
-    """Two long values may have been cut to the same text: then a number tells them apart."""
-    counts = {label: itertools.count(1) for label in found}
-    return [label if found.count(label) == 1 else f"{label} ({next(counts[label])})" for label in found]
+    """Two may be cut to the same text, here or in a sentence: a number at the end tells them apart."""
+    short = [shortened(label) for label in found]
+    counts = {label: itertools.count(1) for label in short}
+    return [
+        label if short.count(cut) == 1 else f"{label} ({next(counts[cut])})"
+        for label, cut in zip(found, short, strict=True)
+    ]

@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,15 @@ class Spending:
     def begin(self) -> None:
         """Count its minutes from now on."""
         self._began = time.monotonic()
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """Count none of the time in between."""
+        since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._began += time.monotonic() - since
 
     @classmethod
     def unlimited(cls) -> "Spending":

@@ -18,7 +18,7 @@ from harness.report.words.settling import margin_of, needed_for, shown_by
 from harness.report.words.standings import natural_mix, shown_rows
 from harness.report.words.wording import Gap, amount, level, listed, name, times, title_of
 
-LONGEST = 200
+LONGEST = 320
 _FEWEST_TIMES = 2.0
 """A ratio of costs below that is no headline."""
 _OF_COST = {"tokens": "the tokens", "latency_s": "the time", "usd": "the dollars"}

@@ -10,8 +10,8 @@ from harness.analysis.paired import ComparedPair, MeasureComparison
 from harness.analysis.power import can_show_anything
 from harness.display.text import counted, number, printable
 from harness.display.written import LEAST_CHANCE
+from harness.report.labels import shortened
 
-_LONGEST_NAME = 28
 _LONGEST_TITLE = 60
 """Of a measure: its end often says of what it is."""
 _MOST_NAMES = 3
@@ -80,10 +80,8 @@ class Gap:
 
 
 def name(label: str) -> str:
-    """A label, bounded: of a longer one the beginning, which is the system, and the end, which tells it apart."""
-    line = printable(label, 10 * _LONGEST_NAME)
-    half = _LONGEST_NAME // 2
-    return line if len(line) <= _LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
+    """A run as a sentence calls it: its label, bounded, and still not another's."""
+    return shortened(label)
 
 
 def listed(labels: Sequence[str]) -> str:

@@ -41,17 +41,14 @@ class SampleSize:
             shown.append(f"{subject}: nothing can be more than chance but one that is better on {n:,} of {n:,}")
         takes = ", ".join(f"{100 * step:g} points {self._taken(step)}" for step in sorted(self.needed))
         shown.append(
-            f"{subject}: to find a true difference {100 * POWER:g} times of 100 takes: {takes} "
-            f"(where two systems differ on {100 * DISCORDANCE:g} % of the queries)"
+            f"{subject}: queries that find a true difference {100 * POWER:g} times of 100, where two systems "
+            f"differ on {100 * DISCORDANCE:g} % of them: {takes}; the data set has {self.n_available:,}"
         )
         return shown
 
     def _taken(self, step: float) -> str:
         needed = self.needed[step]
-        if needed is None:
-            return "more queries than anybody has"
-        beyond = f", the data set has {self.n_available:,}" if needed > self.n_available else ""
-        return f"about {rounded_up(needed):,} queries{beyond}"
+        return "more than anybody has" if needed is None else f"about {rounded_up(needed):,}"
 
 
 def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:

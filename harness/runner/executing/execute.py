@@ -130,6 +130,11 @@ def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[
     for line in IndexDir(results, cell.index_id).mend():
         reporter.warn(f"{run.run_id}: {line}")
     check_needs(cell, results)
+    return fetch_models(cell, results, reporter)
+
+
+def fetch_models(cell: Cell, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
+    """Have the weights of all models here that what is left of the cell calls; returns those."""
     models = _models_left(cell, results)
     fetch_weights(reporter, *models.values())
     fetch_files(reporter, reranker_files(cell.spec.own_reranker(cell.answer_params) or ""))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.report.labels import differences, labels, other_weights
+from harness.report.labels import differences, labels, other_weights, shortened
 
 
 def identity(
@@ -52,6 +52,23 @@ def test_another_version_of_a_system_is_another_run() -> None:
 
 def test_a_parameter_that_only_one_run_has_is_shown_as_missing_in_the_other() -> None:
     assert labels([identity(top_k=4), identity()]) == ["naive top_k=4", "naive top_k=-"]
+
+
+def test_what_a_sentence_calls_runs_of_a_sweep_over_several_parameters_tells_them_apart() -> None:
+    sweep = [
+        identity(search=search, headings=headings, rerank=rerank, chunks_of_neighbours=1)
+        for search in ("dense", "bm25", "hybrid")
+        for headings in (False, True)
+        for rerank in ("none", "ms-marco-minilm-l12")
+    ]
+    found = labels(sweep)
+    assert "naive headings=true rerank=none search=bm25" in found
+    assert len({shortened(label) for label in found}) == len(sweep)
+    beyond = [identity(**{f"parameter_{number}": value for number in range(5)}) for value in "xy" * 1]
+    alike = labels(
+        [identity(a="p" * 20 + "1", b="q" * 30, c="r" * 20 + "1"), identity(a="p" * 20 + "2", b="s", c="r")]
+    )
+    assert len({shortened(label) for label in [*labels(beyond), *alike]}) == 4
 
 
 def test_values_that_look_alike_once_shortened_are_numbered() -> None:

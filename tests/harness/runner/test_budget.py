@@ -230,6 +230,14 @@ def test_no_judgement_is_begun_after_the_time(results: Path) -> None:
     assert (judged(results), budget.larger(BudgetReached(""))) == (0, "")
 
 
+def test_what_is_fetched_first_takes_none_of_the_minutes(results: Path) -> None:
+    budget = Spending(BudgetConfig(minutes=0.02), PRICES, results, [])
+    with budget.standing():
+        time.sleep(1.3)
+    budget.check()
+    assert not budget.time_is_over
+
+
 def test_a_damaged_call_counts_against_the_budget_as_the_most_it_can_have_been_and_is_said_once(
     results: Path,
 ) -> None:

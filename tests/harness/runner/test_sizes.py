@@ -42,8 +42,7 @@ def test_more_systems_take_more_queries() -> None:
 
 def test_what_the_data_set_does_not_have_is_said() -> None:
     line = of(50, 2).lines[-1]
-    assert "5 points about 1,300 queries, the data set has 100" in line
-    assert "20 points about 71 queries (where" in line
+    assert line.endswith("5 points about 1,300, 20 points about 71; the data set has 100")
 
 
 @pytest.mark.parametrize("config", [{"systems": ["naive"]}, {"systems": SYSTEMS}])
