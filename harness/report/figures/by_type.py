@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from harness.display.plotting import NewFigure
 
-_MOST_BARS = 6
+_MOST_BARS = 4
+"""Beside each other in a type: numbers above more of them touch."""
 
 
 def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
@@ -87,7 +88,7 @@ def _overall(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure)
 
 def _by_type(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure) -> list[Drawing]:
     """Bars for each query type and overall; nothing where there is only one type: the other figure has it."""
-    types = group.query_types
+    types = [name for name in group.query_types if _has_values(runs, scale.measure, name)]
     if len(types) < 2:
         return []
     draw = _as_bars if len(runs) <= _MOST_BARS and scale.is_unit else _as_dots
@@ -99,6 +100,12 @@ def _by_type(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure)
     spoken = [extremes(type_name(name), runs, scale.measure, name) for name in [OVERALL, *types]]
     title = f"{_title(scale)} by query type"
     return [Drawing(f"{file_name(scale.measure)}_by_type", title, caption, alt_of(spoken), figure)]
+
+
+def _has_values(runs: DrawnRuns, measure: str, query_type: str) -> bool:
+    """Evidence has none where nothing is to be found."""
+    rows = (view.row(measure, query_type) for _, view in runs)
+    return any(row is not None and row.mean is not None for row in rows)
 
 
 def _title(scale: Scale) -> str:
@@ -126,7 +133,7 @@ def _as_bars(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Seque
     axes.tick_params(axis="x", length=0)
     scale.dress(axes, "y")
     axes.set_ylim(0, 1.12)
-    axes.set_ylabel(scale.label)
+    axes.set_ylabel(textwrap.fill(scale.label, 34))
     axes.grid(axis="y", color=LIGHT, linewidth=0.6)
     if len(runs) > 1:
         _legend_above(figure, runs)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from harness.display.plotting import NewFigure
 
 _COLUMNS = 3
+_SPREAD = 0.3
+"""Of the way to the next point: over so much the dots of one point stand beside each other."""
 
 
 class Curve(NamedTuple):
@@ -38,9 +40,9 @@ class Curve(NamedTuple):
 
 
 def draw_curves(new_figure: NewFigure, runs: DrawnRuns, curves: Sequence[Curve], along: str) -> Figure:
-    """A panel for each curve, `_COLUMNS` beside each other; `along`: what their points lie along."""
-    lines = -(-len(curves) // _COLUMNS)
-    columns = min(_COLUMNS, len(curves))
+    """A panel for each curve, three beside each other or, of four, two; `along`: what their points lie along."""
+    columns = 2 if len(curves) == 4 else min(_COLUMNS, len(curves))
+    lines = -(-len(curves) // columns)
     figure = new_figure(figsize=(WIDTH_IN, 0.6 + 1.75 * lines), layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False)
     handles: list[Line2D] = []
@@ -73,7 +75,7 @@ def _draw(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
     lines = []
     for place, (number, view) in enumerate(runs):
         look = look_of(number)
-        shift = 0.09 * (place - (len(runs) - 1) / 2)
+        shift = min(0.09, _SPREAD / len(runs)) * (place - (len(runs) - 1) / 2)
         rows = [(at + shift, view.row(measure)) for at, (_, measure) in enumerate(curve.points)]
         known = [(x, row, row.mean) for x, row in rows if row is not None and row.mean is not None]
         for x, row, _ in known:
