@@ -1,4 +1,4 @@
-"""scripts/publish: replaces the files of the published example, and touches nothing else."""
+"""scripts/publish: replaces the files of a published result, and touches nothing else."""
 
 import shutil
 import subprocess
@@ -26,8 +26,8 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def publish(repository: Path) -> "subprocess.CompletedProcess[str]":
-    command = [str(repository / "scripts" / "publish"), "report"]
+def publish(repository: Path, name: str = "demo") -> "subprocess.CompletedProcess[str]":
+    command = [str(repository / "scripts" / "publish"), "report", name, "accuracy_by_type.png"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -48,3 +48,20 @@ def test_what_is_no_report_is_one_line_and_the_example_stays(repository: Path) -
     assert refused.returncode == 2
     assert refused.stderr == "error: report holds no report.html: name the folder of a report\n"
     assert (repository / "results" / "published" / "demo" / "summary.md").read_text() == "# Old\n"
+
+
+def test_a_page_that_is_too_large_to_keep_is_left_out_and_said_so(repository: Path) -> None:
+    (repository / "report" / "report.html").write_bytes(b" " * (5 << 20))
+    done = publish(repository, "other")
+    assert (done.returncode, done.stderr) == (
+        0,
+        "the page has over 4 MB and is not kept: the same config makes it again\n",
+    )
+    other = repository / "results" / "published" / "other"
+    assert sorted(path.name for path in other.iterdir()) == ["figures", "summary.csv", "summary.md"]
+
+
+@pytest.mark.parametrize("name", ["../demo", "", ".."])
+def test_a_name_that_leads_elsewhere_is_refused(repository: Path, name: str) -> None:
+    assert publish(repository, name).returncode == 2
+    assert not (repository / "results" / "summary.csv").exists()
