@@ -144,7 +144,8 @@ def test_the_first_command_of_the_help_works(whole: Installed) -> None:
 
 
 def test_a_notebook_reads_what_it_left(whole: Installed) -> None:
-    runs = ("-s", "naive", "-s", "recursive", "--set", "models.generator.provider=none")
+    short = ("--set", "models.generator.provider=none", "--set", "dataset.sample.per_type=10")
+    runs = ("-s", "naive", "-s", "recursive", *short)
     whole.says("rag-harness", "run", "-q", "--records-only", *runs)
     whole.says("rag-harness", "evaluate", "-q", "demo--naive", "demo--recursive")
     count, verdict = whole.says("python", "-c", NOTEBOOK).splitlines()
