@@ -1,11 +1,13 @@
 """The same run through an OpenAI-compatible server over HTTP, and what happens when that server misbehaves."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 
+from harness.datasets import QuerySample, demo, load_dataset
 from harness.models.fake import FakeScript
 from harness.records import RunRecord, Usage
 from harness.store import RunDir
@@ -86,12 +88,14 @@ def test_a_server_that_is_down_is_one_line_and_nothing_is_lost(here: CommandLine
 def test_a_server_that_dies_half_way_stops_the_run_and_the_answers_so_far_stay(
     here: CommandLineHere, serve: Any
 ) -> None:
-    # It refuses the key from the fifth query on: for the run the same as a server that is gone.
-    server = serve(FakeScript(fault="http_401", fault_match="Coastal Line"))
+    # It refuses the key at the eleventh of twenty queries: for the run the same as a server that is gone.
+    sample = load_dataset(demo.SPEC, sample=QuerySample(per_type=5, seed=42))
+    server = serve(FakeScript(fault="http_401", fault_match=re.escape(sample.queries[10].text)))
     words = [*over_http("generator", server, max_retries=0), "--set", "dataset.sample.per_type=5"]
     here.refused("run", "-c", str(SMOKE), "--quiet", "--records-only", *words)
     (run,) = [RunDir(path) for path in here.results.glob("demo--*")]
     kept = list(run.iter_records())
+    assert 0 < len(kept) < 20
     assert all(record.status == "ok" for record in kept)
     server.model.script = FakeScript()
     again = here.run(*words)

@@ -114,7 +114,7 @@ def test_a_full_disk_stops_the_run_in_one_line_and_it_resumes_when_there_is_room
     disk.mkdir()
     # The index fits, the records of forty queries do not.
     mount(disk, "1250k")
-    words = ("--set", "dataset.sample=full", "--results", str(disk / "results"))
+    words = ("--set", "dataset.sample.per_type=10", "--results", str(disk / "results"))
     try:
         line = cli.refused("run", "-c", str(SMOKE), "--quiet", "--records-only", *words)
         assert "space" in line or "full" in line

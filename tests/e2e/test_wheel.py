@@ -138,13 +138,14 @@ def test_the_first_command_of_the_help_works(whole: Installed) -> None:
     shown = " ".join(whole.says("rag-harness", "--help").split())
     first = re.search(r"First, .*?: `(rag-harness run [^`]*)`", shown)
     assert first
-    printed = whole.says(*first[1].split())
+    printed = whole.says(*first[1].split(), "--set", "dataset.sample.per_type=10")
     assert "Hit@10" in printed
     assert (whole.cwd / re.search(r"report: (\S+)", printed)[1]).is_file()  # type: ignore[index]
 
 
 def test_a_notebook_reads_what_it_left(whole: Installed) -> None:
-    runs = ("-s", "naive", "-s", "recursive", "--set", "models.generator.provider=none")
+    short = ("--set", "models.generator.provider=none", "--set", "dataset.sample.per_type=10")
+    runs = ("-s", "naive", "-s", "recursive", *short)
     whole.says("rag-harness", "run", "-q", "--records-only", *runs)
     whole.says("rag-harness", "evaluate", "-q", "demo--naive", "demo--recursive")
     count, verdict = whole.says("python", "-c", NOTEBOOK).splitlines()

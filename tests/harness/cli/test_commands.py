@@ -75,10 +75,12 @@ def test_show_names_the_nearest_run(cli: CommandLine) -> None:
 
 def test_several_configs_are_planned_one_after_another_with_what_is_set_for_each(cli: CommandLine) -> None:
     retrieval = cli.folder / "retrieval.yaml"
-    retrieval.write_text("systems: [naive]\nmodels: {generator: {provider: none}}\n")
+    retrieval.write_text(
+        "systems: [naive]\nmodels: {generator: {provider: none}}\ndataset: {sample: {per_type: 3}}\n"
+    )
     words = ("-c", str(retrieval), "-c", str(SMOKE), "--set", "answer.top_k=3", "--json")
     first, second = json.loads(cli.call("plan", *words).stdout)["cells"]
-    assert (first["n_expected"], second["n_expected"]) == (40, 8)
+    assert (first["n_expected"], second["n_expected"]) == (12, 8)
     assert first["answer"]["top_k"] == second["answer"]["top_k"] == 3
     assert {cell["run_id"] for cell in json.loads(cli.call("estimate", *words).stdout)["cells"]} == {
         first["run_id"],

@@ -1,6 +1,9 @@
+import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,21 +18,69 @@ def raw() -> RawDataset:
     return SPEC.load("default")
 
 
-def test_the_demo_has_ten_queries_of_each_type_over_at_least_16_documents(raw: RawDataset) -> None:
-    assert len(raw.documents) >= 16
+@pytest.fixture(scope="module")
+def queries() -> list[dict[str, Any]]:
+    """As they stand in the file, with what they say of the articles that they cite."""
+    found: list[dict[str, Any]] = json.loads((demo._FOLDERS[0] / "queries.json").read_text("utf-8"))
+    return found
+
+
+def test_the_demo_has_105_queries_with_an_answer_and_15_without_over_28_documents(raw: RawDataset) -> None:
+    assert len(raw.documents) == 28
     assert Counter(row.reference.query_type for row in raw.rows) == {
-        "inference": 10,
-        "comparison": 10,
-        "temporal": 10,
-        "null": 10,
+        "inference": 35,
+        "comparison": 35,
+        "temporal": 35,
+        "null": 15,
     }
 
 
-def test_every_fact_of_the_demo_is_a_literal_part_of_its_document(raw: RawDataset) -> None:
+def test_no_answer_given_to_every_query_of_the_demo_is_right_often(raw: RawDataset) -> None:
+    answers = {
+        query_type: Counter(row.reference.answers[0] for row in raw.rows if row.reference.query_type == query_type)
+        for query_type in ("inference", "comparison", "temporal", "null")
+    }
+    assert max(sum(answers.values(), Counter()).values()) <= 0.2 * len(raw.rows)
+    assert max(answers["inference"].values()) <= 3
+    for query_type in ("comparison", "temporal"):
+        given = answers[query_type]
+        assert max(given.values()) <= 0.35 * given.total(), query_type
+        assert given["Yes"] == given["No"], query_type
+    assert answers["temporal"]["Before"] == answers["temporal"]["After"]
+
+
+def test_every_fact_of_the_demo_stands_in_its_document_from_the_start_of_a_sentence_to_the_end_of_one(
+    raw: RawDataset,
+) -> None:
     texts = {document.doc_id: document.text for document in raw.documents}
     for row in raw.rows:
         for item in row.reference.evidence:
-            assert item.fact in texts[item.doc_id], (row.query.query_id, item.fact)
+            whole = rf"""(?:^|[.!?]"?\s+){re.escape(item.fact)}(?<=[.!?"])(?=\s|$)"""
+            assert re.search(whole, texts[item.doc_id]), (row.query.query_id, item.fact)
+
+
+def test_every_document_but_the_four_distractors_is_evidence_for_at_least_five_queries(raw: RawDataset) -> None:
+    cited = Counter(doc_id for row in raw.rows for doc_id in row.doc_ids)
+    assert len({document.doc_id for document in raw.documents} - set(cited)) == 4
+    assert min(cited.values()) >= 5
+
+
+def test_what_the_demo_says_of_cited_articles_is_what_the_articles_say(queries: list[dict[str, Any]]) -> None:
+    articles = {one["url"]: one for one in json.loads((demo._FOLDERS[0] / "corpus.json").read_text("utf-8"))}
+    for query in queries:
+        for said in query["evidence_list"]:
+            article = articles[said["url"]]
+            assert {key: article[key] for key in said if key != "fact"} == {
+                key: value for key, value in said.items() if key != "fact"
+            }, query["query"]
+
+
+def test_a_report_was_published_before_or_after_another_by_their_dates(queries: list[dict[str, Any]]) -> None:
+    asked = [one for one in queries if one["evidence_list"] and "published before or after" in one["query"]]
+    assert len(asked) >= 5
+    for query in asked:
+        first, second = (said["published_at"] for said in query["evidence_list"])
+        assert query["answer"] == ("Before" if first < second else "After"), query["query"]
 
 
 def test_every_query_but_the_null_ones_cites_at_least_two_documents(raw: RawDataset) -> None:
@@ -44,8 +95,8 @@ def test_every_query_but_the_null_ones_cites_at_least_two_documents(raw: RawData
 def test_all_ids_and_texts_of_the_demo_are_unique(raw: RawDataset) -> None:
     assert len({document.doc_id for document in raw.documents}) == len(raw.documents)
     assert len({document.text for document in raw.documents}) == len(raw.documents)
-    assert [row.query.query_id for row in raw.rows] == [f"demo-{n:04d}" for n in range(1, 41)]
-    assert len({row.query.text for row in raw.rows}) == 40
+    assert [row.query.query_id for row in raw.rows] == [f"demo-{n:04d}" for n in range(1, 121)]
+    assert len({row.query.text for row in raw.rows}) == 120
 
 
 def test_the_demo_needs_no_data_directory(monkeypatch: pytest.MonkeyPatch, raw: RawDataset) -> None:

@@ -30,7 +30,7 @@ def config(**keys: Any) -> BenchConfig:
     models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
     tree = {
         "systems": ["naive", "closed-book"],
-        "dataset": {"name": "demo", "sample": {"per_type": 12}},
+        "dataset": {"name": "demo", "sample": {"per_type": 10}},
         "models": models,
         "matrix": {"answer.top_k": [1, 4, 8]},
         "measure": "accuracy",
