@@ -12,6 +12,8 @@ ARGS    ?=
 RUNS    ?=
 BIN      = .venv/bin
 export PYTHON
+# The files of the tests that are marked so; tests/conftest.py holds that no others are.
+marked   = $$(grep -rl --include='test_*.py' 'mark\.$(1)' tests | sort)
 
 .PHONY: setup bench sweep report test check clean
 
@@ -30,13 +32,15 @@ report: setup
 
 # Everything, with the real components; the slow part runs after the quick one, so that a slip shows early, and the
 # language model alone: it is many times slower beside anything else. Slow tests wait for servers, kills and time limits
-# a third of the time, so three share two cores. What could not be tested stands in the last lines.
+# a third of the time, so three share two cores. To read the files of the others would take each of the three as long
+# as some of the tests. What could not be tested stands in the last lines.
 test:
 	@scripts/setup dev --torch
 	@scripts/chromium install || true
 	@$(BIN)/pytest -q -n 2 -m "not slow" $(ARGS)
-	@$(BIN)/pytest -q -m alone $$(grep -rl --include='*.py' 'mark\.alone' tests) $(ARGS)
-	@$(BIN)/pytest -q -n 3 --dist loadscope --no-loadscope-reorder -m "slow and not alone" --durations=30 $(ARGS)
+	@$(BIN)/pytest -q -m alone $(call marked,alone) $(ARGS)
+	@$(BIN)/pytest -q -n 3 --dist loadscope --no-loadscope-reorder -m "slow and not alone" --durations=30 \
+	  $(call marked,slow) $(ARGS)
 
 # Before every commit; under two minutes.
 check:

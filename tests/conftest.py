@@ -18,13 +18,17 @@ sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda _signal, _frame: None)
 
-pytest_plugins = ("chromium", "data_files", "neo4j_server", "plugins", "teller_server")
+pytest_plugins = ("chromium", "data_files", "neo4j_server", "plugins", "smoke_index", "teller_server")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files come first. Tests that need more of the network than a package index run only where
-    someone says so.
+    someone says so. No file has a mark that `make test` would not see in it.
     """
+    for mark in ("slow", "alone"):
+        for path in {item.path for item in items if item.get_closest_marker(mark)}:
+            if f"mark.{mark}" not in path.read_text(encoding="utf-8"):
+                raise pytest.UsageError(f"{path} does not say mark.{mark}, by which `make test` finds such files")
     long = {item.path for item in items if item.get_closest_marker("long")}
     items.sort(key=lambda item: item.path not in long)
     if os.environ.get("RAG_HARNESS_NETWORK_TESTS") == "1":

@@ -41,6 +41,8 @@ _NOT_FOR_A_PAGE = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>|; font
 _TOLD = "told-"
 _LONGEST_TIP = 300
 _PNG_DPI = 200
+_PACKING = {"compress_level": 3}
+"""Of a PNG: half the time of the default for an eighth more bytes."""
 _POINTS_AN_INCH = 72
 _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -81,9 +83,16 @@ def plotting() -> Iterator[NewFigure]:
 
 
 def settle(figure: Figure) -> None:
-    """Everything in it has its place: keep it there. matplotlib draws a figure that has a layout engine, be it the
-    one called "none", once more for every file.
+    """Give everything in it its place, as the letters of an SVG file are measured, and keep it there: matplotlib
+    draws a figure that has a layout engine, be it the one called "none", once more for every file.
     """
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    if engine := figure.get_layout_engine():
+        canvas = figure.canvas
+        figure.set_canvas(FigureCanvasSVG(figure))
+        engine.execute(figure)
+        figure.set_canvas(canvas)
     figure.set_layout_engine(None)
 
 
@@ -97,12 +106,12 @@ def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
     paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
     with explained_io("write figures in", folder):
         folder.mkdir(parents=True, exist_ok=True)
+        settle(figure)
         # No date and no version in the file: the same runs give the same bytes.
         svg = io.StringIO()
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         paths[0].write_text(_with_titles(svg.getvalue()), encoding="utf-8", newline="\n")
-        settle(figure)
-        figure.savefig(paths[1], dpi=_PNG_DPI, metadata={"Software": None})
+        figure.savefig(paths[1], dpi=_PNG_DPI, metadata={"Software": None}, pil_kwargs=_PACKING)
     return paths
 
 

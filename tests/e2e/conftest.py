@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLine, CommandLineHere
+from smoke_index import Indexed
 
 from harness.models.fake import FakeScript
 from harness.models.fake_server import FakeServer
@@ -22,6 +23,13 @@ def cli(tmp_path: Path) -> CommandLine:
 def here(cli: CommandLine) -> CommandLineHere:
     """The same with the command itself in this process, and its workers in theirs."""
     return CommandLineHere(cli.folder, cli.env)
+
+
+@pytest.fixture
+def indexed(here: CommandLineHere, with_index: Indexed) -> CommandLineHere:
+    """`here`, where the index of the smoke config is built: for what is about answers."""
+    with_index(here)
+    return here
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import SMOKE, CommandLine, CommandLineHere, over_http
+from command_line import SMOKE, CommandLineHere, over_http
 
 from harness.datasets import QuerySample, demo, load_dataset
 from harness.models.fake import FakeScript
@@ -29,16 +29,16 @@ def total(records: list[RunRecord], role: str) -> Usage:
     return sum((record.cost.usage[role] for record in records), Usage())
 
 
-def test_the_run_over_http_has_the_records_of_the_run_in_process(here: CommandLineHere, serve: Any) -> None:
+def test_the_run_over_http_has_the_records_of_the_run_in_process(indexed: CommandLineHere, serve: Any) -> None:
     server = serve()
-    inside = records_of(here.run())
-    over = records_of(here.run(*over_http("generator", server)))
+    inside = records_of(indexed.run())
+    over = records_of(indexed.run(*over_http("generator", server)))
     assert answers(over) == answers(inside)
 
 
-def test_usage_equals_what_the_server_counted(here: CommandLineHere, serve: Any) -> None:
+def test_usage_equals_what_the_server_counted(indexed: CommandLineHere, serve: Any) -> None:
     server = serve()
-    usage = total(records_of(here.run(*over_http("generator", server))), "generator")
+    usage = total(records_of(indexed.run(*over_http("generator", server))), "generator")
     assert server.model.served == {
         "calls": usage.calls,
         "input_tokens": usage.input_tokens,
@@ -48,25 +48,27 @@ def test_usage_equals_what_the_server_counted(here: CommandLineHere, serve: Any)
     assert usage.calls == 8
 
 
-def test_the_key_is_sent_and_stands_in_no_file(cli: CommandLine, serve: Any) -> None:
+def test_the_key_is_sent_and_stands_in_no_file(here: CommandLineHere, serve: Any) -> None:
     server = serve(key=SECRET)
-    cli.env["MY_KEY"] = SECRET
-    made = cli.run(*over_http("generator", server, api_key_env="MY_KEY"))
+    here.env["MY_KEY"] = SECRET
+    made = here.run(*over_http("generator", server, api_key_env="MY_KEY"))
     assert (made["status"], made["n_ok"]) == ("done", 8)
     assert SECRET not in made["stderr"]
-    for path in cli.folder.rglob("*"):
+    for path in here.folder.rglob("*"):
         if path.is_file():
             assert SECRET.encode() not in path.read_bytes(), path
 
 
-def test_a_wrong_key_stops_the_run_in_one_line_and_a_right_one_resumes_it(cli: CommandLine, serve: Any) -> None:
+def test_a_wrong_key_stops_the_run_in_one_line_and_a_right_one_resumes_it(
+    indexed: CommandLineHere, serve: Any
+) -> None:
     server = serve(key=SECRET)
     words = over_http("generator", server, api_key_env="MY_KEY")
-    line = cli.refused("run", "-c", str(SMOKE), "--quiet", *words, MY_KEY="sk-wrong")
+    line = indexed.refused("run", "-c", str(SMOKE), "--quiet", *words, MY_KEY="sk-wrong")
     assert "refused the key" in line
     assert "sk-wrong" not in line
-    cli.env["MY_KEY"] = SECRET
-    assert cli.run(*words)["n_ok"] == 8
+    indexed.env["MY_KEY"] = SECRET
+    assert indexed.run(*words)["n_ok"] == 8
 
 
 def test_a_missing_key_is_named_before_anything_is_paid(here: CommandLineHere, serve: Any) -> None:
@@ -86,27 +88,27 @@ def test_a_server_that_is_down_is_one_line_and_nothing_is_lost(here: CommandLine
 
 
 def test_a_server_that_dies_half_way_stops_the_run_and_the_answers_so_far_stay(
-    here: CommandLineHere, serve: Any
+    indexed: CommandLineHere, serve: Any
 ) -> None:
     # It refuses the key at the eleventh of twenty queries: for the run the same as a server that is gone.
     sample = load_dataset(demo.SPEC, sample=QuerySample(per_type=5, seed=42))
     server = serve(FakeScript(fault="http_401", fault_match=re.escape(sample.queries[10].text)))
     words = [*over_http("generator", server, max_retries=0), "--set", "dataset.sample.per_type=5"]
-    here.refused("run", "-c", str(SMOKE), "--quiet", "--records-only", *words)
-    (run,) = [RunDir(path) for path in here.results.glob("demo--*")]
+    indexed.refused("run", "-c", str(SMOKE), "--quiet", "--records-only", *words)
+    (run,) = [RunDir(path) for path in indexed.results.glob("demo--*")]
     kept = list(run.iter_records())
     assert 0 < len(kept) < 20
     assert all(record.status == "ok" for record in kept)
     server.model.script = FakeScript()
-    again = here.run(*words)
+    again = indexed.run(*words)
     assert (again["n_ok"], again["n_error"]) == (20, 0)
     assert list(run.iter_records())[: len(kept)] == kept
 
 
-def test_one_failing_call_is_a_record_and_the_rest_is_answered(here: CommandLineHere) -> None:
+def test_one_failing_call_is_a_record_and_the_rest_is_answered(indexed: CommandLineHere) -> None:
     faults = ["fault=http_500", "fault_rate=0.4"]
     words = [word for fault in faults for word in ("--set", f"models.generator.options.{fault}")]
-    made = here.run(*words, "--set", "models.generator.max_retries=0", "--set", "dataset.sample.per_type=5")
+    made = indexed.run(*words, "--set", "models.generator.max_retries=0", "--set", "dataset.sample.per_type=5")
     assert made["n_error"] > 0
     assert made["n_ok"] + made["n_error"] == 20
     assert made["rc"] == 3
@@ -114,23 +116,23 @@ def test_one_failing_call_is_a_record_and_the_rest_is_answered(here: CommandLine
     assert {record.failure.kind for record in failed if record.failure} == {"InternalServerError"}
 
 
-def test_failed_queries_are_answered_again_only_when_asked(here: CommandLineHere, serve: Any) -> None:
+def test_failed_queries_are_answered_again_only_when_asked(indexed: CommandLineHere, serve: Any) -> None:
     server = serve(FakeScript(fault="malformed", fault_rate=0.5))
     words = over_http("generator", server, max_retries=0)
-    made = here.run(*words)
+    made = indexed.run(*words)
     assert made["n_error"] > 0
     server.model.script = FakeScript()
-    assert here.run(*words)["n_error"] == made["n_error"]
-    again = here.run(*words, "--retry-failed")
+    assert indexed.run(*words)["n_error"] == made["n_error"]
+    again = indexed.run(*words, "--retry-failed")
     assert (again["n_ok"], again["n_error"]) == (8, 0)
     attempts = [record.attempt for record in records_of(again)]
     assert attempts == [1] * 8 + [2] * made["n_error"]
 
 
-def test_throttling_is_kept_apart_from_latency(here: CommandLineHere) -> None:
+def test_throttling_is_kept_apart_from_latency(indexed: CommandLineHere) -> None:
     options = ["fault=http_429", "fault_times=1", "retry_after_s=1.0"]
     words = [word for option in options for word in ("--set", f"models.generator.options.{option}")]
-    made = here.run(*words, "--set", "dataset.sample.per_type=1")
+    made = indexed.run(*words, "--set", "dataset.sample.per_type=1")
     assert made["n_ok"] == 4
     for record in records_of(made):
         wall_s, throttled_s, latency_s = record.cost.wall_s, record.cost.throttled_s, record.cost.latency_s
@@ -140,8 +142,8 @@ def test_throttling_is_kept_apart_from_latency(here: CommandLineHere) -> None:
         assert record.cost.usage["generator"].calls == 1
 
 
-def test_retrieval_alone_answers_none_and_keeps_the_contexts(here: CommandLineHere) -> None:
-    made = here.run("--set", "models.generator.provider=none")
+def test_retrieval_alone_answers_none_and_keeps_the_contexts(indexed: CommandLineHere) -> None:
+    made = indexed.run("--set", "models.generator.provider=none")
     records = records_of(made)
     assert made["n_ok"] == 8
     assert all(record.prediction and record.prediction.answer is None for record in records)

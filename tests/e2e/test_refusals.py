@@ -95,34 +95,34 @@ def test_a_results_folder_that_cannot_be_written_is_named(here: CommandLineHere)
     assert "cannot write to" in line
 
 
-def test_a_run_of_a_newer_version_is_left_alone(here: CommandLineHere) -> None:
-    run = RunDir(Path(here.run()["path"]))
+def test_a_run_of_a_newer_version_is_left_alone(indexed: CommandLineHere) -> None:
+    run = RunDir(Path(indexed.run()["path"]))
     manifest = run.path / "manifest.json"
     newer = json.loads(manifest.read_text()) | {"schema_version": 99}
     manifest.write_text(json.dumps(newer))
     before = (run.path / "records.jsonl").read_bytes()
     for command in (("run", "-c", str(SMOKE), "--quiet"), ("report", run.run_id), ("show", run.run_id)):
-        assert "newer version" in here.refused(*command)
+        assert "newer version" in indexed.refused(*command)
     assert (run.path / "records.jsonl").read_bytes() == before
 
 
 @pytest.mark.skipif(
     os.geteuid() != 0 and not os.environ.get("CI"), reason="a small file system needs root to mount"
 )
-def test_a_full_disk_stops_the_run_in_one_line_and_it_resumes_when_there_is_room(cli: CommandLine) -> None:
-    disk = cli.folder / "small"
+def test_a_full_disk_stops_the_run_in_one_line_and_it_resumes_when_there_is_room(here: CommandLineHere) -> None:
+    disk = here.folder / "small"
     disk.mkdir()
     # The index fits, the records of forty queries do not.
     mount(disk, "1250k")
     words = ("--set", "dataset.sample.per_type=10", "--results", str(disk / "results"))
     try:
-        line = cli.refused("run", "-c", str(SMOKE), "--quiet", "--records-only", *words)
+        line = here.refused("run", "-c", str(SMOKE), "--quiet", "--records-only", *words)
         assert "space" in line or "full" in line
         mount(disk, "remount,size=50m")
         (run,) = (RunDir(path) for path in (disk / "results").glob("demo--*"))
         kept = list(run.iter_records())
         assert 0 < len(kept) < 40
-        made = cli.run(*words)
+        made = here.run(*words)
         assert (made["n_ok"], made["n_error"]) == (40, 0)
         assert list(run.iter_records())[: len(kept)] == kept
     finally:
@@ -132,17 +132,17 @@ def test_a_full_disk_stops_the_run_in_one_line_and_it_resumes_when_there_is_room
 @pytest.mark.skipif(
     os.geteuid() != 0 and not os.environ.get("CI"), reason="a small file system needs root to mount"
 )
-def test_a_disk_that_fills_up_during_the_index_is_one_line_too(cli: CommandLine) -> None:
-    disk = cli.folder / "small"
+def test_a_disk_that_fills_up_during_the_index_is_one_line_too(here: CommandLineHere) -> None:
+    disk = here.folder / "small"
     disk.mkdir()
     mount(disk, "700k")
     try:
-        line = cli.refused(
+        line = here.refused(
             "run", "-c", str(SMOKE), "--quiet", "--records-only", "--results", str(disk / "results")
         )
         assert "no space left" in line
         mount(disk, "remount,size=50m")
-        assert cli.run("--results", str(disk / "results"))["n_ok"] == 8
+        assert here.run("--results", str(disk / "results"))["n_ok"] == 8
     finally:
         os.system(f"umount -l '{disk}'")
 
@@ -181,7 +181,8 @@ def test_a_wrong_password_is_one_line_that_does_not_hold_it(
 def test_an_index_that_needs_a_generator_is_refused_without_one(here: CommandLineHere) -> None:
     words = ("run", "--config", str(SMOKE), "--quiet", "--set", "models.generator={provider: none}")
     assert "'kg' builds its index with a generator" in here.refused(*words, "--system", "kg")
-    assert here.call(*words, "--system", "kg", "--set", "index.extractor=nlp").returncode == 0
+    by_rules = ("--system", "kg", "--set", "index.extractor=nlp", "--records-only")
+    assert here.call(*words, *by_rules).returncode == 0
 
 
 def test_a_model_that_answers_prose_leaves_an_index_that_can_be_used(here: CommandLineHere, serve: Any) -> None:

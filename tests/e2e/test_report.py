@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import SMOKE, CommandLine
+from command_line import SMOKE, CommandLine, CommandLineHere
 from explorer_runs import Answers, Asked, Said, records, score, write_run
 
 from harness.analysis.prices import load_prices
@@ -35,9 +35,9 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_run_ends_in_a_page_that_opens_from_disk_and_can_be_made_again_to_the_byte(
-    cli: CommandLine, open_file: OpenFile
+    indexed: CommandLineHere, cli: CommandLine, open_file: OpenFile
 ) -> None:
-    done = cli.call("run", "--config", str(SMOKE), "--system", "naive", "--system", "closed-book")
+    done = indexed.call("run", "--config", str(SMOKE), "--system", "naive", "--system", "closed-book")
     assert done.returncode == 0, done.stderr
     folder = Path(next(line for line in done.stdout.splitlines() if line.startswith("report: "))[8:]).parent
     folder = cli.folder / folder
@@ -53,11 +53,11 @@ def test_a_run_ends_in_a_page_that_opens_from_disk_and_can_be_made_again_to_the_
     assert bytes_of(folder) == made
 
 
-def test_the_page_and_the_terminal_show_the_same_numbers(cli: CommandLine, open_file: OpenFile) -> None:
-    assert cli.run("--system", "naive")["rc"] == 0
-    assert cli.call("evaluate", "demo--naive").returncode == 0
-    told = cli.call("report", "demo--naive", "--out", "page", COLUMNS="100")
-    page = open_file(cli.folder / "page" / "report.html")
+def test_the_page_and_the_terminal_show_the_same_numbers(indexed: CommandLineHere, open_file: OpenFile) -> None:
+    assert indexed.run("--system", "naive")["rc"] == 0
+    assert indexed.call("evaluate", "demo--naive").returncode == 0
+    told = indexed.call("report", "demo--naive", "--out", "page", COLUMNS="100")
+    page = open_file(indexed.folder / "page" / "report.html")
     accuracy = page.locator("table", has=page.get_by_text("natural mix", exact=True)).first
     cells = accuracy.locator("tbody tr").first.locator("th, td").all_inner_texts()
     assert cells[0] == "naive"

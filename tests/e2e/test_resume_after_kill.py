@@ -67,26 +67,26 @@ def test_kills_at_random_moments_change_nothing(
     assert paid_again <= under_way * kills
 
 
-def test_a_finished_run_is_not_run_again(here: CommandLineHere, serve: Any) -> None:
+def test_a_finished_run_is_not_run_again(indexed: CommandLineHere, serve: Any) -> None:
     server = serve()
     words = over_http("generator", server)
-    first = here.run(*words)
+    first = indexed.run(*words)
     served = dict(server.model.served)
-    again = here.run(*words)
+    again = indexed.run(*words)
     assert (again["run_id"], again["status"], again["n_ok"]) == (first["run_id"], "done", 8)
     assert server.model.served == served
 
 
-def test_a_torn_last_record_is_cut_and_answered_from_the_journal(here: CommandLineHere, serve: Any) -> None:
+def test_a_torn_last_record_is_cut_and_answered_from_the_journal(indexed: CommandLineHere, serve: Any) -> None:
     server = serve()
     words = over_http("generator", server)
-    run = RunDir(Path(here.run(*words)["path"]))
+    run = RunDir(Path(indexed.run(*words)["path"]))
     before = what_was_answered(run)
     served = dict(server.model.served)
     records = run.path / "records.jsonl"
     records.write_bytes(records.read_bytes()[:-40])
     (run.path / "done.json").unlink()
-    again = here.run(*words)
+    again = indexed.run(*words)
     assert "torn" in again["stderr"]
     assert what_was_answered(run) == before
     assert server.model.served == served
@@ -95,16 +95,16 @@ def test_a_torn_last_record_is_cut_and_answered_from_the_journal(here: CommandLi
     assert replayed == [0] * 7 + [2]
 
 
-def test_damage_in_the_middle_of_the_records_is_named_by_its_line(here: CommandLineHere) -> None:
-    run = RunDir(Path(here.run()["path"]))
+def test_damage_in_the_middle_of_the_records_is_named_by_its_line(indexed: CommandLineHere) -> None:
+    run = RunDir(Path(indexed.run()["path"]))
     records = run.path / "records.jsonl"
     lines = records.read_bytes().splitlines(keepends=True)
     lines[2] = b'{"query_id": "demo-\n'
     records.write_bytes(b"".join(lines))
-    assert "records.jsonl does not fit its digest in done.json" in here.refused("report", run.run_id)
+    assert "records.jsonl does not fit its digest in done.json" in indexed.refused("report", run.run_id)
     (run.path / "done.json").unlink()
-    assert "records.jsonl line 3 is damaged" in here.refused("report", run.run_id)
-    assert (here.run()["n_ok"], len(run.records())) == (8, 8)
+    assert "records.jsonl line 3 is damaged" in indexed.refused("report", run.run_id)
+    assert (indexed.run()["n_ok"], len(run.records())) == (8, 8)
 
 
 def test_ctrl_c_says_how_to_resume_and_the_same_command_does(cli: CommandLine, serve: Any) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import REPOSITORY, CommandLine
+from smoke_index import Indexed
 from strangers import says
 
 DOCS = REPOSITORY / "docs"
@@ -56,11 +57,14 @@ def test_the_index_names_every_page() -> None:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("kind", PAGES)
-def test_every_command_of_a_page_works(stranger: Callable[..., CommandLine], kind: str) -> None:
+def test_every_command_of_a_page_works(
+    stranger: Callable[..., CommandLine], with_index: Indexed, kind: str
+) -> None:
     shell = "\n".join(text for language, _, text in blocks(PAGES[kind]) if language == "sh")
     commands = [shlex.split(line)[1:] for line in shell.splitlines() if line.startswith("rag-harness ")]
     assert {"list", "run"} & {command[0] for command in commands}
     outside = stranger(kind)
+    with_index(outside)
     for command in commands:
         if (kind, command[0]) != ("provider", "run"):  # Its server is started by hand: test_provider_example.
             says(outside, *command)

@@ -124,7 +124,6 @@ def name_points(figure: Figure, axes: Axes, points: Sequence[ScatterPoint], line
         }
         figure.legend(handles, names, **place)
         texts = [str(number) for number in range(1, len(points) + 1)]
-    figure.draw_without_rendering()
     settle(figure)
     together: dict[tuple[float, float], list[str]] = {}
     for text, point in zip(texts, points, strict=True):

@@ -74,6 +74,16 @@ def test_what_sorts_answers_is_in_its_own_table_and_compares_no_runs(group: Grou
     assert MEASURE not in others
 
 
+def test_a_figure_is_drawn_once_for_each_of_its_forms(tmp_path: Path) -> None:
+    drawn: list[str] = []
+    with plotting() as new_figure:
+        figure = new_figure(layout="constrained")
+        figure.subplots().plot([1], [1])
+        figure.canvas.mpl_connect("draw_event", lambda event: drawn.append(type(event.renderer).__name__))
+        picture = publish(Drawing("one", "One", "One.", "One.", figure), tmp_path)
+    assert len(drawn) == len([*picture.paths, picture.svg]), drawn
+
+
 def test_what_is_told_of_a_mark_stays_words(tmp_path: Path) -> None:
     with plotting() as new_figure:
         figure = new_figure()

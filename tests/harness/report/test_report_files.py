@@ -4,6 +4,7 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,8 @@ MakeRun = Callable[..., RunDir]
 HEADER = "run_id,system,dataset,query_type,measure,mean,ci_low,ci_high,n_scored,n_imputed,n_failed,n_expected"
 SMALL = {"inference_query": 2, "null_query": 1}
 DOZEN = {"inference_query": 8, "null_query": 4}
+DRAWN = "tokens"
+"""A section with figures and tables."""
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -40,6 +43,12 @@ def rows_of(*runs: RunDir) -> list[dict[str, str]]:
 
 def load_chapters(runs: Sequence[RunDir]) -> list[Chapter]:
     return chapters.load_chapters(runs, load_prices())
+
+
+def with_one_section(runs: Sequence[RunDir]) -> list[Chapter]:
+    """Whose figures are few: for what is about the files and not about what they show."""
+    whole = load_chapters(runs)
+    return [replace(one, specs=tuple(spec for spec in one.specs if spec.name == DRAWN)) for one in whole]
 
 
 def text_of(*runs: RunDir) -> str:
@@ -437,10 +446,12 @@ def test_runs_that_were_judged_by_different_models_are_not_comparable_and_it_is_
 def test_of_an_earlier_report_nothing_is_left(make_run: MakeRun, tmp_path: Path) -> None:
     out = tmp_path / "out"
     several = [make_run(types=SMALL, sessions=()), make_run(types=SMALL, digest="e" * 64, sessions=())]
-    write_report(load_chapters(several), out)
-    write_report(load_chapters(several[:1]), out)
-    write_report(load_chapters(several[:1]), tmp_path / "fresh")
+    write_report(with_one_section(several), out)
+    both = files_of(out)
+    write_report(with_one_section(several[:1]), out)
+    write_report(with_one_section(several[:1]), tmp_path / "fresh")
     assert files_of(out) == files_of(tmp_path / "fresh")
+    assert {name.split("/")[0] for name in both.keys() - files_of(out).keys()} == {"figures", "tables"}
 
 
 def test_a_folder_of_other_files_is_left_alone(make_run: MakeRun, tmp_path: Path) -> None:
@@ -453,8 +464,8 @@ def test_a_folder_of_other_files_is_left_alone(make_run: MakeRun, tmp_path: Path
 @pytest.mark.slow
 def test_a_report_that_was_interrupted_is_written_again(make_run: MakeRun, tmp_path: Path) -> None:
     out, runs = tmp_path / "out", [make_run(types=SMALL, sessions=())]
-    write_report(load_chapters(runs), out)
+    write_report(with_one_section(runs), out)
     whole = files_of(out)
     (out / "summary.md").unlink()
-    write_report(load_chapters(runs), out)
+    write_report(with_one_section(runs), out)
     assert files_of(out) == whole

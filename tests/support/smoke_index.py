@@ -1,0 +1,30 @@
+"""The index of the smoke config, for tests of what comes after it: to build one takes as long as all the rest."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine, CommandLineHere
+
+Indexed = Callable[[CommandLine], None]
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results with what a run of naive builds, and without that run."""
+    folder = tmp_path_factory.mktemp("smoke-index")
+    here = CommandLineHere(folder, {"RAG_HARNESS_CACHE": str(folder / "cache")})
+    made = here.run("--set", "models.generator.provider=none", "--set", "dataset.sample.per_type=1")
+    shutil.rmtree(made["path"])
+    return here.results
+
+
+@pytest.fixture
+def with_index(built: Path) -> Indexed:
+    """with_index(command line): naive and recursive of the smoke config find their index built."""
+
+    def copy(cli: CommandLine) -> None:
+        shutil.copytree(built, cli.results)
+
+    return copy
