@@ -57,6 +57,8 @@ DatasetOption = Annotated[str | None, typer.Option("--dataset", "-d", help="A da
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides one key, e.g. answer.top_k=8.")
 ]
+_NAMES = "Names, a comma between, or a flag for each."
+EvaluatorsOption = Annotated[list[str] | None, typer.Option("--evaluators", "-e", metavar="NAMES", help=_NAMES)]
 ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value for scripts.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
@@ -72,9 +74,7 @@ MarginOption = Annotated[
         "--margin", min=0.01, max=100, help="Points by which a run may be worse and count as good; default: 5."
     ),
 ]
-RunsArgument = Annotated[
-    list[str], typer.Argument(help="Run ids, unique parts of them, or paths.", metavar="RUN...")
-]
+RunsArgument = Annotated[list[str], typer.Argument(help="Run ids, unique parts of them, or paths.", metavar="RUN")]
 
 
 @app.callback()
@@ -201,7 +201,7 @@ def import_command(
     like: Annotated[
         str | None, typer.Option("--like", metavar="RUN", help="Share this run's sample, to be compared with it.")
     ] = None,
-    evaluators: Annotated[str | None, typer.Option("--evaluators", "-e", help="Names, a comma between.")] = None,
+    evaluators: EvaluatorsOption = None,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out rows whose query the data set does not hold.")
     ] = False,
@@ -237,7 +237,7 @@ def import_command(
 @app.command()
 def evaluate(
     runs: RunsArgument,
-    evaluators: Annotated[str | None, typer.Option("--evaluators", "-e", help="Names, a comma between.")] = None,
+    evaluators: EvaluatorsOption = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="Evaluators, judges and prices from this file.")
     ] = None,
@@ -294,7 +294,7 @@ def report(
 def compare(
     runs: RunsArgument,
     measures: Annotated[
-        str | None, typer.Option("--measures", "--measure", "-m", help="Names, a comma between.")
+        list[str] | None, typer.Option("--measures", "--measure", "-m", metavar="NAMES", help=_NAMES)
     ] = None,
     query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="Only pairs with this run.")] = None,
@@ -324,7 +324,7 @@ def show(
 ) -> None:
     """Show a run, or one query of it: answer, gold, contexts, timing.
 
-    Example: rag-harness show demo--naive demo-0003
+    Example: rag-harness show demo--naive demo-0005
     """
     from harness.cli.showing import show_run
 
@@ -383,9 +383,9 @@ def main() -> None:
         sys.exit(EXIT_INTERRUPTED)
 
 
-def _words(text: str | None) -> tuple[str, ...]:
-    """Names with commas between."""
-    return tuple(filter(None, (word.strip() for word in (text or "").split(","))))
+def _words(texts: list[str] | None) -> tuple[str, ...]:
+    """Names, with commas between or each with a flag of its own."""
+    return tuple(filter(None, (word.strip() for text in texts or () for word in text.split(","))))
 
 
 if __name__ == "__main__":

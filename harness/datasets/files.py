@@ -8,17 +8,21 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from harness.datasets.entries import FIX, FileEntry, as_entries, as_entry
+from harness.datasets.measuring import (
+    most_bytes,
+    refuse_too_long,
+    refuse_too_many,
+    values_of_json,
+    values_of_lines,
+)
 from harness.errors import DataError
 from harness.plain_files import open_plain
 
-_ALWAYS_BYTES = 64_000_000
-_MOST_TIMES = 100
-"""What a packed text may grow by; ours grow by 3 to 10."""
 ENV = "RAG_HARNESS_DATA"
 
 
@@ -65,9 +69,15 @@ def list_folder(relative: str) -> list[Path]:
 
 def read_text(path: Path) -> str:
     """The whole file as text, unpacked if its name ends in `.gz`; a byte order mark is dropped."""
+    return _decoded(path)
+
+
+def _decoded(path: Path, values_of: Callable[[bytes], int] | None = None) -> str:
     try:
         with open_plain(path) as file:
             data = _unpacked(path, file) if path.suffix == ".gz" else file.read()
+        if values_of:
+            refuse_too_many(path, values_of(data), len(data))
         # utf-8-sig drops a byte order mark, which some spreadsheets write and no parser expects
         return data.decode("utf-8-sig")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -80,18 +90,17 @@ def read_text(path: Path) -> str:
 
 
 def _unpacked(path: Path, file: BinaryIO) -> bytes:
-    """What gzip packed, as long as it is no more than any text would be: a few bytes can spell gigabytes."""
-    most = max(_ALWAYS_BYTES, _MOST_TIMES * os.fstat(file.fileno()).st_size)
+    """What gzip packed, as long as it is no more than any text would be."""
+    size = os.fstat(file.fileno()).st_size
     with gzip.GzipFile(fileobj=file) as unpacking:
-        data = unpacking.read(most + 1)
-    if len(data) > most:
-        raise DataError(f"{path} unpacks to more than {most:,} bytes, {_MOST_TIMES} times its size", FIX)
+        data = unpacking.read(most_bytes(size) + 1)
+    refuse_too_long(path, size, len(data))
     return data
 
 
 def read_json(path: Path) -> object:
     """The file's one JSON value; NaN and Infinity are refused."""
-    return _parse_json(read_text(path), str(path))
+    return _parse_json(_decoded(path, values_of_json), str(path))
 
 
 def read_json_object(path: Path) -> FileEntry:
@@ -107,7 +116,7 @@ def read_json_rows(path: Path) -> list[FileEntry]:
 def iter_jsonl(path: Path) -> Iterator[FileEntry]:
     """The objects of a file with one JSON object a line; blank lines are skipped."""
     # Not splitlines(): it would also split at the U+2028 that a JSON string may hold as it is.
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(_decoded(path, values_of_json).split("\n"), start=1):
         if line.strip():
             where = f"{path} line {number}"
             yield as_entry(where, _parse_json(line, where))
@@ -118,7 +127,7 @@ def read_csv(path: Path, delimiter: str) -> list[FileEntry]:
 
     Carriage returns are dropped first: a lone one inside a field (uda_qa) would break its row in two.
     """
-    text = read_text(path).replace("\r", "")
+    text = _decoded(path, values_of_lines).replace("\r", "")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[FileEntry] = []
     try:

@@ -6,9 +6,11 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.datasets import files
 from harness.datasets.entries import FileEntry, as_entry
+from harness.datasets.measuring import check_foreign
 from harness.errors import DataError, MissingDependency, install
 from harness.models.hub import hub_is_reachable
 
@@ -47,8 +49,25 @@ def fetch(table: HubTable) -> Iterable[Mapping[str, object]]:
 
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
-    rows: Iterable[Mapping[str, object]] = datasets.load_dataset(table.repo, table.config, split=table.split)
+    builder = datasets.load_dataset_builder(table.repo, table.config)
+    builder.download_and_prepare(dl_manager=_checked_downloads())
+    rows: Iterable[Mapping[str, object]] = builder.as_dataset(split=table.split)
     return rows
+
+
+def _checked_downloads() -> object:
+    """What downloads for the library, each file held to its bounds before it is read: most formats have none."""
+    import datasets
+    from datasets.utils.py_utils import NestedDataStructure
+
+    class CheckedDownloads(datasets.DownloadManager):  # type: ignore[misc] # the library has no types
+        def download(self, url_or_urls: object) -> object:
+            paths = super().download(url_or_urls)
+            for path in NestedDataStructure(paths).flatten():
+                check_foreign(Path(path))
+            return paths
+
+    return CheckedDownloads(download_config=datasets.DownloadConfig(use_etag=False))
 
 
 def _hub_rows(relative: str, table: HubTable) -> list[FileEntry]:
@@ -56,6 +75,8 @@ def _hub_rows(relative: str, table: HubTable) -> list[FileEntry]:
     ours = f"set {files.ENV} to a folder holding {relative}"
     try:
         rows = list(fetch(table))
+    except DataError as error:
+        raise DataError(f"{missing}, and of {table} on the hub, {error.what}", ours) from error
     except ImportError as error:
         what = f"{missing}, and the hub needs the 'datasets' package ({error})"
         raise MissingDependency(what, f"{ours}, or {install('hub')}") from error

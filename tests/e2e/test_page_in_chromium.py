@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from chromium import wait_until
-from page_chapters import HEADLINE, chapter, explorer, numbers
+from explorer_runs import Answers, Asked, Said, explorer_of, records, score
+from page_chapters import HEADLINE, chapter, explorer, numbers, picture
 
 from harness.display import Content, Quantity, Section, Table
+from harness.display.plotting import GREY, PALETTE, page_svg, plotting
+from harness.records import Context, Failure
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
 from harness.report.render.csv import table_csv
@@ -22,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 Open = Callable[..., "Page"]
 PHONE = {"viewport": {"width": 390, "height": 844}}
+CONTRAST = (Path(__file__).parents[1] / "support" / "contrast.js").read_text(encoding="utf-8")
 HOSTILE = "<img src=x onerror='window.ran=1'><script>window.ran=2</script>"
 
 
@@ -63,6 +67,10 @@ def test_a_phone_scrolls_down_only_and_no_letter_of_a_picture_is_tiny(open_file:
     )
     assert letters
     assert min(letters) >= 8.99
+    words = page.locator("#table-accuracy > span").last.bounding_box()
+    assert words
+    assert words["x"] + words["width"] <= 390, "what is said above a table is read without scrolling"
+    assert "Accuracy" in page.locator(".board caption").inner_text(), "no heading says what the numbers are"
     scroller = page.locator("figure .scroll").first
     assert scroller.evaluate("e => e.scrollWidth > e.clientWidth")
     assert scroller.get_attribute("tabindex") == "0"
@@ -81,6 +89,46 @@ def test_the_theme_is_the_systems_until_the_button_is_pressed(open_file: Open, r
     assert light == ["rgb(251, 251, 249)", "rgb(27, 32, 38)"]
     page.reload()
     assert page.evaluate(shown) == light
+
+
+def every_mark() -> str:
+    """A picture of every colour that a figure gives to runs, and of its words."""
+    with plotting() as new_figure:
+        figure = new_figure(figsize=(4.6, 1))
+        axes = figure.subplots()
+        for place, colour in enumerate(PALETTE[:-1]):
+            axes.plot([place], [0], "o", color=colour)
+        axes.set_xlabel("words", color=GREY)
+        return page_svg(figure, "marks")
+
+
+def test_every_word_and_mark_stands_out_from_its_ground_by_day_and_by_night(
+    open_file: Open, tmp_path: Path
+) -> None:
+    kinds = dict(zip("rwptf", (1.0, 0.0, 0.5, "not_applicable", "failed"), strict=True))
+    said: dict[str, Said | Failure] = {
+        name: Said("x", contexts=(Context(text="a fact", doc_ids=("d",)),)) for name in kinds
+    }
+    said["t"] = Failure(kind="timeout", message="late")
+    asked = [Asked(name, name) for name in kinds]
+    runs = [Answers(system, records(said), [score(*one) for one in kinds.items()]) for system in ("kg", "naive")]
+    one = chapter(tmp_path / "scored")
+    rows = Section("accuracy", "Accuracy", Content(tables=(numbers(),)), (picture("marks", every_mark()),))
+    one = replace(one, sections=(*one.sections, replace(rows, key="marks")))
+    html = page_html([one], {one.group.digest: explorer_of(tmp_path / "asked", asked, runs)})
+    page = open_file(written(tmp_path, html), color_scheme="light")
+    page.wait_for_selector("[data-ready]")
+    for theme in ("Dark theme", "Light theme"):
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        listed = page.evaluate(CONTRAST)
+        page.locator("tr[data-at] button").first.click()
+        page.wait_for_selector("dialog[open] .ex-column")
+        opened = page.evaluate(CONTRAST)
+        assert listed["looked"] > 40
+        assert opened["looked"] > listed["looked"]
+        assert [f"{one['what']} {one['got']:.2f}" for one in (*listed["weak"], *opened["weak"])] == []
+        page.get_by_role("button", name="Close").click()
+        page.get_by_role("button", name=theme).click()
 
 
 def test_the_keyboard_reaches_every_control_in_order(open_file: Open, report: Path) -> None:

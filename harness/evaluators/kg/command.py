@@ -59,7 +59,7 @@ def build(runtime: CommandRuntime) -> Callable[..., None]:
 
         What the judge has read before is not paid again. It needs the evaluator's packages, not its scores.
 
-        Example: rag-harness graph demo--naive demo-0003 --pair faithfulness
+        Example: rag-harness graph demo--naive demo-0005 --pair context_relevancy
         """
         from harness.evaluators.kg.evaluator import built
         from harness.evaluators.kg.query_graph import make_graph, write_graph

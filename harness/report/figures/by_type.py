@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from harness.display.plotting import NewFigure
 
+_LABEL_LETTERS = 32  # As many as are as long as the axis of bars is high.
 _MOST_BARS = 4
 """Beside each other in a type: numbers above more of them touch."""
 
@@ -133,7 +134,7 @@ def _as_bars(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Seque
     axes.tick_params(axis="x", length=0)
     scale.dress(axes, "y")
     axes.set_ylim(0, 1.12)
-    axes.set_ylabel(textwrap.fill(scale.label, 34))
+    axes.set_ylabel(wrapped(scale.label, _LABEL_LETTERS))
     axes.grid(axis="y", color=LIGHT, linewidth=0.6)
     if len(runs) > 1:
         _legend_above(figure, runs)

@@ -177,6 +177,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         line=_line,
+        unbroken=_unbroken,
         drawing=_drawing,
         is_narrow=_is_narrow,
         widths=_widths,
@@ -191,6 +192,11 @@ def _environment() -> Environment:
 def _line(text: object, longest: int = 2000) -> str:
     """Any text on one line of bounded length, without marks that turn the direction of what follows."""
     return printable(str(text)[: 4 * longest], longest)
+
+
+def _unbroken(text: str) -> str:
+    """A number and its percent sign stay on one line."""
+    return text.replace(" %", "\u00a0%")
 
 
 def _drawing(picture: Picture) -> Any:

@@ -106,6 +106,18 @@ BAD = {
     "empty gzip": ("r.jsonl.gz", gzip.compress(JSONL)[:12], "gzip"),
     "damaged gzip": ("r.json.gz", gzip.compress(JSON)[:20] + b"\xff\xff" + gzip.compress(JSON)[22:], "gzip"),
     "a bomb of zeros": ("r.json.gz", gzip.compress(b"0" * 65_000_000), "unpacks to more than 64,000,000 bytes"),
+    "a bomb of empty objects": (
+        "r.json.gz",
+        gzip.compress(b"[" + b"{}," * 600_000 + b"{}]"),
+        "too many",
+    ),
+    "a bomb of empty lists": (
+        "r.json.gz",
+        gzip.compress(b"[" + b"[]," * 2_500_000 + b"[]]"),
+        "too many",
+    ),
+    "a bomb of empty lines": ("r.jsonl.gz", gzip.compress(b"{}\n" * 600_000), "too many"),
+    "a bomb of empty cells": ("r.csv.gz", gzip.compress(b"a|b\n" + b"|\n" * 600_000), "too many"),
     "truncated json": ("r.json", JSON[:-5], "truncated or not JSON"),
     "empty json": ("r.json", b"", "line 1"),
     "a web page": ("r.json", b"<!doctype html>", "not JSON"),

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from harness.datasets import files, hub, ms_marco, multihop_rag, rag_12000, uda_qa
@@ -17,6 +20,14 @@ from harness.protocols import DatasetSpec, RawDataset
 TABLE = HubTable("someone/something", "part")
 Rows = Iterable[Mapping[str, object]]
 LoadReal = Callable[[DatasetSpec, str], RawDataset]
+
+
+def repeated(text: str, times: int) -> pyarrow.Table:
+    """One column in which a dictionary names the same text again and again."""
+    again = np.zeros(times, dtype=np.int8)
+    return pyarrow.table(
+        {"context": pyarrow.DictionaryArray.from_arrays(pyarrow.array(again), pyarrow.array([text]))}
+    )
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, tables: dict[HubTable, Rows]) -> list[HubTable]:
@@ -118,19 +129,28 @@ def test_a_table_without_rows_is_a_data_error(monkeypatch: pytest.MonkeyPatch, o
 
 def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    calls: list[tuple[str, str | None, str]] = []
+    asked: list[str | None] = []
 
-    def load_dataset(path: str, name: str | None = None, *, split: str) -> list[dict[str, object]]:
-        calls.append((path, name, split))
-        return [{"a": 1}]
+    class Builder:
+        def download_and_prepare(self, *, dl_manager: object) -> None:
+            assert dl_manager == "checked"
+
+        def as_dataset(self, *, split: str) -> list[dict[str, object]]:
+            asked.append(split)
+            return [{"a": 1}]
+
+    def load_dataset_builder(path: str, name: str | None = None) -> Builder:
+        asked.extend([path, name])
+        return Builder()
 
     library = types.ModuleType("datasets")
-    library.load_dataset = load_dataset  # type: ignore[attr-defined]
+    library.load_dataset_builder = load_dataset_builder  # type: ignore[attr-defined]
     library.disable_progress_bars = lambda: None  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", library)
+    monkeypatch.setattr(hub, "_checked_downloads", lambda: "checked")
     assert list(hub.fetch(HubTable("r", "c", "test"))) == [{"a": 1}]
     assert list(hub.fetch(HubTable("r"))) == [{"a": 1}]
-    assert calls == [("r", "c", "test"), ("r", None, "train")]
+    assert asked == ["r", "c", "test", "r", None, "train"]
 
 
 @pytest.mark.parametrize(
@@ -208,14 +228,32 @@ def test_rag_12000_is_the_same_from_the_hub(
 
 
 @pytest.mark.slow
-def test_the_real_library_gives_rows_that_can_be_read(tmp_path: Path) -> None:
+def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_path: Path) -> None:
     corpus = [{"title": "t", "author": None, "url": "u", "body": "b", "published_at": "2023-11-27T08:45:59+00:00"}]
     (tmp_path / "table").mkdir()
     (tmp_path / "table" / "rows.json").write_text(json.dumps(corpus))
+    good = repeated("a passage", 1000)
+    for name, table in {"good": good, "bomb": repeated("x" * 30_000_000, 1000)}.items():
+        (tmp_path / name).mkdir()
+        pyarrow.parquet.write_table(table, tmp_path / name / "train.parquet", compression="zstd")
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "train.parquet").write_bytes(b"PAR1 and nothing more PAR1")
+    assert (tmp_path / "bomb" / "train.parquet").stat().st_size < 5000
     script = (
         "from harness.datasets import hub, multihop_rag\n"
+        "from harness.errors import DataError\n"
         f"rows = hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'table')!r}))\n"
         "print(multihop_rag.build(rows, [], prefix='x').documents[0].metadata['published_at'])\n"
+        f"print(len(hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'good')!r}))))\n"
+        "try:\n"
+        f"    hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'bomb')!r}))\n"
+        "except DataError as error:\n"
+        "    print(*(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
+        "    print(error)\n"
+        "try:\n"
+        f"    hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'damaged')!r}))\n"
+        "except DataError as error:\n"
+        "    print(error)\n"
         "hub.load_rows('r.json', hub.HubTable('nobody/nothing'))\n"
     )
     root = Path(hub.__file__).resolve().parents[2]
@@ -223,5 +261,10 @@ def test_the_real_library_gives_rows_that_can_be_read(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False, timeout=300
     )
-    assert done.stdout.split() == ["2023-11-27T08:45:59+00:00"]
+    published, rows, peak_kib, bomb, damaged = done.stdout.splitlines()
+    assert (published, rows) == ("2023-11-27T08:45:59+00:00", "1000")
+    assert int(peak_kib) < 500_000
+    assert "bytes of memory to read" in bomb
+    assert "set RAG_HARNESS_DATA to a folder holding r.json" in bomb
+    assert "is not intact Parquet" in damaged
     assert "harness.errors.DataError" in done.stderr.splitlines()[-1]

@@ -31,9 +31,15 @@ async function follow() {
   else if (explorers.length) explorers[0].counter.textContent = `This file has no query ${id}`;
 }
 
-/** What stands below the explorers moved when they were filled: whoever came for it is brought there again. */
+let isElsewhere = false;
+for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+  addEventListener(kind, () => { isElsewhere = true; }, { capture: true, once: true, passive: true });
+}
+
+/** What stands below the explorers moved when they were filled: whoever came for it, and has not gone on since, is
+    brought there again. The browser's own way there may not have begun yet. */
 function land() {
-  if (scrollY > 0) document.querySelector(":target")?.scrollIntoView({ behavior: "instant" });
+  if (!isElsewhere) document.querySelector(":target")?.scrollIntoView({ behavior: "instant" });
 }
 
 document.addEventListener("keydown", (event) => {
