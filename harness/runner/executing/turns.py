@@ -89,7 +89,7 @@ class _Table:
         self._cells, self._options, self._reporter, self._spending = cells, options, reporter, spending
         self._stack = stack
         self._servers: dict[str, LocalServer | None] = {}
-        self._orders = {cell.dataset.digest: query_order(cell.dataset, cells[0].config.seed) for cell in cells}
+        self._orders = {cell.dataset.digest: query_order(cell.dataset.references, cells[0].config.seed) for cell in cells}
         self._seats: list[Seat] = []
         """Of the cells that have something to do."""
         self._finished: list[Seat] = []

@@ -105,7 +105,7 @@ def raise_after(n_turns: int, error: Callable[[], BaseException], monkeypatch: p
 def test_who_is_worse_is_asked_no_more_and_the_rest_goes_on(tmp_path: Path, asked: Asked) -> None:
     cells, results = go(tmp_path)
     race = established(results)
-    order = query_order(cells[0].dataset, 0)
+    order = query_order(cells[0].dataset.references, 0)
     worst = next(cell for cell in cells if top_k(cell) == 1)
     (drop,) = race.dropped
     assert drop.run_id == worst.run_id
