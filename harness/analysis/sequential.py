@@ -25,7 +25,8 @@ _BETTORS = 128
 STAKES: _Array = np.array([cos((place + 0.5) * pi / (2 * _BETTORS)) for place in range(_BETTORS)])
 """What they bet, s: as Beta(1/2, 1/2) has shares of wins (1 + s) / 2 above a half, each with the same weight. Any
 such list is valid; so many are as good as the integral."""
-_HALVINGS = 40
+_HALVINGS = 24
+"""Limits within a hundred-thousandth of a point."""
 
 
 def anytime_p(wins: int, losses: int) -> float:
