@@ -88,9 +88,7 @@ def drawn(rng: Rng, kind: Kind, n: int, seed: int) -> Run:
     if "mix" in kind.values:
         ids, types, weights = _in_the_mix(n, seed)
         ahead[:, -1] += types
-    luck = np.where(
-        rng.random((n, kind.n_systems)) < _SHARED, rng.random((n, 1)), rng.random((n, kind.n_systems))
-    )
+    luck = np.where(rng.random((n, kind.n_systems)) < _SHARED, rng.random((n, 1)), rng.random((n, kind.n_systems)))
     truth = [*[0.0] * (kind.n_systems - 1), float(kind.points)]
     if kind.values.startswith("graded"):
         # Steps in luck, not in what is ahead, which would not always be a step.

@@ -14,12 +14,13 @@ from harness.analysis.race import Race, RaceRules
 
 _TINY = 1e-9
 HEADER = ("wrong", "decided", "worse left", "n, mean", "n, 80 %", "fixed n", "answers", "cases")
-MEANING = """`wrong`: the race stated anything untrue (that a system is worse than one that is no better, that two are
-within the margin that are not, an interval that does not hold the truth), promised for at most alpha = .05 of the
-races. `decided`: it ended before its queries did. `worse left`: how many of the systems that are worse than the best
-had left by then. `n, mean`: queries until it was decided, all there are where it was not; `n, 80 %`: by then four of
-five were. `fixed n` finds the difference four times of five with one look, after Holm over all pairs. `answers`: what
-all systems were asked together, as a share of what the fixed n asks, or of all queries where it asks for more."""
+MEANING = """`wrong`: the race stated anything untrue (that a system is worse than one that is no better, that two
+are within the margin that are not, an interval that does not hold the truth), promised for at most alpha = .05 of
+the races. `decided`: it ended before its queries did. `worse left`: how many of the systems that are worse than
+the best had left by then. `n, mean`: queries until it was decided, all there are where it was not; `n, 80 %`: by
+then four of five were. `fixed n` finds the difference four times of five with one look, after Holm over all
+pairs. `answers`: what all systems were asked together, as a share of what the fixed n asks, or of all queries
+where it asks for more."""
 
 
 @dataclass(frozen=True)

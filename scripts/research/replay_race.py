@@ -1,8 +1,8 @@
 """Does a race of answers that are there keep its promise, and what would it have saved?
 
-RUN are finished, scored run directories over the same queries, the entrants of one race. It is held again and again
-over their recorded values, each time in another order that the harness draws (`query_order`), by the real code and
-with the weights it gives.
+RUN are finished, scored run directories over the same queries, the entrants of one race. It is held again and
+again over their recorded values, each time in another order that the harness draws (`query_order`), by the real
+code and with the weights it gives.
 
 `as recorded`: the truth is what all queries together say. `answers swapped`: within each query it is drawn anew
 whose answer is whose, so that all are equal, and who is called worse is called so wrongly.
@@ -61,11 +61,11 @@ def main() -> None:
     chosen = parser.parse_args()
     group, *others = load_groups([RunDir(path) for path in chosen.runs], load_prices())
     if others or len(group.views) < 2:
-        raise ConfigError("these runs are not two or more over the same queries", "name runs of one report's chapter")
+        raise ConfigError(
+            "these runs are not two or more over the same queries", "name runs of one report's chapter"
+        )
     measures = chosen.measure or [group.ranking.measure]
-    found = (
-        one for name in measures for one in rows(recorded(group, name, chosen.margin), chosen.replays)
-    )
+    found = (one for name in measures for one in rows(recorded(group, name, chosen.margin), chosen.replays))
     print_table(("measure", "systems, points", "queries", "answers", *HEADER), found)
 
 
