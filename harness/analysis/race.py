@@ -16,7 +16,8 @@ from math import log
 
 import numpy as np
 
-from harness.analysis.sequential import STAKES, anytime_interval, log_capital, log_gains
+from harness.analysis.power import DISCORDANCE, STEPS
+from harness.analysis.sequential import STAKES, anytime_interval, log_capital, log_gains, queries_until
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,31 @@ class Drop:
     low: float
     high: float
     """Between how many points it is behind that one."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """About how many queries a race takes, where two systems differ on `DISCORDANCE` of them; None: more than
+    anybody has.
+    """
+
+    until_worse_leaves: Mapping[float, int | None]
+    """By the difference, as `STEPS` are."""
+    until_within: int | None
+    """The margin, of equal ones."""
+
+
+def expected_pace(rules: RaceRules, n_systems: int) -> Pace:
+    """Of values that are right or wrong, one of two systems ahead."""
+    values, level = np.array([-1.0, 0.0, 1.0]), rules.alpha / max(1, n_systems * (n_systems - 1))
+
+    def until(ahead: float, claimed: float) -> int | None:
+        share = max(DISCORDANCE, ahead)
+        return queries_until(
+            values, np.array([(share - ahead) / 2, 1 - share, (share + ahead) / 2]), claimed, level
+        )
+
+    return Pace({step: until(step, 0.0) for step in STEPS}, until(0.0, -min(rules.margin / 100, 0.999)))
 
 
 class Race:
