@@ -65,8 +65,8 @@ def log_capital(gained: _Array) -> _Array:
 
 def queries_until(values: _Array, chances: _Array, claimed: float, alpha: float) -> int | None:
     """About how many values it takes until the claim that their mean is at most `claimed` is refuted, where each
-    value between -1 and 1 comes with its chance: so many hold the evidence if they come in these very shares. None:
-    more than anybody has.
+    value between -1 and 1 comes with its chance: so many hold the evidence if they come in these very shares.
+    None: more than anybody has.
     """
     gains, needed = chances @ log_gains(values, claimed), -log(alpha)
     low, high = 0, MOST_QUERIES
