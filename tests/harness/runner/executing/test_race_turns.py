@@ -2,15 +2,19 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.config import BenchConfig
+from harness.datasets.demo import SPEC as DEMO
 from harness.errors import BudgetReached, ConfigError
 from harness.records import Cost, Failure, Prediction, RaceRecord, RunRecord
+from harness.runner import race_plan
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing import turns
 from harness.runner.executing.execute import CellResult
@@ -281,6 +285,15 @@ def test_what_cannot_race_is_refused_before_anything_runs(keys: dict[str, Any], 
     with pytest.raises(ConfigError, match=message) as refused:
         plan_race(chosen, plan_cells(chosen), plan_evaluation(chosen))
     assert refused.value.fix
+
+
+def test_without_a_measure_that_ranks_nothing_can_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    unranked = SimpleNamespace(load=lambda _name: replace(DEMO, primary_measure=""))
+    monkeypatch.setattr(race_plan, "DATASETS", unranked)
+    chosen = config(measure=None)
+    with pytest.raises(ConfigError, match="neither the config nor demo names one") as refused:
+        race_lines(chosen, plan_cells(chosen))
+    assert "accuracy" in refused.value.fix
 
 
 def test_a_measure_that_applies_to_no_query_cannot_be_raced(tmp_path: Path) -> None:
