@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from math import log
 
 import numpy as np
 
-from harness.analysis.sequential import STAKES, anytime_interval, log_capital, log_gains
+from harness.analysis.power import DISCORDANCE, STEPS
+from harness.analysis.sequential import STAKES, anytime_interval, log_capital, log_gains, queries_until
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,31 @@ class Drop:
     """Between how many points it is behind that one."""
 
 
+@dataclass(frozen=True)
+class Pace:
+    """About how many queries a race takes, where two systems differ on `DISCORDANCE` of them; None: more than
+    anybody has.
+    """
+
+    until_worse_leaves: Mapping[float, int | None]
+    """By the difference, as `STEPS` are."""
+    until_within: int | None
+    """The margin, of equal ones."""
+
+
+def expected_pace(rules: RaceRules, n_systems: int) -> Pace:
+    """Of values that are right or wrong, one of two systems ahead."""
+    values, level = np.array([-1.0, 0.0, 1.0]), rules.alpha / max(1, n_systems * (n_systems - 1))
+
+    def until(ahead: float, claimed: float) -> int | None:
+        share = max(DISCORDANCE, ahead)
+        return queries_until(
+            values, np.array([(share - ahead) / 2, 1 - share, (share + ahead) / 2]), claimed, level
+        )
+
+    return Pace({step: until(step, 0.0) for step in STEPS}, until(0.0, -min(rules.margin / 100, 0.999)))
+
+
 class Race:
     """Some systems, query by query."""
 
@@ -61,22 +88,21 @@ class Race:
         self._first, self._second = sides.T
         self._sides = {(self._names[a], self._names[b]): place for place, (a, b) in enumerate(sides)}
         """Of each pair both, the one that may be ahead first -> its row."""
-        margin = min(rules.margin / self._scale, 0.999)
-        self._claims = np.tile([0.0, -margin], (len(sides), 1))
-        """Of each side: that it is not ahead; that it is behind by the margin at least."""
-        self._gained = np.zeros((*self._claims.shape, len(STAKES)))
-        self._evidence = np.zeros(self._claims.shape)
+        self.level = rules.alpha / max(1, len(self._pairs))
+        """The chance of an error that each pair has."""
+        # Of each side: that it is not ahead; that it is behind by the margin at least.
+        claims = np.array([0.0, -min(rules.margin / self._scale, 0.999)])
+        self._gains = lru_cache(maxsize=1_000)(lambda difference: log_gains(difference, claims))
+        """Of a difference, against each claim: most come again and again."""
+        self._gained = np.zeros((len(sides), len(claims), len(STAKES)))
+        self._shown = np.zeros((len(sides), len(claims)), dtype=np.bool_)
+        """Which claims are refuted."""
         self._seen: list[list[float]] = [[] for _ in self._pairs]
         self._sums = np.zeros(len(self._names))
         self.active = [*self._names]
         self.dropped: list[Drop] = []
         self.n_queries = 0
         """Looked at so far, whether or not they tell anything."""
-
-    @property
-    def level(self) -> float:
-        """The chance of an error that each pair has."""
-        return self._rules.alpha / max(1, len(self._pairs))
 
     @property
     def leader(self) -> str:
@@ -107,8 +133,8 @@ class Race:
         rows = np.flatnonzero(~np.isnan(differences))
         for row in rows[::2]:
             self._seen[row // 2].append(float(differences[row]))
-        self._gained[rows] += log_gains(differences[rows, None], self._claims[rows])
-        self._evidence[rows] = log_capital(self._gained[rows])
+        self._gained[rows] += [self._gains(one) for one in differences[rows].tolist()]
+        self._shown[rows] = log_capital(self._gained[rows]) >= log(2 / self.level)
         self._drop()
 
     def interval(self, one: str, other: str) -> tuple[float, float]:
@@ -132,4 +158,4 @@ class Race:
     def _is_shown(self, one: str, other: str, claim: int) -> bool:
         """Whether `one` is ahead of `other` (claim 0), or not behind it by the margin (claim 1)."""
         side = self._sides.get((one, other))
-        return side is not None and bool(self._evidence[side, claim] >= log(2 / self.level))
+        return side is not None and bool(self._shown[side, claim])

@@ -26,7 +26,7 @@ from harness.runner.executing.execute import (
 from harness.runner.executing.turns import TurnOptions, run_in_turns
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Priced, Reporter
-from harness.runner.race_plan import PlannedRace, plan_race
+from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
 from harness.runner.spending import Payer, Spending
 from harness.store import RunDir
 
@@ -130,7 +130,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter) -> Benchm
     config, cells, spending = checked.config, checked.cells, checked.spending
     evaluation, race = checked.evaluation, checked.race
     if sum(not cell.spec.bracket for cell in cells) > 1:
-        for line in size_lines(cells):
+        for line in (*size_lines(cells), *pace_lines(race)):
             reporter.say(line)
     if len(cells) > 1:
         say_total(cells, Estimator(options.results, spending.prices), reporter)

@@ -168,6 +168,8 @@ def run(
 
       rag-harness run --set models.generator.provider=none    (retrieval alone)
 
+      rag-harness run -s naive -s kg -d demo --set race.margin=5    (until it is settled which to choose)
+
       rag-harness run -c configs/bench/retrieval.yaml -c configs/bench/demo.yaml
     """
     from harness.api.configs import bench_configs

@@ -1,19 +1,20 @@
 """In which order the queries of a sample are taken, so that whatever was answered in time is a sample of it."""
 
+from collections.abc import Iterable
 from random import Random
 
-from harness.datasets import Dataset
+from harness.records import Reference
 
 
-def query_order(dataset: Dataset, seed: int) -> list[str]:
-    """Every query id once, in a random order that depends on the seed, the ids and their types alone.
+def query_order(references: Iterable[Reference], seed: int) -> list[str]:
+    """The query id of each once, in a random order that depends on the seed, the ids and their types alone.
 
     Stratified: of the j-th query of a type that has n, the place is (j + a number between 0 and 1) / n of the way.
     So any beginning of it has of each type what its length and the type's share of the sample ask for, give or
     take a query, and a type is nowhere alone for long.
     """
     by_type: dict[str, list[str]] = {}
-    for reference in dataset.references:
+    for reference in references:
         by_type.setdefault(reference.query_type, []).append(reference.query_id)
     places: list[tuple[float, str]] = []
     for query_type, ids in by_type.items():

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.analysis.race import RaceRules
+from harness.analysis.power import DISCORDANCE, rounded_up
+from harness.analysis.race import RaceRules, expected_pace
 from harness.config import BenchConfig
 from harness.errors import ConfigError, nearest
 from harness.protocols import Measure
@@ -44,15 +45,28 @@ def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) 
 
 def race_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
     """What a plan says of the race; nothing without one. ConfigError where these cells cannot race."""
-    race = plan_race(config, cells, plan_evaluation(config))
+    return pace_lines(plan_race(config, cells, plan_evaluation(config)))
+
+
+def pace_lines(race: PlannedRace | None) -> list[str]:
+    """When it ends, and about how many queries that takes; nothing without one."""
     if race is None:
         return []
+    rules, pace = race.rules, expected_pace(race.rules, len(race.cells))
+    leaves = ", ".join(f"{100 * step:g} points {_taken(n)}" for step, n in pace.until_worse_leaves.items())
     return [
-        f"a race of {len(race.cells):,} systems (alpha {race.rules.alpha:g}, over all pairs) by "
-        f"{race.measure.name} ends when one is left or all are within {race.rules.margin:g} points; the queries "
-        "that differences take are those of one look at a size chosen beforehand: a race looks after every query, "
-        "and takes more or fewer"
+        f"a race of {len(race.cells):,} systems by {race.measure.name} (alpha {rules.alpha:g}, over all pairs) "
+        "looks after every query and ends when one is left, when all that are left are within "
+        f"{rules.margin:g} points of each other, or with the last of {len(race.cells[0].dataset.queries):,} "
+        "queries",
+        f"until the worse of two leaves that race takes about: {leaves}; until two that are equal are within "
+        f"{rules.margin:g} points: {_taken(pace.until_within)} (where two systems differ on "
+        f"{100 * DISCORDANCE:g} % of the queries)",
     ]
+
+
+def _taken(n: int | None) -> str:
+    return "more queries than anybody has" if n is None else f"{rounded_up(n):,} queries"
 
 
 def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[PlannedEvaluator, Measure]:

@@ -1,19 +1,16 @@
 """Does a race keep its promise, and what does it save? Truth is simulated, the real code decides.
 
-Systems whose means are known answer one query after another, and `harness.analysis.race` looks after each. The
-last is better than all others by the difference. `wrong`: the race stated anything untrue (of equals, that one is
-worse; else, that the best is): at most alpha = .05. `settled`: all others had left within CAP queries. `n, mean`
-counts those that were not settled with CAP; `n, 80 %`: within so many queries four of five races were settled, to
-be held against `fixed n`, which finds the difference four times out of five with one look, after Holm over all
-pairs. `answers`: what the race asked of all systems together, as a share of what the fixed n would ask; where
-that is more than CAP, of CAP.
+Systems whose means are known answer one query after another, and `harness.analysis.race` looks after each. Two
+that are equal differ on a quarter of the queries where they are equal; graded values lie between 0 and 0.95, most
+near either end, in hundredths. `in the natural mix`: as many queries of each type of MultiHop-RAG as of any other,
+in the order in which the harness takes them, weighted as it weighs them; the last system is better at some types
+and worse at others, so that what holds of all queries alike does not hold of the mix.
 
-Two systems that are equal differ on a quarter of the queries where they are equal. Graded values lie between 0 and
-0.95, most near either end.
+{MEANING}
 
 Examples:
   .venv/bin/python scripts/research/check_race.py > table.md
-  .venv/bin/python scripts/research/check_race.py --replicates 1000 --cap 2000
+  .venv/bin/python scripts/research/check_race.py --replicates 1000 --cap 2000 --only "natural mix"
 """
 
 from __future__ import annotations
@@ -23,15 +20,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from common import command_line, print_table
+from racing import HEADER, MEANING, Run, fixed_n, raced, row
 from simulated import MIX, Array, Rng
 
 from harness.analysis.drawn import Drawn
-from harness.analysis.power import graded_queries_needed, queries_needed, spread_of
-from harness.analysis.race import Race, RaceRules
+from harness.analysis.race import RaceRules
+from harness.records import Reference
+from harness.runner.order import query_order
 
-HEADER = ("values", "systems", "points", "wrong", "settled", "n, mean", "n, 80 %", "fixed n", "answers", "cases")
 RULES = RaceRules(margin=5.0, alpha=0.05)
-DIFFERENCES = (0, 5, 15, 25)
 _SHARED = 0.5**0.5
 """The chance that a system shares the luck of a query: two equal ones then differ on a quarter of them."""
 _BY_TYPE = {"comparison": 0.2, "inference": -0.2}
@@ -39,102 +36,85 @@ _BY_TYPE = {"comparison": 0.2, "inference": -0.2}
 
 
 @dataclass(frozen=True)
-class Raced:
-    """How one race ended."""
+class Kind:
+    """Who races."""
 
-    n: int
-    answers: int
-    is_wrong: bool
-    is_settled: bool
+    values: str
+    n_systems: int
+    points: int
+    """By so much the last is better than all others."""
+
+    @property
+    def title(self) -> str:
+        """`4, one worse by 5`."""
+        if not self.points:
+            return f"{self.n_systems}, all equal"
+        return f"{self.n_systems}, one {'better' if self.points > 0 else 'worse'} by {abs(self.points)}"
+
+
+_OF_TWO, _OF_FOUR = (0, 5, 15, 25), (0, 15, -5)
+KINDS = [
+    *(Kind(values, 2, points) for values in ("shares", "graded") for points in _OF_TWO),
+    *(Kind(values, 4, points) for values in ("shares", "graded") for points in _OF_FOUR),
+    *(Kind("shares in the natural mix", n, points) for n, some in ((2, (0,)), (4, _OF_FOUR)) for points in some),
+    *(Kind("graded in the natural mix", 4, points) for points in _OF_FOUR),
+]
 
 
 def main() -> None:
-    parser = command_line(__doc__)
+    parser = command_line((__doc__ or "").replace("{MEANING}", MEANING))
     parser.add_argument("--replicates", type=int, default=200, help="races of each row (default 200)")
     parser.add_argument("--cap", type=int, default=600, help="queries there are (default 600)")
+    parser.add_argument("--only", default="", help="rows whose first two cells hold this text")
     chosen = parser.parse_args()
-    print_table(HEADER, rows(chosen.replicates, chosen.cap))
+    kinds = [kind for kind in KINDS if chosen.only in f"{kind.values} {kind.title}"]
+    print_table(("values", "systems", *HEADER), rows(kinds, chosen.replicates, chosen.cap))
 
 
-def rows(replicates: int, cap: int) -> Iterator[Sequence[str]]:
-    for kind in ("shares", "graded"):
-        for n_systems in (2, 4):
-            for points in DIFFERENCES:
-                yield row(kind, n_systems, points, replicates, cap)
-    yield row("shares, equal in the natural mix alone", 2, 0, replicates, cap)
+def rows(kinds: Sequence[Kind], replicates: int, cap: int) -> Iterator[Sequence[str]]:
+    for kind in kinds:
+        # Of equal systems none may leave: a seed of its own for each row, the same in every call.
+        seed = [kind.n_systems, kind.points % 100, *kind.values.encode()]
+        draws = (drawn(np.random.default_rng([*seed, place]), kind, cap, place) for place in range(replicates))
+        found = [raced(one, RULES) for one in draws]
+        yield kind.values, kind.title, *row(found, kind.n_systems, cap, _fixed(kind))
 
 
-def row(kind: str, n_systems: int, points: int, replicates: int, cap: int) -> Sequence[str]:
-    seed = [n_systems, points, *kind.encode()]
-    draws = (
-        drawn(np.random.default_rng([*seed, place]), kind, n_systems, points, cap) for place in range(replicates)
+def drawn(rng: Rng, kind: Kind, n: int, seed: int) -> Run:
+    """What the systems of one race have on `n` queries."""
+    ahead = np.zeros((n, kind.n_systems))
+    ahead[:, -1] = kind.points / 100
+    ids, weights = [str(place) for place in range(n)], np.ones(n)
+    if "mix" in kind.values:
+        ids, types, weights = _in_the_mix(n, seed)
+        ahead[:, -1] += types
+    luck = np.where(rng.random((n, kind.n_systems)) < _SHARED, rng.random((n, 1)), rng.random((n, kind.n_systems)))
+    truth = [*[0.0] * (kind.n_systems - 1), float(kind.points)]
+    if kind.values.startswith("graded"):
+        # Steps in luck, not in what is ahead, which would not always be a step.
+        values = 0.7 * np.round(np.sin(np.pi / 2 * luck) ** 2, 2) + ahead
+        return Run(values, ids, weights, truth)
+    return Run((luck < 0.5 + ahead).astype(np.float64), ids, weights, truth)
+
+
+def _in_the_mix(n: int, seed: int) -> tuple[list[str], Array, Array]:
+    """Ids in the order taken, how far the last system is ahead on each, what each stands for."""
+    of = {f"q{place:04d}": list(MIX)[place % len(MIX)] for place in range(n)}
+    ids = query_order([Reference(query_id=one, query_type=of[one], answers=("a",)) for one in of], seed)
+    share = {name: count / sum(MIX.values()) for name, count in MIX.items()}
+    others = -sum(_BY_TYPE[name] * share[name] for name in _BY_TYPE) / (1 - sum(share[name] for name in _BY_TYPE))
+    weights = Drawn(of, MIX).weights(ids, ids, ids)
+    assert weights is not None  # noqa: S101 - every type of the mix is there
+    return ids, np.array([_BY_TYPE.get(of[one], others) for one in ids]), weights
+
+
+def _fixed(kind: Kind) -> int | None:
+    """Queries that find the difference with one look, each query alike."""
+    alike = Kind(kind.values.split()[0], 2, kind.points)
+    values = drawn(np.random.default_rng(0), alike, 100_000, 0).values
+    return fixed_n(
+        values[:, 1] - values[:, 0], kind.points, kind.n_systems, binary=kind.values.startswith("shares")
     )
-    found = [race(*one, is_equal=points == 0) for one in draws]
-    ns = sorted(one.n for one in found)
-    enough = ns[int(0.8 * len(ns))]
-    fixed = fixed_n(kind, n_systems, points)
-    answers = np.mean([one.answers for one in found]) / (n_systems * min(fixed or cap, cap))
-    return (
-        kind,
-        f"{n_systems}",
-        f"{points}",
-        f"{np.mean([one.is_wrong for one in found]):.3f}",
-        f"{np.mean([one.is_settled for one in found]):.2f}",
-        f"{np.mean(ns):,.0f}",
-        f"{enough:,}" if enough < cap else "-",
-        f"{fixed:,}" if fixed else "-",
-        f"{100 * answers:.0f} %",
-        f"{replicates:,}",
-    )
-
-
-def drawn(rng: Rng, kind: str, n_systems: int, points: int, n: int) -> tuple[Array, Array]:
-    """(values, a column for each system; what each query stands for)."""
-    luck = np.where(rng.random((n, n_systems)) < _SHARED, rng.random((n, 1)), rng.random((n, n_systems)))
-    ahead = np.zeros((n, n_systems))
-    ahead[:, -1] = points / 100
-    weights = np.ones(n)
-    if "mix" in kind:
-        types = np.array([list(MIX)[place % len(MIX)] for place in range(n)])
-        share = {name: count / sum(MIX.values()) for name, count in MIX.items()}
-        others = -sum(_BY_TYPE[name] * share[name] for name in _BY_TYPE) / (
-            1 - sum(share[name] for name in _BY_TYPE)
-        )
-        ahead[:, -1] = [_BY_TYPE.get(name, others) for name in types]
-        ids = [str(place) for place in range(n)]
-        found = Drawn(dict(zip(ids, types.tolist(), strict=True)), MIX).weights(ids, ids, ids)
-        weights = weights if found is None else found
-    if kind == "graded":
-        return 0.7 * np.sin(np.pi / 2 * luck) ** 2 + ahead, weights
-    return (luck < 0.5 + ahead).astype(np.float64), weights
-
-
-def race(values: Array, weights: Array, *, is_equal: bool) -> Raced:
-    names = [str(place) for place in range(values.shape[1])]
-    raced = Race(names, RULES, {str(place): float(weight) for place, weight in enumerate(weights)})
-    answers = 0
-    for place, own in enumerate(values):
-        answers += len(raced.active)
-        raced.take(str(place), dict(zip(names, own.tolist(), strict=True)))
-        if raced.is_decided:
-            break
-    is_settled = raced.active == names[-1:]
-    is_wrong = bool(raced.dropped) if is_equal else names[-1] not in raced.active
-    return Raced(raced.n_queries, answers, is_wrong, is_settled)
-
-
-def fixed_n(kind: str, n_systems: int, points: int) -> int | None:
-    """Queries that find the difference four times out of five, at one look, over all pairs."""
-    if not points:
-        return None
-    values, _ = drawn(np.random.default_rng(0), kind, 2, points, 100_000)
-    spread = spread_of(values[:, 1] - values[:, 0], binary=kind == "shares")
-    pairs = n_systems * (n_systems - 1) // 2
-    if spread is None:
-        return None
-    if spread.discordance is not None:
-        return queries_needed(points / 100, pairs, spread.discordance)
-    return graded_queries_needed(points / 100, pairs, spread.sd)
 
 
 if __name__ == "__main__":

@@ -62,12 +62,13 @@ class Referee:
         `is_pending(run_id, query_id)`: whether it is to be answered once more.
         """
         race, before = self.race, len(self.race.dropped)
-        ready = self._ready(is_pending)
-        values = {run_id: self._values(run_id, ready) for run_id in race.active} if ready else {}
-        for query_id in ready:
-            if race.is_decided:
-                break
-            race.take(query_id, {run_id: values[run_id].get(query_id) for run_id in race.active})
+        # Who leaves has answered no further, and what is ready goes as far as everybody has who is in the race.
+        while not race.is_decided and (ready := self._ready(is_pending)):
+            values = {run_id: self._values(run_id, ready) for run_id in race.active}
+            for query_id in ready:
+                if race.is_decided:
+                    break
+                race.take(query_id, {run_id: values[run_id].get(query_id) for run_id in race.active})
         return [
             f"after {drop.after:,} queries {drop.name} leaves the race: worse than {drop.against}"
             for drop in race.dropped[before:]

@@ -89,7 +89,9 @@ class _Table:
         self._cells, self._options, self._reporter, self._spending = cells, options, reporter, spending
         self._stack = stack
         self._servers: dict[str, LocalServer | None] = {}
-        self._orders = {cell.dataset.digest: query_order(cell.dataset, cells[0].config.seed) for cell in cells}
+        self._orders = {
+            cell.dataset.digest: query_order(cell.dataset.references, cells[0].config.seed) for cell in cells
+        }
         self._seats: list[Seat] = []
         """Of the cells that have something to do."""
         self._finished: list[Seat] = []
@@ -251,37 +253,45 @@ class _Table:
         race = self._referee.record(self._ended(stopped)) if self._referee else None
         after = {one.run_id: one.after for one in race.dropped} if race else {}
         for seat in (*self._seats, *self._finished):
-            run, order = seat.execution.run, self._order_of(seat)
-            n, why = (
-                reached[seat.execution.cell.dataset.digest],
-                stopped.what if stopped else "the race is decided",
-            )
+            run, n = seat.execution.run, reached[seat.execution.cell.dataset.digest]
             if run.run_id in after:
-                n, why = min(n, after[run.run_id]), "the race needed it no further"
+                reach, why = self._order_of(seat)[: min(n, after[run.run_id])], "the race needed it no further"
+            else:
+                reach, why = self._order_of(seat)[:n], self._why(stopped)
             if seat.broken:
                 yield broken_result(run, seat.broken)
-            elif stopped and not n:
-                yield replace(result_of(run), status="stopped", stopped=stopped)
-            elif seat in self._finished and n == len(order) and race is None:
+            elif not reach or _n_common(reach, [seat]) < len(reach):
+                yield self._left_open(run, stopped)
+            elif seat in self._finished and n == len(self._order_of(seat)) and race is None:
                 yield result_of(run)
             else:
                 run.reopen()
-                closing = (order[:n], why) if n < len(order) else ((), "")
-                found = close_run(seat.execution.cell, run, *closing, race=race)
-                yield replace(found, ended_by=stopped if n < len(order) else None)
+                is_part = len(reach) < len(self._order_of(seat))
+                found = close_run(seat.execution.cell, run, *((reach, why) if is_part else ()), race=race)
+                yield replace(found, ended_by=stopped if is_part else None)
+
+    def _left_open(self, run: RunDir, stopped: BudgetReached | None) -> CellResult:
+        """Of a cell that has not answered what its run would be closed over."""
+        if stopped:
+            return replace(result_of(run), status="stopped", stopped=stopped)
+        return replace(result_of(run), status="failed", reason="it waits for a system that can answer no more")
+
+    def _why(self, stopped: BudgetReached | None) -> str:
+        """A run ends before its queries do."""
+        if stopped:
+            return stopped.what
+        return "a system of the race can answer no more" if self._is_broken else "the race is decided"
 
     def _n_reached(self, digest: str, stopped: BudgetReached | None) -> int:
-        order, referee = self._orders[digest], self._referee
-        if referee is not None and referee.is_over:
-            return referee.race.n_queries
-        if stopped is None and not self._is_broken:
+        order = self._orders[digest]
+        if self._referee is not None:
+            return self._referee.race.n_queries
+        if stopped is None:
             return len(order)
         seats = [
             seat
             for seat in (*self._seats, *self._finished)
-            if seat.execution.cell.dataset.digest == digest
-            and not seat.broken
-            and not (referee and referee.is_asked(seat.execution.run.run_id) is False)
+            if seat.execution.cell.dataset.digest == digest and not seat.broken
         ]
         return _n_common(order, seats)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from harness.analysis.race import Race, RaceRules
+from harness.analysis.race import Race, RaceRules, expected_pace
 
 RULES = RaceRules(margin=5.0, alpha=0.05)
 Values = dict[str, float | None]
@@ -95,3 +95,20 @@ def test_the_same_rows_give_the_same_race_and_it_stops_asking_where_it_is_decide
     one, other = run(rows, names="abc"), run(rows, names="abc")
     assert one.dropped == other.dropped
     assert one.n_queries == other.n_queries < 400
+
+
+def test_a_race_takes_longer_for_smaller_differences_narrower_margins_and_more_pairs() -> None:
+    two, four = expected_pace(RULES, 2), expected_pace(RULES, 4)
+    assert [*two.until_worse_leaves] == [0.05, 0.10, 0.20]
+    queries = [n for n in two.until_worse_leaves.values() if n is not None]
+    assert queries == sorted(queries, reverse=True)
+    for step, n in two.until_worse_leaves.items():
+        more = four.until_worse_leaves[step]
+        assert n is not None
+        assert more is not None
+        assert more > n
+    wider = expected_pace(RaceRules(margin=10.0, alpha=0.05), 2)
+    assert wider.until_worse_leaves == two.until_worse_leaves
+    assert wider.until_within is not None
+    assert two.until_within is not None
+    assert wider.until_within < two.until_within / 2

@@ -1,24 +1,30 @@
 """Cells that race: their answers are made up, what looks at them and who is asked further is real."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.config import BenchConfig
+from harness.datasets.demo import SPEC as DEMO
 from harness.errors import BudgetReached, ConfigError
-from harness.records import Cost, Prediction, RaceRecord, RunRecord
+from harness.records import Cost, Failure, Prediction, RaceRecord, RunRecord
+from harness.runner import race_plan
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing import turns
 from harness.runner.executing.execute import CellResult
 from harness.runner.executing.messages import Todo
 from harness.runner.executing.seat import Seat
+from harness.runner.executing.supervise import SystemBroken
 from harness.runner.order import query_order
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
-from harness.runner.race_plan import plan_race
+from harness.runner.race_plan import plan_race, race_lines
 from harness.runner.spending import Spending
 
 RIGHT = {1: 0.1, 4: 0.9, 8: 0.8}
@@ -44,31 +50,36 @@ def top_k(cell: Cell) -> int:
     return int(cell.answer_params.model_dump().get("top_k", 0))
 
 
+def answer(seat: Seat, todo: Todo, failure: Failure | None = None) -> None:
+    """An answer is made up, and the same whenever it is; or there is none."""
+    cell = seat.execution.cell
+    (reference,) = (one for one in cell.dataset.references if one.query_id == todo.query_id)
+    is_right = Random(f"{top_k(cell)}/{todo.query_id}").random() < RIGHT.get(top_k(cell), 0.5)
+    text = reference.answers[0] if is_right else "something else"
+    seat.execution.run.append_record(
+        RunRecord(
+            query_id=todo.query_id,
+            repeat=todo.repeat,
+            status="error" if failure else "ok",
+            prediction=None if failure else Prediction(answer=text),
+            failure=failure,
+            cost=Cost(wall_s=1.0),
+            attempt=todo.attempt,
+            started_at="2026-01-01T00:00:00+00:00",
+        )
+    )
+    del seat._todo[todo.query_id, todo.repeat]
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """(top_k, query) of each answer, in the order asked; answers are made up, and the same whenever they are."""
+    """(top_k, query) of each answer, in the order asked."""
     found: Asked = []
 
     def take(self: Seat, todo: list[Todo], tally: Any) -> None:
-        cell, run = self.execution.cell, self.execution.run
-        references = {one.query_id: one for one in cell.dataset.references}
         for one in todo:
-            k = top_k(cell)
-            found.append((k, one.query_id))
-            is_right = Random(f"{k}/{one.query_id}").random() < RIGHT.get(k, 0.5)
-            answer = references[one.query_id].answers[0] if is_right else "something else"
-            run.append_record(
-                RunRecord(
-                    query_id=one.query_id,
-                    repeat=one.repeat,
-                    status="ok",
-                    prediction=Prediction(answer=answer),
-                    cost=Cost(wall_s=1.0),
-                    attempt=one.attempt,
-                    started_at="2026-01-01T00:00:00+00:00",
-                )
-            )
-            del self._todo[one.query_id, one.repeat]
+            found.append((top_k(self.execution.cell), one.query_id))
+            answer(self, one)
 
     monkeypatch.setattr(Seat, "take_turn", take)
     monkeypatch.setattr(turns._Table, "_build", lambda _self, _seat: None)
@@ -105,7 +116,7 @@ def raise_after(n_turns: int, error: Callable[[], BaseException], monkeypatch: p
 def test_who_is_worse_is_asked_no_more_and_the_rest_goes_on(tmp_path: Path, asked: Asked) -> None:
     cells, results = go(tmp_path)
     race = established(results)
-    order = query_order(cells[0].dataset, 0)
+    order = query_order(cells[0].dataset.references, 0)
     worst = next(cell for cell in cells if top_k(cell) == 1)
     (drop,) = race.dropped
     assert drop.run_id == worst.run_id
@@ -147,6 +158,103 @@ def test_killed_anywhere_it_decides_the_same(
     assert len(asked) == len({*asked}) == n_whole
 
 
+def test_a_race_that_is_over_states_the_same_when_the_command_is_repeated(tmp_path: Path, asked: Asked) -> None:
+    whole = established(go(tmp_path)[1])
+    assert whole.dropped, "one has answered no further than the others"
+    asked.clear()
+    assert established(go(tmp_path)[1]) == whole
+    assert not asked
+
+
+def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
+    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a concurrency of several: what comes later in the order may be answered first."""
+    whole = established(go(tmp_path / "whole")[1])
+    draw, n_left = Random(0), 40
+
+    def take(self: Seat, todo: list[Todo], tally: Any) -> None:
+        nonlocal n_left
+        for one in draw.sample(todo, len(todo)):
+            n_left -= 1
+            if n_left == 0:
+                raise KeyboardInterrupt
+            answer(self, one)
+
+    limits = {"concurrency": 4}
+    monkeypatch.setattr(Seat, "take_turn", take)
+    with pytest.raises(KeyboardInterrupt):
+        go(tmp_path / "killed", limits=limits)
+    found = established(go(tmp_path / "killed", limits=limits)[1])
+    k_of = {cell.run_id: top_k(cell) for keys in ({}, {"limits": limits}) for cell in plan_cells(config(**keys))}
+
+    def said(race: RaceRecord) -> object:
+        drops = [(k_of[one.run_id], one.after, k_of[one.against], one.low, one.high) for one in race.dropped]
+        gaps = [(k_of[one.a], k_of[one.b], one.low, one.high) for one in race.gaps]
+        return race.ended, race.n_queries, [k_of[one] for one in race.left], drops, gaps
+
+    assert said(found) == said(whole)
+
+
+def test_a_system_that_fails_at_every_query_leaves_as_worse_and_the_others_go_on(
+    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = Seat.take_turn
+
+    def taken(self: Seat, todo: list[Todo], tally: Any) -> None:
+        if top_k(self.execution.cell) != 4:
+            return take(self, todo, tally)
+        for one in todo:
+            answer(self, one, Failure(kind="timeout", message="no answer within 600 s"))
+        return None
+
+    monkeypatch.setattr(Seat, "take_turn", taken)
+    cells, results = go(tmp_path)
+    race = established(results)
+    (best,) = (cell.run_id for cell in cells if top_k(cell) == 8)
+    (failing,) = (cell.run_id for cell in cells if top_k(cell) == 4)
+    assert race.left[0] == best
+    assert failing in {drop.run_id for drop in race.dropped}
+
+
+def break_after(n_turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    take, seen = Seat.take_turn, []
+
+    def taken(self: Seat, todo: list[Todo], tally: Any) -> None:
+        if top_k(self.execution.cell) == 4:
+            seen.append(1)
+            if len(seen) > n_turns:
+                raise SystemBroken("its index cannot be read")
+        take(self, todo, tally)
+
+    monkeypatch.setattr(Seat, "take_turn", taken)
+
+
+def test_where_a_system_can_answer_no_more_nothing_is_decided_and_once_mended_it_goes_on(
+    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = established(go(tmp_path / "whole")[1])
+    with monkeypatch.context() as patch:
+        break_after(3, patch)
+        cells, results = go(tmp_path / "broken")
+    status = {top_k(cell): result.status for cell, result in zip(cells, results, strict=True)}
+    assert status == {0: "done", 1: "done", 4: "failed", 8: "done"}
+    (race,) = {result.run.race() for result in results if result.status == "done"}
+    assert race is not None
+    assert (race.ended, race.n_queries, race.dropped, len(race.left)) == ("broken", 6, (), 3)
+    assert {len(result.run.sample()) for result in results if result.status == "done"} == {race.n_queries}
+    assert established(go(tmp_path / "broken")[1]) == whole
+
+
+def test_where_a_system_breaks_before_all_answered_one_query_no_run_is_closed(
+    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_after(0, monkeypatch)
+    _, results = go(tmp_path)
+    assert {result.status for result in results} == {"failed"}
+    assert not any(result.run.is_closed() for result in results)
+
+
 def test_a_budget_that_ends_before_the_race_is_said_and_a_larger_one_ends_it(
     tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +287,24 @@ def test_what_cannot_race_is_refused_before_anything_runs(keys: dict[str, Any], 
     assert refused.value.fix
 
 
+def test_without_a_measure_that_ranks_nothing_can_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    unranked = SimpleNamespace(load=lambda _name: replace(DEMO, primary_measure=""))
+    monkeypatch.setattr(race_plan, "DATASETS", unranked)
+    chosen = config(measure=None)
+    with pytest.raises(ConfigError, match="neither the config nor demo names one") as refused:
+        race_lines(chosen, plan_cells(chosen))
+    assert "accuracy" in refused.value.fix
+
+
 def test_a_measure_that_applies_to_no_query_cannot_be_raced(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="applies to none of these queries"):
         go(tmp_path, models={"generator": {"provider": "none"}, "embedder": {"provider": "fake"}})
+
+
+def test_a_plan_says_when_the_race_ends_and_about_how_many_queries_that_takes() -> None:
+    chosen = config(race={"margin": 10}, matrix={"answer.top_k": [1, 4]})
+    ends, takes = race_lines(chosen, plan_cells(chosen))
+    assert ends.startswith("a race of 2 systems by accuracy (alpha 0.05, over all pairs)")
+    assert "within 10 points of each other, or with the last of 40 queries" in ends
+    assert re.search(r"5 points [\d,]+ queries, 10 points [\d,]+ queries, 20 points [\d,]+ queries; until", takes)
+    assert not race_lines(config(race=None), [])

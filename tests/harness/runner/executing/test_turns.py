@@ -82,7 +82,7 @@ def test_cells_answer_the_same_few_queries_in_every_round(
     rounds = [turns[start : start + 2] for start in range(0, len(turns), 2)]
     assert all({name for name, _ in one} == {"closed-book", "gold"} for one in rounds)
     assert all(one[0][1] == one[1][1] for one in rounds)
-    order = query_order(found[0].dataset, 0)
+    order = query_order(found[0].dataset.references, 0)
     assert [query_id for one in rounds for query_id in one[0][1]] == order
     assert [(result.status, result.n_ok, result.n_left) for result in results] == [("done", N, 0)] * 2
     assert len({tuple(name for name, _ in one) for one in rounds}) == 2, "who comes first changes"
@@ -92,7 +92,7 @@ def test_a_budget_that_ends_leaves_done_runs_over_the_same_first_queries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = cells()
-    order = query_order(found[0].dataset, 0)
+    order = query_order(found[0].dataset.references, 0)
     stop_after(3, monkeypatch)
     results = go(found, tmp_path)
     assert [(one.status, one.n_ok, one.n_left) for one in results] == [("done", 2, N - 2)] * 2
