@@ -213,8 +213,8 @@ def _progress_notes(run: RunDir, frame: Frame, records: Records) -> Iterator[str
     if race is not None:
         yield (
             f"It was in a race by {printable(race.measure)}: how many queries it was asked was decided by what "
-            "they showed, so that tests, intervals and ranks for one look at a sample of fixed size do not hold of "
-            "it. What the race established does: see the report."
+            "they showed, so that tests, intervals and ranks for one look at a sample of fixed size do not hold "
+            "of it. What the race established does: see the report."
         )
     failures = [record.failure for key, record in records.items() if key in wanted and record.failure]
     if failures:
