@@ -15,6 +15,7 @@ from harness.runner.executing import turns
 from harness.runner.executing.execute import CellResult
 from harness.runner.executing.messages import Todo
 from harness.runner.executing.seat import Seat
+from harness.runner.executing.supervise import SystemBroken
 from harness.runner.order import query_order
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
@@ -145,6 +146,17 @@ def test_killed_anywhere_it_decides_the_same(
     results = go(tmp_path / "killed")[1]
     assert established(results) == whole
     assert len(asked) == len({*asked}) == n_whole
+
+
+def test_a_system_that_breaks_ends_the_race_which_is_said_with_the_way_out(
+    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raise_after(0, lambda: SystemBroken("no index today"), monkeypatch)
+    _, results = go(tmp_path)
+    broken = next(result for result in results if result.status == "failed")
+    said = capsys.readouterr().err
+    assert f"without {broken.run.run_id} this race settles nothing" in said
+    assert "race the others without it (--system)" in said
 
 
 def test_a_budget_that_ends_before_the_race_is_said_and_a_larger_one_ends_it(
