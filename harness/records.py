@@ -112,9 +112,15 @@ class Places(Record):
         """How many there are."""
         return self.at.count(":")
 
+    @model_validator(mode="after")
+    def _names_its_documents(self) -> Self:
+        if any(int(place.partition(":")[0]) >= len(self.doc_ids) for place in self.at.split()):
+            raise ValueError("a place is in a document that is not named")
+        return self
+
     @property
     def spans(self) -> Iterator[tuple[str, int, int]]:
-        """(doc_id, start, end) of each. IndexError where a document is not named."""
+        """(doc_id, start, end) of each."""
         for place in self.at.split():
             number, _, span = place.partition(":")
             start, _, end = span.partition("-")

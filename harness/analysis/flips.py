@@ -114,7 +114,7 @@ def flips_of(
     weighed = np.ones(len(differences)) if weights is None else weights
     kept = weighed > 0
     sums, totals = differences[kept] * weighed[kept, None], weighed[kept]
-    hidden = np.zeros(sums.shape[1]) if weights is None else _hidden(differences[kept], totals)
+    hidden = np.zeros(sums.shape[1]) if weights is None else hidden_variance(differences[kept], totals)
     if clusters is not None and len(totals):
         _, places = np.unique(clusters[kept], return_inverse=True)
         sums = np.stack([np.bincount(places, column) for column in sums.T], axis=1)
@@ -122,7 +122,7 @@ def flips_of(
     return _flipped(sums, totals, hidden)
 
 
-def _hidden(differences: Array, weights: Array) -> Array:
+def hidden_variance(differences: Array, weights: Array) -> Array:
     """The variance of each column's mean that few queries of a weight may not show; none where all weigh alike."""
     sizes = np.unique(weights.round(_DIGITS))
     if len(sizes) < 2:

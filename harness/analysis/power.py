@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.difference_tests import ALPHA, scipy_special
+from harness.analysis.flips import hidden_variance
 from harness.analysis.studentized import ratio_of_sums
 
 POWER = 0.80
@@ -46,6 +47,9 @@ class DifferenceSpread:
     sd: float
     """Standard deviation, of a query; with weights, that of as many queries of one weight whose mean is as sure.
     """
+    hidden: float = 0.0
+    """With weights: what the test adds to the variance of a mean for what few queries of a weight may not show,
+    times the square of their number. It shrinks with that square: few queries show less than `sd` says."""
     discordance: float | None = None
     """Of shares that McNemar's test compares: the share of queries that the two answer differently."""
 
@@ -55,13 +59,18 @@ class DifferenceSpread:
         """
         if self.discordance is not None:
             return detectable(n, pairs, self.discordance, 1.0)
-        return graded_detectable(n, pairs, self.sd, highest)
+        return graded_detectable(n, pairs, self._sd_of(n), highest)
 
     def needed(self, difference: float, pairs: int) -> int | None:
         """Queries that find a true difference of that size with 80 % power after Holm; None: too many."""
         if self.discordance is not None:
             return queries_needed(difference, pairs, self.discordance)
-        return graded_queries_needed(difference, pairs, self.sd)
+        alpha = ALPHA / max(1, pairs)
+        return _fewest(lambda n: graded_power(n, difference, self._sd_of(n), alpha))
+
+    def _sd_of(self, n: int) -> float:
+        """The standard deviation that the test of `n` queries goes by."""
+        return sqrt(self.sd**2 + self.hidden / n)
 
 
 def spread_of(
@@ -82,7 +91,9 @@ def spread_of(
     sd = _most_spread(residuals)
     if span is not None:
         sd = min(sd, span * sqrt(n * float(share @ share)))
-    return DifferenceSpread(sd, most_discordant(int(np.sum(differences != 0)), n) if binary else None)
+    hidden = 0.0 if weights is None else n**2 * float(hidden_variance(differences[:, None], weights)[0])
+    discordance = most_discordant(int(np.sum(differences != 0)), n) if binary else None
+    return DifferenceSpread(sd, hidden, discordance)
 
 
 def most_discordant(different: int, n: int) -> float:

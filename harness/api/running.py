@@ -23,6 +23,7 @@ from harness.runner.executing.execute import (
     open_run,
     run_cell,
 )
+from harness.runner.executing.reused import reuse_lines
 from harness.runner.executing.turns import TurnOptions, run_in_turns
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Priced, Reporter
@@ -136,8 +137,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter) -> Benchm
         say_total(cells, Estimator(options.results, spending.prices), reporter)
     _fetch_weights(cells, options.results, reporter, spending)
     if race is not None or config.schedule == "interleaved":
-        turns = TurnOptions(options.results.resolve(), _priced(spending), _again(options), race, evaluation)
-        results = _run_in_turns(cells, turns, reporter, spending)
+        results = _run_in_turns(checked, options, reporter, spending)
     else:
         results = _run_until_stopped(cells, options, reporter, spending)
     for result in results:
@@ -229,16 +229,20 @@ def _run_until_stopped(
 
 
 def _run_in_turns(
-    cells: Sequence[Cell], turns: TurnOptions, reporter: Reporter, spending: Spending
+    checked: "_Checked", options: RunOptions, reporter: Reporter, spending: Spending
 ) -> list[CellResult]:
     """Every cell, a few queries each, again and again."""
+    cells = checked.cells
     for number, cell in enumerate(cells, 1):
-        _announce(cell, f"{number}/{len(cells)}", turns.results, reporter, spending)
+        _announce(cell, f"{number}/{len(cells)}", options, reporter, spending)
+    turns = TurnOptions(
+        options.results.resolve(), _priced(spending), _again(options), checked.race, checked.evaluation
+    )
     return run_in_turns(cells, turns, reporter, spending)
 
 
 def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: Spending) -> CellResult:
-    _announce(cell, place, options.results.resolve(), reporter, spending)
+    _announce(cell, place, options, reporter, spending)
     return run_cell(
         cell,
         options.results.resolve(),
@@ -249,15 +253,18 @@ def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, sp
     )
 
 
-def _announce(cell: Cell, place: str, results: Path, reporter: Reporter, spending: Spending) -> None:
-    """Say what the cell is, and keep what it is expected to take."""
+def _announce(cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: Spending) -> None:
+    """Say what the cell is, what is not done again, and keep what it is expected to take."""
     reporter.say(
         f"[{place}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
         f"{len(cell.dataset.documents):,} documents, generator {_generator(cell)}"
     )
     for note in cell.dataset.notes:
         reporter.say(f"  note: {note}")
-    keep_estimate(cell, open_run(cell, results, reporter.warn), spending.prices, reporter)
+    run = open_run(cell, options.results.resolve(), reporter.warn)
+    for line in reuse_lines(cell, run, _again(options)):
+        reporter.warn(f"  {line}")
+    keep_estimate(cell, run, spending.prices, reporter)
 
 
 def _priced(spending: Spending) -> Callable[[Cell], Priced]:

@@ -87,7 +87,7 @@ def _filled(sections: Iterable[Section]) -> tuple[Section, ...]:
 
 def describe(group: Group) -> str:
     """`8 queries over 10 documents (corpus: full): inference 4, null 4. Digest 0123456789ab.`"""
-    view = group.views[0]
+    view = group.widest
     types = Counter(view.frame.query_types.values())
     shown = ", ".join(f"{type_name(name)} {count:,}" for name, count in sorted(types.items()))
     documents = view.manifest.dataset.get("n_documents")

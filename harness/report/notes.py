@@ -209,6 +209,13 @@ def _progress_notes(run: RunDir, frame: Frame, records: Records) -> Iterator[str
             f"Ended after {len(reach.query_ids):,} of {of} ({printable(reach.why, _LONGEST_REASON)}): the first "
             "of one random order in which the systems took turns."
         )
+    race = run.race()
+    if race is not None:
+        yield (
+            f"It was in a race by {printable(race.measure)}: how many queries it was asked was decided by what "
+            "they showed, so that tests, intervals and ranks for one look at a sample of fixed size do not hold "
+            "of it. What the race established does: see the report."
+        )
     failures = [record.failure for key, record in records.items() if key in wanted and record.failure]
     if failures:
         kinds = Counter(failure.kind for failure in failures).most_common(_MOST_KINDS)

@@ -63,7 +63,7 @@ def refusals_of(group: Group, names: Sequence[str]) -> dict[str, Refusals]:
             continue
         if all(len(view.values[name].expected) == len(view.frame.query_types) for view in views):
             continue
-        one = _refusals(measure, views, [row.reference for row in group.views[0].sample.values()])
+        one = _refusals(measure, views, [row.reference for row in group.widest.sample.values()])
         if one.is_any:
             found[name] = one
     return found

@@ -199,6 +199,11 @@ class Group:
         answers = any(view.manifest.has_generator for view in self.views)
         return self.dataset if answers else f"{self.dataset}, without a generator"
 
+    @property
+    def widest(self) -> RunView:
+        """The run that was asked the most: who left a race was asked fewer of the same queries."""
+        return max(self.views, key=lambda view: len(view.frame.query_types))
+
     def spoken(self, measure: str) -> str:
         """What a sentence calls a measure, or what a query takes."""
         known = self.known.get(measure)
@@ -285,7 +290,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     known = known_measures(one for view in views for one in view.evaluations)
     notes = (
         *group_notes(manifests),
-        *document_notes(views[0].frame),
+        *document_notes(max((view.frame for view in views), key=lambda frame: len(frame.query_types))),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
         *reach_notes({view.label: view.values for view in views if not view.is_bracket}, known),

@@ -1,6 +1,6 @@
 """One run on disk."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -143,8 +143,14 @@ class RunDir:
         """The sampled queries with their references, in the data set's order; of a run that was closed early those
         that it is closed over.
         """
-        rows, reached = self._drawn(), self._reached()
-        return rows if reached is None else [row for row in rows if row.query.query_id in reached]
+        reached = self._reached()
+        return self._drawn() if reached is None else self._reached_rows(reached)
+
+    def _reached_rows(self, reached: Collection[str]) -> list[SampleRow]:
+        kept = [row for row in self._drawn() if row.query.query_id in reached]
+        if len(kept) < len(reached):
+            raise StoreError(f"{self._reach.path} names queries that sample.jsonl lacks", files.RUN_AGAIN)
+        return kept
 
     def _drawn(self) -> list[SampleRow]:
         manifest, closes = self._header()
@@ -177,7 +183,8 @@ class RunDir:
             with explained_io("remove", self._index_path):
                 self._index_path.unlink(missing_ok=True)
         try:
-            self._reach.read()
+            if reach := self._reach.read():
+                self._reached_rows(frozenset(reach.query_ids))
         except StoreError as error:
             said.append(f"{error.what}; the run is open again")
             self._reach.remove()

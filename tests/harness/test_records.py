@@ -16,6 +16,7 @@ from harness.records import (
     Failure,
     IndexRecord,
     IndexStats,
+    Places,
     Prediction,
     Query,
     Record,
@@ -284,3 +285,9 @@ def test_an_index_record_comes_back_from_json_exactly() -> None:
     )
     assert IndexRecord.model_validate_json(record.model_dump_json()) == record
     assert record.reused_from is None
+
+
+def test_places_in_a_document_that_they_do_not_name_are_none() -> None:
+    assert [*Places(doc_ids=("a",), at="0:1-5").spans] == [("a", 1, 5)]
+    with pytest.raises(ValidationError, match="in a document that is not named"):
+        Places(doc_ids=("a",), at="0:1-5 1:0-3")

@@ -165,7 +165,7 @@ def _cause(pieces: Sequence[Piece]) -> Cause | None:
 
 SPEC = EvaluatorSpec(
     name="causes",
-    version="1",
+    version="2",
     summary="why each wrong answer is wrong: corpus, chunking, rank, context or generator (no model call)",
     params=CauseParams,
     measures=lambda _params: (WRONG, MISSED),

@@ -7,7 +7,7 @@ measures has it. Where evidence names no fact, or one longer than a passage, the
   fact;
 - *unsaid* where no context contains it, and what is there may say it in other words: a triplet or a summary of its
   document, or of nobody says which; a passage of a document that itself words the fact otherwise; a part of a
-  document;
+  document. So it is where the ranking, or what the index tells of its document's passages, is not of this corpus;
 - *missing* otherwise: its words are not there.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from harness.evaluators.causes.labels import CUT, NOT_FOUND, NOT_IN_CORPUS, ONLY_PART, RANKED_LOW
@@ -40,6 +40,7 @@ class Piece:
 
 
 SHOWN = Piece("shown")
+_UNFIT = Piece("unsaid", said="the ranking names places that the corpus does not hold")
 _GONE = Piece("missing", NOT_IN_CORPUS, "its document is not in the corpus")
 
 
@@ -83,16 +84,26 @@ class _Trace:
         text = self._documents.get(item.doc_id)
         if text is not None and fact not in self._squeezed(text):
             return self._not_verbatim(item.doc_id)
+        if self._ranking_is_unfit:
+            return _UNFIT
         rank = self._rank(lambda doc_id, span: fact in self._text(doc_id, span))
         if cut := self._cut_context(fact):
             return Piece("missing", ONLY_PART, f"context {cut} was cut before or within it")
         if rank is not None:
             return Piece("missing", RANKED_LOW, f"one at rank {rank}")
-        if text is not None and self._passages is not None:
-            spans = self._passages.get(item.doc_id, ())
-            if not any(fact in self._text(item.doc_id, span) for span in spans):
-                return Piece("missing", CUT, "no stored passage of its document holds it whole")
-        return Piece("missing", NOT_FOUND, self._depth())
+        chunking = None if text is None else self._cut_by_chunking(item.doc_id, fact)
+        return chunking or Piece("missing", NOT_FOUND, self._depth())
+
+    def _cut_by_chunking(self, doc_id: str, fact: str) -> Piece | None:
+        """Of a fact that its document states: where no stored passage does, or the index does not tell."""
+        if self._passages is None:
+            return None
+        spans = self._passages.get(doc_id, ())
+        if not spans or not all(self._holds(doc_id, span) for span in spans):
+            return Piece("unsaid", said="what the index tells of passages is not of its document")
+        if any(fact in self._text(doc_id, span) for span in spans):
+            return None
+        return Piece("missing", CUT, "no stored passage of its document holds it whole")
 
     def document(self, item: Evidence) -> Piece:
         if item.fact.strip() and self._is_contained(self._squeezed(item.fact)):
@@ -110,6 +121,8 @@ class _Trace:
         return self._ranked_document(doc_id)
 
     def _ranked_document(self, doc_id: str) -> Piece:
+        if self._ranking_is_unfit:
+            return _UNFIT
         rank = self._rank(lambda found, _span: found == doc_id) if doc_id else None
         if rank is not None:
             return Piece("missing", RANKED_LOW, f"its document at rank {rank}")
@@ -160,6 +173,16 @@ class _Trace:
         places = self._retrieved.spans if self._retrieved else ()
         ranked = enumerate(places, start=1)
         return next((rank for rank, (doc_id, start, end) in ranked if holds(doc_id, (start, end))), None)
+
+    @cached_property
+    def _ranking_is_unfit(self) -> bool:
+        """Whether any place of it cannot be: then it is of another corpus, and no rank of it is one."""
+        places = self._retrieved.spans if self._retrieved and self._documents else ()
+        return not all(self._holds(doc_id, (start, end)) for doc_id, start, end in places)
+
+    def _holds(self, doc_id: str, place: _Place) -> bool:
+        start, end = place
+        return doc_id in self._documents and start <= end <= len(self._documents[doc_id])
 
     def _text(self, doc_id: str, span: _Place) -> str:
         """Of a place of a document, squeezed; empty where the corpus was not kept."""

@@ -13,8 +13,8 @@ Fact = tuple[str, str]
 
 def facts(group: Group) -> list[Fact]:
     """Models, queries by type and documents of a group; where its runs differ, every value."""
-    dataset = group.views[0].manifest.dataset
-    types = Counter(group.views[0].frame.query_types.values())
+    dataset = group.widest.manifest.dataset
+    types = Counter(group.widest.frame.query_types.values())
     found = [
         ("Generator", _alternatives(view.model("generator") for view in group.views)),
         ("Embedder", _alternatives(view.model("embedder") for view in group.views)),
@@ -33,7 +33,7 @@ def facts(group: Group) -> list[Fact]:
 
 def size(group: Group) -> str:
     """`4 runs, 200 queries`."""
-    queries = counted(len(group.views[0].frame.query_types), "query", "queries")
+    queries = counted(len(group.widest.frame.query_types), "query", "queries")
     return f"{counted(len(group.views), 'run')}, {queries}"
 
 

@@ -12,8 +12,9 @@ from harness.config.trees import flatten
 from harness.display.text import printable
 from harness.store import Manifest
 
-_WATCHING = ("runner.", "budget.")
-"""How a run is watched, and what it may cost, changes no result, so it is not worth a line."""
+_WATCHING = ("runner.", "budget.", "race.")
+"""How a run is watched, and what it may cost, changes no result, so it is not worth a line. A race takes more
+systems than the one of a run, which alone answers every query."""
 
 
 def run_command(manifest: Manifest) -> str:

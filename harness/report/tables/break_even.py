@@ -103,7 +103,7 @@ def break_even_tables(
 
 
 def _amortised_table(group: Group, unit: CostUnit) -> Table:
-    at = sorted({len(group.views[0].frame.query_types), *_AT})
+    at = sorted({len(group.widest.frame.query_types), *_AT})
     rows = []
     for view in group.views:
         line, bounded = line_of(view, unit), is_bounded(view, unit)

@@ -68,7 +68,7 @@ def bounds_of(group: Group, measure: str, entrants: Sequence[int]) -> MeasureBou
     is the constant alone.
     """
     like = group.views[entrants[0]] if entrants else None
-    constant = _constant(group, measure, like or group.views[0])
+    constant = _constant(group, measure, like or group.widest)
     if like is None:
         return MeasureBounds(constant=constant, floor=constant)
     marks = [view for view in group.views if view.is_bracket and _is_comparable(view, like, measure)]
@@ -139,7 +139,7 @@ def _of_run(view: RunView, measure: str) -> Bound:
 
 def _best(group: Group, measure: str, bounds: Sequence[Bound]) -> Bound | None:
     """The best weighted mean over the queries that all of them have; of equals the first."""
-    frame = group.views[0].frame
+    frame = group.widest.frame
     common = sorted(frozenset.intersection(*(frozenset(one.values.values) for one in bounds))) if bounds else []
     if not common:
         return None
@@ -164,6 +164,6 @@ def _headroom(group: Group, measure: str, floor: Bound | None, ceiling: Bound | 
 
 
 def _gap(group: Group, measure: str, upper: QueryValues, lower: QueryValues) -> Gap | None:
-    frame = group.views[0].frame
+    frame = group.widest.frame
     shared = {(0, 1): frozenset(frame.query_types)}
     return Gap.between(compare_measure(paired(measure, [upper, lower], group.known), shared, frame.drawn), 0, 1)

@@ -7,16 +7,21 @@ from collections.abc import Iterator, Sequence
 from harness.analysis.paired import MeasureComparison
 from harness.display.text import counted, number
 from harness.report.words.contest import Contest
+from harness.report.words.standings import shown_rows
 from harness.report.words.wording import Gap, level, listed, name, odds, times, title_of
 
 COST_WORDS = {"tokens": "tokens a query", "usd": "USD a query", "latency_s": "seconds a query"}
 
 
-def cost_sentences(contest: Contest) -> Iterator[str]:
-    """What a query takes, then what the index took."""
+def cost_sentences(contest: Contest, *, is_tested: bool = True) -> Iterator[str]:
+    """What a query takes, then what the index took. Not `is_tested`: beside a race, which ended by what it showed,
+    so that no test or interval for one look holds.
+    """
     if not contest.entrants:
         return
-    if len(contest.entrants) == 1:
+    if not is_tested:
+        yield from _untested(contest)
+    elif len(contest.entrants) == 1:
         yield from _alone(contest)
     else:
         yield from _between(contest)
@@ -115,6 +120,19 @@ def _alone(contest: Contest) -> Iterator[str]:
         if row is not None and row.mean:
             span = "" if row.ci_low is None else f" (95 % interval {number(row.ci_low)} to {number(row.ci_high)})"
             yield f"It takes {number(row.mean)} {unit}{span}."
+
+
+def _untested(contest: Contest) -> Iterator[str]:
+    rows, priced = shown_rows(contest), contest.priced.entrants
+    for cost, unit in COST_WORDS.items():
+        found = [(view, view.row_beside(cost, rows[place])) for place, view in enumerate(contest.group.views)]
+        shown = [
+            f"{name(view.label)} {number(row.mean)}"
+            for place, (view, row) in enumerate(found)
+            if place in priced and row is not None and row.mean
+        ]
+        if shown:
+            yield f"What they take, in {unit}: {', '.join(shown)} (shown, not tested)."
 
 
 def _index(priced: Contest) -> Iterator[str]:

@@ -30,8 +30,10 @@ def headline(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> str:
     """
     if not contest.entrants:
         return _nobody(contest)
-    if (race := race_of(contest)) is not None and not _is_barred(contest, bounds):
-        return f"{printable(_barred(contest, bounds) + race_verdict(contest, race), LONGEST - 1)}."
+    race = race_of(contest)
+    if race is not None and not contest.nobody_answered and not _is_barred(contest, bounds):
+        verdict = race_verdict(contest, race, _not_above(contest, bounds))
+        return f"{printable(_barred(contest, bounds) + verdict, LONGEST - 1)}."
     compared = contest.ranked
     if compared is None:
         return _alone(contest, bounds)

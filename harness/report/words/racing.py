@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from harness.display.text import counted
 from harness.records import RaceGap, RaceRecord
+from harness.report.comparison.quantities import ON
 from harness.report.view import Group
 from harness.report.words.contest import Contest
+from harness.report.words.standings import shown_rows
 from harness.report.words.wording import listed, name
 
 _ENDS = {
@@ -25,16 +27,23 @@ def race_of(contest: Contest) -> RaceRecord | None:
     return first if fits else None
 
 
-def race_verdict(contest: Contest, race: RaceRecord) -> str:
-    """What to do, without an end: one to choose, some that are as good, or nothing yet."""
+def race_verdict(contest: Contest, race: RaceRecord, floor: str = "") -> str:
+    """What to do, without an end: one to choose, some that are as good, or nothing yet. `floor`: that what is left
+    is no better than what needs no document, and so nothing to choose.
+    """
     left = [_label(contest.group, run_id) for run_id in race.left]
     after = f"after {race.n_queries:,} of {counted(race.n_drawn, 'query', 'queries')} of a race"
-    by = f"{contest.spoken}, {_sure(race)}"
+    by = f"{contest.spoken}{_levels(contest)}, {_sure(race)}{_where(contest)}"
     if race.ended != "decided":
-        return f"Undecided between {listed(left)} {after}: {_ENDS[race.ended]} ({by}){_not_beaten(race, left)}"
+        return (
+            f"Undecided between {listed(left)} {after}: {_ENDS[race.ended]} ({by}){_not_beaten(race, left)}{floor}"
+        )
     if len(left) > 1:
-        return f"{' or '.join(listed(left).rsplit(' and ', 1))}, within {race.margin:g} points {after} ({by})"
-    return f"Choose {left[0]}: better than {_whom(contest.group, race)} {after} ({by})"
+        return (
+            f"{' or '.join(listed(left).rsplit(' and ', 1))}, within {race.margin:g} points {after} ({by}){floor}"
+        )
+    first = f"{left[0]} is" if floor else f"Choose {left[0]}:"
+    return f"{first} better than {_whom(contest.group, race)} {after} ({by}){floor}"
 
 
 def race_sentences(contest: Contest, race: RaceRecord) -> Iterator[str]:
@@ -48,11 +57,26 @@ def race_sentences(contest: Contest, race: RaceRecord) -> Iterator[str]:
     for gap in race.gaps:
         one, other = (_label(contest.group, run_id) for run_id in (gap.a, gap.b))
         yield f"{one} is {_span(gap)} points ahead of {other}: {_says(gap, race.margin)}."
+    others = ", on these documents: on others it need not be" if _where(contest) else ""
     yield (
         f"All that is said of the race is true with {_sure(race)} at least, over all pairs and as often "
-        "as one looks. Tests, intervals and ranks in the tables are for one look at a sample of fixed size: this "
-        "one ended by what it showed, so that they do not hold here."
+        f"as one looks{others}. All other tests, intervals and ranks, in tables and figures too, are for one look "
+        "at a sample of fixed size: a race ends by what it shows, so that they do not hold here."
     )
+
+
+def _levels(contest: Contest) -> str:
+    """` 95.0 %`, ` 61.5 % to 54.5 %`: what those get right that are left, for the better of two may be no good."""
+    rows = [shown_rows(contest)[place] for place in contest.entrants]
+    means = sorted((row.mean for row in rows if row is not None and row.mean is not None), reverse=True)
+    shown = [f"{100 * mean:.1f} %" if contest.is_share else f"{mean:.3f}" for mean in means]
+    ends = dict.fromkeys([*shown[:1], *shown[-1:]])
+    return f" {' to '.join(ends)}" if ends else ""
+
+
+def _where(contest: Contest) -> str:
+    """`, on these documents`, where queries share them: a race takes each query for itself."""
+    return f", {ON['documents']}" if contest.view(0).frame.n_clusters else ""
 
 
 def _whom(group: Group, race: RaceRecord) -> str:

@@ -25,8 +25,8 @@ def sentences(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> tuple[str,
     """In the order in which somebody asks: how sure, of what, at what cost, what about refusals, what is weak."""
     compared = contest.ranked
     found = [f"Ranked by {contest.spoken}{contest.reason}."] if compared is not None else []
-    found += [] if contest.nobody_answered else _bounds(contest, bounds)
     race = race_of(contest)
+    found += [] if contest.nobody_answered else _bounds(contest, bounds, is_tested=race is None)
     if race is not None:
         found += race_sentences(contest, race)
     elif compared is not None and compared.n_common and not contest.nobody_answered:
@@ -35,15 +35,15 @@ def sentences(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> tuple[str,
             *scope_sentences(contest, compared),
             *_power(contest, compared),
         ]
-    found += [*([] if race else look_sentences(contest)), *refusal_sentences(contest), *cost_sentences(contest)]
-    known = contest.group.known.items()
-    asking = (name for name, measure in known if measure.compared and name != contest.measure)
-    found += [sentence for measure in asking for sentence in _besides(contest, measure)]
-    found += [*_brackets(contest), *unranked(contest)]
+    found += [*([] if race else look_sentences(contest)), *refusal_sentences(contest)]
+    found += cost_sentences(contest, is_tested=race is None)
+    if race is None:
+        found += [*_besides(contest), *_brackets(contest)]
+    found += unranked(contest)
     return (*found, *weaknesses(contest.group))
 
 
-def _bounds(contest: Contest, bounds: MeasureBounds) -> Iterator[str]:
+def _bounds(contest: Contest, bounds: MeasureBounds, *, is_tested: bool) -> Iterator[str]:
     """What an answer is worth that never looks at the question, and how much room that leaves."""
     floor, room = bounds.floor, bounds.headroom
     if floor is None or not contest.entrants:
@@ -64,8 +64,10 @@ def _bounds(contest: Contest, bounds: MeasureBounds) -> Iterator[str]:
         return
     level_of = level(gap.measure, gap.pair.mean_b if gap.pair.b == 1 else gap.pair.mean_a)
     floor_is = f"{floor.called} ({level_of}), which needs no document"
-    if gap.is_told_apart:
-        side = "above" if gap.difference > 0 else "below"
+    side = "above" if gap.difference > 0 else "below" if gap.difference < 0 else "level with"
+    if not is_tested:
+        yield f"{name(best.label)} is {side} {floor_is} (shown, not tested)."
+    elif gap.is_told_apart:
         yield f"{name(best.label)} is {side} {floor_is}, by {gap.size()}."
     else:
         yield f"{name(best.label)} is {gap.undecided(floor_is)}."
@@ -130,8 +132,15 @@ def _there_are(compared: MeasureComparison, needed: int) -> str:
     return f"; the whole data set has {there:,}{which}"
 
 
-def _besides(contest: Contest, measure: str) -> Iterator[str]:
-    """The clearest difference in a measure that every report compares, where any is more than chance."""
+def _besides(contest: Contest) -> Iterator[str]:
+    """Of each measure that every report compares and that does not rank."""
+    for measure, known in contest.group.known.items():
+        if known.compared and measure != contest.measure:
+            yield from _clearest(contest, measure)
+
+
+def _clearest(contest: Contest, measure: str) -> Iterator[str]:
+    """The clearest difference in a measure, where any is more than chance."""
     compared = contest.by(measure)
     if compared is None:
         return

@@ -198,7 +198,11 @@ class _Table:
 
     def _give_up(self, seat: Seat, broken: SystemBroken) -> None:
         seat.broken = broken
-        self._reporter.say(f"{seat.execution.run.run_id} takes no more turns: {broken}")
+        run_id = seat.execution.run.run_id
+        self._reporter.say(f"{run_id} takes no more turns: {broken}")
+        if self._referee and self._referee.is_asked(run_id):
+            way = "mend it and run the same command again, or race the others without it (--system)"
+            self._reporter.warn(f"without {run_id} this race settles nothing, and nobody is asked further: {way}")
 
     def _answer(self) -> None:
         answering = [seat for seat in self._seats if self._wanted(seat, self._order_of(seat))]

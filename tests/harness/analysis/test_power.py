@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from harness.analysis.difference_tests import ALPHA, mcnemar_p
+from harness.analysis.flips import flips_of
 from harness.analysis.power import (
     _fewest_wins,
     can_show_anything,
@@ -20,6 +21,7 @@ from harness.analysis.power import (
     smallest_p,
     spread_of,
 )
+from harness.analysis.studentized import ratio_of_sums
 
 
 def by_every_outcome(n: int, difference: float, discordance: float, alpha: float) -> float:
@@ -160,3 +162,21 @@ def test_unequal_weights_make_a_mean_less_sure() -> None:
     assert same.sd == pytest.approx(plain.sd)
     assert less is not None
     assert less.sd > 1.2 * plain.sd
+
+
+def test_a_plan_in_the_natural_mix_counts_what_its_test_adds_for_queries_of_one_weight() -> None:
+    differences = np.array(([1 / 3, -1 / 3, 1 / 3] + [0.0] * 17) * 3)
+    weights = np.array(([2.0] * 10 + [0.5] * 10) * 3)
+    found = spread_of(differences, weights)
+    assert found is not None
+    tested = flips_of(differences[:, None], weights).studentized.errors[0]
+    plain = ratio_of_sums((differences * weights)[:, None], weights).errors[0]
+    assert found.hidden / 60**2 == pytest.approx(tested**2 - plain**2)
+    needed, without = found.needed(0.05, 3), graded_queries_needed(0.05, 3, found.sd)
+    assert needed is not None
+    assert without is not None
+    assert needed > without
+    shown, told = found.detectable(60, 3, 1.0), graded_detectable(60, 3, found.sd, 1.0)
+    assert shown is not None
+    assert told is not None
+    assert shown > told

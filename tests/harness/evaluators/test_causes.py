@@ -244,6 +244,31 @@ def test_where_the_corpus_was_not_kept_no_rank_is_made_up() -> None:
     assert "the corpus was not kept" in score.explanation
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Span(doc_id="of another corpus", start=0, end=5),
+        Span(doc_id="garden", start=0, end=10**12),
+        Span(doc_id="bridge", start=50, end=3),
+    ],
+)
+def test_a_ranking_of_another_corpus_says_nothing_of_the_search(wrong: Span) -> None:
+    for evidence in ([("bridge", FACT)], [("bridge", "")]):
+        score = why(
+            contexts=[passage("Roses need sun.", "garden")],
+            retrieved=Places.of([place("Roses need sun.", "garden"), wrong, place(FACT)]),
+            evidence=evidence,
+        )
+        assert (score.label, "the corpus does not hold" in score.explanation) == ("not-known", True)
+
+
+@pytest.mark.parametrize("told", [{}, {"bridge": [(0, 10**9)]}, {"bridge": [(9, 2)]}])
+def test_an_index_of_another_corpus_is_not_said_to_have_cut_a_fact(told: dict[str, list[tuple[int, int]]]) -> None:
+    contexts = [passage("Roses need sun.", "garden")]
+    kept = Kept(passages={"garden": [(0, 9)], **told})
+    assert why(contexts=contexts, retrieved=places("Roses need sun."), searched=kept).label == "not-known"
+
+
 def test_a_reference_that_can_be_worded_in_many_ways_calls_no_answer_wrong() -> None:
     score = why(
         contexts=[passage(FACT)],

@@ -1,14 +1,17 @@
 """What a report says of runs that raced."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from paired_runs import ScoredRun, write_run
+from paired_runs import IMPUTED, ScoredRun, Value, write_run
 
 from harness.analysis.prices import load_prices
 from harness.records import RaceDrop, RaceGap, RaceRecord
+from harness.report.chapter import describe
+from harness.report.comparison.compare import compare_runs
 from harness.report.view import load_groups
 from harness.report.words.findings import Findings, find
 from harness.store import RunDir
@@ -16,12 +19,15 @@ from harness.store import RunDir
 N = 40
 
 
-def runs(results: Path, systems: Sequence[str]) -> dict[str, RunDir]:
-    scores = {system: [1.0] * (30 - 5 * place) + [0.0] * (10 + 5 * place) for place, system in enumerate(systems)}
-    return {
-        system: write_run(results, ScoredRun(system=system, scores={"accuracy": scores[system]}, name=system))
-        for system in systems
-    }
+def runs(results: Path, systems: Sequence[str], value: Value = 0.0, **keys: Any) -> dict[str, RunDir]:
+    """`value`: of every query, or 0: each system is right on fewer than the one before."""
+    made = {}
+    for place, system in enumerate(systems):
+        right = 30 - 5 * place if "gold" not in keys else 4 - place
+        scores = [value] * N if value else [1.0] * right + [0.0] * (N - right)
+        plan = ScoredRun(system, {"accuracy": scores}, name=system, input_tokens=100 + 30 * place, **keys)
+        made[system] = write_run(results, plan)
+    return made
 
 
 def raced(made: dict[str, RunDir], left: str, dropped: str = "", **keys: Any) -> Findings:
@@ -56,7 +62,7 @@ def raced(made: dict[str, RunDir], left: str, dropped: str = "", **keys: Any) ->
 def test_a_decided_race_names_the_one_to_choose_and_who_left_when_by_how_much(tmp_path: Path) -> None:
     found = raced(runs(tmp_path, "abc"), "a", "bc")
     assert found.headline == (
-        "Choose a: better than b and c after 40 of 90 queries of a race (accuracy, 95 % confidence)."
+        "Choose a: better than b and c after 40 of 90 queries of a race (accuracy 75.0 %, 95 % confidence)."
     )
     assert "b left the race after 12 queries: worse than a by 3.2 to 41.0 points." in found.sentences
     assert any(one.startswith("All that is said of the race is true with 95 %") for one in found.sentences)
@@ -64,11 +70,52 @@ def test_a_decided_race_names_the_one_to_choose_and_who_left_when_by_how_much(tm
 
 
 def test_no_test_for_one_look_stands_in_words_beside_a_race(tmp_path: Path) -> None:
+    told = re.compile(r" p [=<] |% interval|the fewest|is shown to take")
     plain = find(load_groups(list(runs(tmp_path / "plain", "ab").values()), load_prices())[0])
-    assert any(" p = " in one or " p < " in one for one in plain.sentences)
-    found = raced(runs(tmp_path / "raced", "ab"), "ab", ended="queries")
-    assert not any(" p = " in one or " p < " in one for one in (found.headline, *found.sentences))
-    assert "a is -9.0 to 12.0 points ahead of b: not told apart." in found.sentences
+    assert len([one for one in plain.sentences if told.search(one)]) > 2
+    for left, dropped in (("ab", ""), ("a", "b")):
+        found = raced(runs(tmp_path / f"raced{left}", "ab"), left, dropped)
+        assert not [one for one in (found.headline, *found.sentences) if told.search(one)]
+    assert any(re.match(r"What they take, in tokens a query: a \d+ \(shown, not", one) for one in found.sentences)
+
+
+def test_the_best_of_a_race_that_is_no_better_than_a_constant_answer_is_not_to_be_chosen(tmp_path: Path) -> None:
+    made = runs(tmp_path, "ab", gold=("No", "Yes", "No"))
+    found = raced(made, "a", "b")
+    assert found.headline.startswith("a is better than b after 40 of 90 queries of a race (accuracy 10.0 %, 95 %")
+    assert found.headline.endswith(", not above always 'No' (67.5 %).")
+    found = raced(made, "ab")
+    assert found.headline.startswith("a or b, within 5 points")
+    assert found.headline.endswith(", none above always 'No' (67.5 %).")
+    assert "a is below always 'No' (67.5 %), which needs no document (shown, not tested)." in found.sentences
+
+
+def test_who_left_a_race_named_first_takes_no_query_from_the_others(tmp_path: Path) -> None:
+    made = runs(tmp_path, "ab", gold=("No", "Yes", "No"))
+    raced(made, "a", "b")
+    (group,) = load_groups([made["b"], made["a"]], load_prices())
+    assert describe(group).startswith("40 queries")
+    assert find(group).headline.endswith(", not above always 'No' (67.5 %).")
+
+
+def test_a_race_says_on_which_documents_it_holds_where_queries_share_them(tmp_path: Path) -> None:
+    found = raced(runs(tmp_path, "ab", cites=("d1", "d2", "d3")), "a", "b")
+    assert "(accuracy 75.0 %, 95 % confidence, on these documents)" in found.headline
+    (said,) = [one for one in found.sentences if one.startswith("All that is said of the race")]
+    assert ", on these documents: on others it need not be." in said
+
+
+def test_a_race_in_which_every_answer_failed_names_nobody(tmp_path: Path) -> None:
+    found = raced(runs(tmp_path, "ab", value=IMPUTED), "ab")
+    assert found.headline == "No system answered a query: all 40 queries failed in every run."
+
+
+def test_a_comparison_of_raced_runs_says_that_its_tests_do_not_hold(tmp_path: Path) -> None:
+    made = runs(tmp_path, "ab")
+    said = "so that tests, intervals and ranks for one look at a sample of fixed size do not hold of it"
+    assert not any(said in note for note in compare_runs([*made.values()], load_prices()).notes)
+    raced(made, "ab")
+    assert any(said in note for note in compare_runs([*made.values()], load_prices()).notes)
 
 
 @pytest.mark.parametrize(

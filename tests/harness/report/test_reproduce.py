@@ -41,6 +41,11 @@ def test_the_command_gives_the_same_config(make_run: MakeRun, tree: dict[str, An
     assert load_config(None, words[3::2]) == config
 
 
+def test_the_command_of_one_run_of_a_race_names_no_race_which_takes_two(make_run: MakeRun) -> None:
+    config = BenchConfig.model_validate({"systems": ["naive"], "race": {"alpha": 0.2}})
+    assert "race" not in run_command(unbegun(make_run, config.model_dump(mode="json")).manifest())
+
+
 def test_the_defaults_are_not_spelled_out(make_run: MakeRun) -> None:
     run = unbegun(make_run, BenchConfig().model_dump(mode="json"))
     assert run_command(run.manifest()) == "rag-harness run --set 'systems=[\"naive\"]' --set dataset.name=demo"

@@ -32,6 +32,18 @@ def shown(run: RunDir) -> list[Any]:
     return [[row.query.query_id for row in run.sample()], [record.query_id for record in run.iter_records()]]
 
 
+def test_the_reach_of_another_run_is_one_line_and_no_smaller_sample(run: RunDir, sample: list[SampleRow]) -> None:
+    own = sample[1].query.query_id
+    for named in (["of another run"], [own, "of another run"]):
+        run.reopen()
+        run.mark_done(DONE, named, "the time is over")
+        with pytest.raises(StoreError, match=r"reach\.json names queries that sample\.jsonl lacks: run the same"):
+            run.sample()
+        (line,) = run.mend()
+        assert line.endswith("lacks; the run is open again")
+        assert len(run.sample()) == 2
+
+
 def test_it_shows_those_alone_and_says_why(run: RunDir, sample: list[SampleRow]) -> None:
     (_, second) = [row.query.query_id for row in sample]
     assert shown(run) == [[second], [second]]

@@ -41,7 +41,7 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
     last queries are left out, and the explorer says so. Queries, answers and values always stay. One run at a time
     is in memory. The same runs, and the same zlib, give the same blocks.
     """
-    rows = list(group.views[0].sample.values()) if group.views else []
+    rows = list(group.widest.sample.values()) if group.views else []
     tables: dict[str, ValueTable] = {}
     cells: list[RunCells] = []
     kinds = _kinds(group)
@@ -76,7 +76,7 @@ def _kinds(group: Group) -> list[AnswerKinds]:
 
 def _mix(group: Group) -> Mapping[str, int]:
     """Queries of each type in the whole data set; empty where nobody noted it."""
-    return group.views[0].frame.drawn.type_mix if group.views else {}
+    return group.widest.frame.drawn.type_mix if group.views else {}
 
 
 def _details(

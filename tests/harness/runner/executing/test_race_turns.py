@@ -255,6 +255,16 @@ def test_where_a_system_breaks_before_all_answered_one_query_no_run_is_closed(
     assert not any(result.run.is_closed() for result in results)
 
 
+def test_a_system_that_breaks_ends_the_race_which_is_said_with_the_way_out(
+    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raise_after(0, lambda: SystemBroken("no index today"), monkeypatch)
+    _, results = go(tmp_path)
+    said = capsys.readouterr().err
+    assert any(f"without {one.run.run_id} this race settles nothing" in said for one in results)
+    assert "race the others without it (--system)" in said
+
+
 def test_a_budget_that_ends_before_the_race_is_said_and_a_larger_one_ends_it(
     tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
