@@ -105,7 +105,7 @@ def every_mark() -> str:
 def test_every_word_and_mark_stands_out_from_its_ground_by_day_and_by_night(
     open_file: Open, tmp_path: Path
 ) -> None:
-    kinds: dict[str, float | str] = dict(zip("rwptf", (1.0, 0.0, 0.5, "not_applicable", "failed"), strict=True))
+    kinds: dict[str, float | str] = {"r": 1.0, "w": 0.0, "p": 0.5, "t": "not_applicable", "f": "failed"}
     said: dict[str, Said | Failure] = {
         name: Said("x", contexts=(Context(text="a fact", doc_ids=("d",)),)) for name in kinds
     }
