@@ -47,7 +47,7 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class Endings:
+class RacePace:
     """About how many queries a race takes, where two systems differ on `DISCORDANCE` of them; None: more than
     anybody has.
     """
@@ -58,7 +58,7 @@ class Endings:
     """The margin, of equal ones."""
 
 
-def expected_endings(rules: RaceRules, n_systems: int) -> Endings:
+def expected_pace(rules: RaceRules, n_systems: int) -> RacePace:
     """Of values that are right or wrong, one of two systems ahead."""
     values, level = np.array([-1.0, 0.0, 1.0]), rules.alpha / max(1, n_systems * (n_systems - 1))
 
@@ -68,7 +68,7 @@ def expected_endings(rules: RaceRules, n_systems: int) -> Endings:
             values, np.array([(share - ahead) / 2, 1 - share, (share + ahead) / 2]), claimed, level
         )
 
-    return Endings({step: until(step, 0.0) for step in STEPS}, until(0.0, -min(rules.margin / 100, 0.999)))
+    return RacePace({step: until(step, 0.0) for step in STEPS}, until(0.0, -min(rules.margin / 100, 0.999)))
 
 
 class Race:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.power import DISCORDANCE, rounded_up
-from harness.analysis.race import RaceRules, expected_endings
+from harness.analysis.race import RaceRules, expected_pace
 from harness.config import BenchConfig
 from harness.errors import ConfigError, nearest
 from harness.protocols import Measure
@@ -52,7 +52,7 @@ def pace_lines(race: PlannedRace | None) -> list[str]:
     """When it ends, and about how many queries that takes; nothing without one."""
     if race is None:
         return []
-    rules, pace = race.rules, expected_endings(race.rules, len(race.cells))
+    rules, pace = race.rules, expected_pace(race.rules, len(race.cells))
     leaves = ", ".join(f"{100 * step:g} points {_taken(n)}" for step, n in pace.until_worse_leaves.items())
     return [
         f"a race of {len(race.cells):,} systems by {race.measure.name} (alpha {rules.alpha:g}, over all pairs) "

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from harness.analysis.race import Race, RaceRules, expected_endings
+from harness.analysis.race import Race, RaceRules, expected_pace
 
 RULES = RaceRules(margin=5.0, alpha=0.05)
 Values = dict[str, float | None]
@@ -98,7 +98,7 @@ def test_the_same_rows_give_the_same_race_and_it_stops_asking_where_it_is_decide
 
 
 def test_a_race_takes_longer_for_smaller_differences_narrower_margins_and_more_pairs() -> None:
-    two, four = expected_endings(RULES, 2), expected_endings(RULES, 4)
+    two, four = expected_pace(RULES, 2), expected_pace(RULES, 4)
     assert [*two.until_worse_leaves] == [0.05, 0.10, 0.20]
     queries = [n for n in two.until_worse_leaves.values() if n is not None]
     assert queries == sorted(queries, reverse=True)
@@ -107,7 +107,7 @@ def test_a_race_takes_longer_for_smaller_differences_narrower_margins_and_more_p
         assert n is not None
         assert more is not None
         assert more > n
-    wider = expected_endings(RaceRules(margin=10.0, alpha=0.05), 2)
+    wider = expected_pace(RaceRules(margin=10.0, alpha=0.05), 2)
     assert wider.until_worse_leaves == two.until_worse_leaves
     assert wider.until_within is not None
     assert two.until_within is not None
