@@ -6,8 +6,6 @@ near either end, in hundredths. `in the natural mix`: as many queries of each ty
 in the order in which the harness takes them, weighted as it weighs them; the last system is better at some types
 and worse at others, so that what holds of all queries alike does not hold of the mix.
 
-{MEANING}
-
 Examples:
   .venv/bin/python scripts/research/check_race.py > table.md
   .venv/bin/python scripts/research/check_race.py --replicates 1000 --cap 2000 --only "natural mix"
@@ -62,7 +60,8 @@ KINDS = [
 
 
 def main() -> None:
-    parser = command_line((__doc__ or "").replace("{MEANING}", MEANING))
+    parser = command_line(__doc__)
+    parser.epilog = MEANING
     parser.add_argument("--replicates", type=int, default=200, help="races of each row (default 200)")
     parser.add_argument("--cap", type=int, default=600, help="queries there are (default 600)")
     parser.add_argument("--only", default="", help="rows whose first two cells hold this text")

@@ -7,7 +7,7 @@ code and with the weights it gives.
 `as recorded`: the truth is what all queries together say. `answers swapped`: within each query it is drawn anew
 whose answer is whose, so that all are equal, and who is called worse is called so wrongly.
 
-{MEANING} Of recorded runs the fixed n is that for the smallest difference from the best.
+Of recorded runs the fixed n is that for the smallest difference from the best.
 
 Examples:
   .venv/bin/python scripts/research/replay_race.py results/multihop_rag--naive--* --measure AllHit@10
@@ -53,7 +53,8 @@ class Recorded:
 
 
 def main() -> None:
-    parser = command_line((__doc__ or "").replace("{MEANING}", MEANING))
+    parser = command_line(__doc__)
+    parser.epilog = MEANING
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories")
     parser.add_argument("--measure", nargs="+", help="by what they race (default: what ranks them)")
     parser.add_argument("--replays", type=int, default=200, help="races of each row (default 200)")
