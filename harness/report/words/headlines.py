@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harness.analysis import Aggregate
 from harness.analysis.paired import MeasureComparison
+from harness.analysis.power import can_show_anything
 from harness.display.text import counted, printable
 from harness.report.comparison.quantities import ON
 from harness.report.view import Group
@@ -80,6 +81,8 @@ def _barred(contest: Contest, bounds: MeasureBounds) -> str:
         return ""
     span = room.words() if _is_barred(contest, bounds) else amount(room.measure, room.difference)
     what = f"{title_of(room.measure)} cannot rank here (headroom {span})"
+    if not can_show_anything(room.pair.n, 1):
+        what = f"{counted(room.pair.n, 'query is', 'queries are')} too few for {title_of(room.measure)} to rank"
     joint = f"; by {title_of(contest.ranked)}: " if contest.instead_of and contest.ranked else "; "
     return f"{what[:1].upper()}{what[1:]}{joint}"
 
@@ -102,7 +105,18 @@ def _verdict(contest: Contest, compared: MeasureComparison, bounds: MeasureBound
         where = f", {ON['documents']}" if _share_documents(compared) else ""
         return f"{' or '.join(labels.rsplit(' and ', 1))}, within {margin_of(contest)} {figures}{where}{floor}"
     between = labels if len(leaders) < 3 else f"{len(leaders):,} systems"
-    return f"Undecided between {between} {figures}{floor}{_needed(contest)}"
+    return f"Undecided between {between} {figures}{floor}{_needed(contest)}{_behind(contest, compared)}"
+
+
+def _behind(contest: Contest, compared: MeasureComparison) -> str:
+    """Who is out of it all the same."""
+    best, leaders = contest.order[0], contest.leaders
+    others = [place for place in contest.order if place not in leaders]
+    if not others:
+        return ""
+    on = ON[holds_on(compared, best, others)]
+    labels = listed([contest.view(place).label for place in others])
+    return f"; {name(contest.view(best).label)} is ahead of {labels}{f', {on}' if on else ''}"
 
 
 def _is_barred(contest: Contest, bounds: MeasureBounds) -> bool:

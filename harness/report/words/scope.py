@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from harness.analysis.intervals import UNKNOWN
 from harness.analysis.paired import ComparedPair, MeasureComparison, Population
@@ -12,9 +12,14 @@ from harness.report.words.contest import Contest
 from harness.report.words.wording import Gap, amount, bare, level, name, odds
 
 
-def holds_on(compared: MeasureComparison, best: int) -> Population:
-    """Where it holds that one run is ahead of all others: on new documents too only if that holds of each."""
-    found = {pair.population for pair in compared.pairs if best in (pair.a, pair.b)}
+def holds_on(compared: MeasureComparison, best: int, others: Collection[int] | None = None) -> Population:
+    """Where it holds that one run is ahead of all others, or of these: on new documents too only if that holds of
+    each.
+    """
+    pairs = [pair for pair in compared.pairs if best in (pair.a, pair.b)]
+    found = {
+        pair.population for pair in pairs if others is None or (pair.a if pair.b == best else pair.b) in others
+    }
     kinds: tuple[Population, ...] = ("documents", "new documents")
     return next((one for one in kinds if one in found), "queries")
 

@@ -83,6 +83,16 @@ def test_where_the_ceiling_is_not_above_the_floor_accuracy_ranks_nothing(tmp_pat
     assert "on these queries accuracy cannot say which system is better" in said(findings)
 
 
+def test_of_queries_too_few_to_tell_anything_apart_it_is_said_and_no_headroom_denied(tmp_path: Path) -> None:
+    runs = (("naive", 1, ""), ("kg", 2, ""), ("gold", 3, GOLD), ("closed-book", 1, BLIND))
+    plans = [
+        ScoredRun(system=name, scores={"accuracy": right(count, 3)}, gold=("a", "b", "c"), bracket=bracket)
+        for name, count, bracket in runs
+    ]
+    headline = find(group_of(tmp_path, *plans)).headline
+    assert headline.startswith("3 queries are too few for accuracy to rank; ")
+
+
 def test_where_accuracy_cannot_rank_evidence_at_equal_prompt_size_does(tmp_path: Path) -> None:
     plans = [
         eight("naive", 1, evidence=right(1, 8)),

@@ -88,6 +88,17 @@ def test_two_that_are_neither_told_apart_nor_as_good_are_undecided_and_it_is_sai
     assert "at most" not in said(findings)
 
 
+def test_who_is_out_of_an_undecided_contest_is_named_behind_it(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system="naive", scores={"accuracy": [*right(80, 100), *right(20, 100)]}),
+        ScoredRun(system="kg", scores={"accuracy": [*right(30, 100), *right(73, 100)]}),
+        ScoredRun(system="community", scores={"accuracy": right(30)}),
+    ]
+    headline = find(written(tmp_path, *plans)).headline
+    assert headline.startswith("Undecided between kg and naive in accuracy (51.5 % and 50.0 % of 200 queries): ")
+    assert headline.endswith(" apart; kg is ahead of community.")
+
+
 def test_more_queries_are_asked_for_than_there_are(tmp_path: Path) -> None:
     plans = [
         ScoredRun(system="naive", scores={"accuracy": [*right(80, 100), *right(20, 100)]}),
