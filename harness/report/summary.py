@@ -57,8 +57,8 @@ def summary_markdown(chapters: Sequence[Chapter]) -> str:
         lines += [f"{counted(n_runs, 'run')} over {counted(len(chapters), 'data set selection')}.", ""]
     if len(chapters) > 1:
         lines += [
-            "**Not comparable across sections:** the runs were made over different queries or documents "
-            "(their data set digests differ), so each selection has its own tables and figures.",
+            "**Not comparable across sections:** the runs were made over different queries or documents, or some "
+            "of them without a generator, so each selection has its own tables and figures.",
             "",
         ]
     for chapter in chapters:

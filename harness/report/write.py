@@ -44,7 +44,7 @@ def _page(chapters: Sequence[Chapter]) -> str:
     """Explorers get the room that everything else leaves, in equal parts."""
     room = _PAGE_BYTES - len(page_html(chapters, {}).encode())
     explorers = {
-        chapter.group.digest: build_explorer(chapter.group, f"g{number}", max(0, room) // len(chapters))
+        chapter.group.key: build_explorer(chapter.group, f"g{number}", max(0, room) // len(chapters))
         for number, chapter in enumerate(chapters)
     }
     return page_html(chapters, explorers)
@@ -57,7 +57,7 @@ def _illustrated(chapter: Chapter, out: Path, *, alone: bool) -> Chapter:
 
 def _end(group: Group, *, alone: bool) -> str:
     """What tells the files of this group from those of others."""
-    return "" if alone else f"--{file_name(group.digest[:12])}"
+    return "" if alone else f"--{file_name(group.key)}"
 
 
 def _write_tables(chapters: Sequence[Chapter], folder: Path) -> None:

@@ -115,7 +115,7 @@ def test_every_word_and_mark_stands_out_from_its_ground_by_day_and_by_night(
     one = chapter(tmp_path / "scored")
     rows = Section("accuracy", "Accuracy", Content(tables=(numbers(),)), (picture("marks", every_mark()),))
     one = replace(one, sections=(*one.sections, replace(rows, key="marks")))
-    html = page_html([one], {one.group.digest: explorer_of(tmp_path / "asked", asked, runs)})
+    html = page_html([one], {one.group.key: explorer_of(tmp_path / "asked", asked, runs)})
     page = open_file(written(tmp_path, html), color_scheme="light")
     page.wait_for_selector("[data-ready]")
     for theme in ("Dark theme", "Light theme"):
@@ -213,7 +213,7 @@ def test_an_address_within_the_page_lands_at_its_top_although_the_explorer_grows
 ) -> None:
     one = chapter(tmp_path)
     grown = build_explorer(one.group, "g0")
-    path = written(tmp_path, page_html([one], {one.group.digest: grown}))
+    path = written(tmp_path, page_html([one], {one.group.key: grown}))
     page = open_file(path, **PHONE)
     page.goto("about:blank")
     page.goto(f"{path.as_uri()}#runs")
@@ -246,7 +246,7 @@ def test_even_an_unescaped_string_could_run_nothing(chromium_browser: "Browser",
 def test_twelve_megabytes_of_data_do_not_hold_up_the_first_paint(open_file: Open, tmp_path: Path) -> None:
     one = chapter(tmp_path)
     blocks = [("g0-x", "QUJD" * 3_000_000)]
-    html = page_html([one], {one.group.digest: explorer(blocks)}).replace('data-explorer="g0"', "")
+    html = page_html([one], {one.group.key: explorer(blocks)}).replace('data-explorer="g0"', "")
     path = written(tmp_path, html)
     first = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity"
     # The best of three: other work on the machine may hold up one of them.

@@ -82,12 +82,12 @@ class _Part:
 
 
 def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) -> str:
-    """The whole page; `explorers` are by the digest of the chapter's group, and may be left out.
+    """The whole page; `explorers` are by the key of the chapter's group, and may be left out.
 
     The same chapters give the same text. Needs the extra `report` (jinja2).
     """
     parts = [
-        _part(chapter, f"g{number}-" if len(chapters) > 1 else "", explorers.get(chapter.group.digest))
+        _part(chapter, f"g{number}-" if len(chapters) > 1 else "", explorers.get(chapter.group.key))
         for number, chapter in enumerate(chapters)
     ]
     used = [part.explorer for part in parts if part.explorer]

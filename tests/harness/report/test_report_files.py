@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -54,6 +55,23 @@ def with_one_section(runs: Sequence[RunDir]) -> list[Chapter]:
 def text_of(*runs: RunDir) -> str:
     """summary.md without its figures, which take most of the time."""
     return summary_markdown(load_chapters(runs))
+
+
+@pytest.mark.slow
+def test_retrieval_alone_and_answers_over_the_same_queries_keep_files_and_queries_of_their_own(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    searched = make_run(types=SMALL, sessions=(), generator={"provider": "none"})
+    answered = make_run(system="kg", types=SMALL, sessions=())
+    first, second = with_one_section([searched, answered])
+    assert first.group.digest == second.group.digest
+    write_report([first, second], tmp_path / "out")
+    names = [*files_of(tmp_path / "out")]
+    apart = {name.replace("-retrieval", "") for name in names if "-retrieval" in name}
+    assert any(name.startswith("tables/query_cost") for name in apart)
+    assert apart <= {*names}, "each has what the other has, under a name of its own"
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert re.findall(r'data-explorer="(g\d)"', page) == ["g0", "g1"]
 
 
 @pytest.mark.slow
