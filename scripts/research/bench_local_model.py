@@ -33,7 +33,7 @@ from harness.models.local_server import LocalServer, serve_local
 
 ANSWER_TOKENS = 15
 WORDS = 300
-"""About 600 tokens with the chat's own words around them."""
+"""340 tokens with the chat's own words around them."""
 
 
 @dataclass(frozen=True)
