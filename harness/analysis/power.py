@@ -185,12 +185,6 @@ def queries_needed(difference: float, pairs: int = 1, discordance: float = DISCO
     return _fewest(lambda n: share_power(n, difference, discordance, alpha))
 
 
-def graded_queries_needed(difference: float, pairs: int, sd: float) -> int | None:
-    """The same of graded values that differ by `sd`."""
-    alpha = ALPHA / max(1, pairs)
-    return _fewest(lambda n: graded_power(n, difference, sd, alpha))
-
-
 def rounded_up(queries: int) -> int:
     """Upwards to two digits: no number of queries that are needed is known more exactly."""
     step: int = 10 ** max(0, len(str(queries)) - 2)

@@ -135,7 +135,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter) -> Benchm
             reporter.say(line)
     if len(cells) > 1:
         say_total(cells, Estimator(options.results, spending.prices), reporter)
-    _fetch_weights(cells, options.results, reporter, spending)
+    _fetch_weights(checked.unfinished, options.results, reporter, spending)
     if race is not None or config.schedule == "interleaved":
         results = _run_in_turns(checked, options, reporter, spending)
     else:
@@ -153,6 +153,7 @@ class _Checked:
 
     config: BenchConfig
     cells: list[Cell]
+    unfinished: list[Cell]
     evaluation: EvaluationPlan
     race: PlannedRace | None
     spending: Spending
@@ -168,33 +169,36 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter) -> _C
     ]
     prices = price_table(config.prices)
     spending = Spending(config.budget, prices, options.results, payers, began, reporter.warn)
-    _check_all(cells, None if options.records_only else evaluation, options.results, spending)
-    return _Checked(config, cells, evaluation, race, spending)
+    scoring = None if options.records_only else evaluation
+    unfinished = _check_all(cells, scoring, options.results, spending)
+    return _Checked(config, cells, unfinished, evaluation, race, spending)
 
 
 def _check_all(
     cells: Sequence[Cell], evaluation: EvaluationPlan | None, results: Path, spending: Spending
-) -> None:
-    """Refuse what cannot be before anything is paid: what only the last cell lacks must not show after hours."""
+) -> list[Cell]:
+    """Refuse what cannot be before anything is paid: what only the last cell lacks must not show after hours.
+    Returns the cells with something to do.
+    """
     for cell in cells:
         spending.check_prices(cell.identity["models"])
     if evaluation:
         spending.check_prices(evaluation.models)
     with explained_io("write to", results):
         results.mkdir(parents=True, exist_ok=True)
-    for cell in cells:
-        if not is_finished(cell, results):
-            check_needs(cell, results)
+    unfinished = [cell for cell in cells if not is_finished(cell, results)]
+    for cell in unfinished:
+        check_needs(cell, results)
     if evaluation:
         check_judges(evaluation)
+    return unfinished
 
 
 def _fetch_weights(cells: Sequence[Cell], results: Path, reporter: Reporter, spending: Spending) -> None:
-    """Of all cells, while the budget's clock stands: a machine that fetches a gigabyte first answers no less."""
+    """Of these cells, while the budget's clock stands: a machine that fetches a gigabyte first answers no less."""
     with spending.standing():
         for cell in cells:
-            if not is_finished(cell, results):
-                fetch_models(cell, results, reporter)
+            fetch_models(cell, results, reporter)
 
 
 def _score(

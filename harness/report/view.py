@@ -212,7 +212,7 @@ class Group:
     @property
     def widest(self) -> RunView:
         """The run that was asked the most: who left a race was asked fewer of the same queries."""
-        return max(self.views, key=lambda view: len(view.frame.query_types))
+        return _widest(self.views)
 
     def spoken(self, measure: str) -> str:
         """What a sentence calls a measure, or what a query takes."""
@@ -288,6 +288,10 @@ def _apart_notes(group: Group, groups: Sequence[Group]) -> list[str]:
     return [apart_note(group.views[0].run, other.views[0].run) for other in others]
 
 
+def _widest(views: Sequence[RunView]) -> RunView:
+    return max(views, key=lambda view: len(view.frame.query_types))
+
+
 def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     manifests = [run.manifest() for run in runs]
     named = labels([manifest.identity for manifest in manifests])
@@ -300,7 +304,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     known = known_measures(one for view in views for one in view.evaluations)
     notes = (
         *group_notes(manifests),
-        *document_notes(max((view.frame for view in views), key=lambda frame: len(frame.query_types))),
+        *document_notes(_widest(views).frame),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
         *reach_notes({view.label: view.values for view in views if not view.is_bracket}, known),

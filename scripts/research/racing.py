@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from simulated import Array
 
-from harness.analysis.power import graded_queries_needed, queries_needed, spread_of
+from harness.analysis.power import spread_of
 from harness.analysis.race import Race, RaceRules
 
 _TINY = 1e-9
@@ -78,9 +78,7 @@ def fixed_n(differences: Array, points: float, n_systems: int, *, binary: bool) 
     pairs = n_systems * (n_systems - 1) // 2
     if not points or spread is None:
         return None
-    if spread.discordance is not None:
-        return queries_needed(abs(points) / 100, pairs, spread.discordance)
-    return graded_queries_needed(abs(points) / 100, pairs, spread.sd)
+    return spread.needed(abs(points) / 100, pairs)
 
 
 def row(found: Sequence[Raced], n_systems: int, cap: int, fixed: int | None) -> tuple[str, ...]:

@@ -9,12 +9,12 @@ from scipy import stats
 from harness.analysis.difference_tests import ALPHA, mcnemar_p
 from harness.analysis.flips import flips_of
 from harness.analysis.power import (
+    DifferenceSpread,
     _fewest_wins,
     can_show_anything,
     detectable,
     graded_detectable,
     graded_power,
-    graded_queries_needed,
     most_discordant,
     queries_needed,
     share_power,
@@ -89,7 +89,7 @@ def test_so_many_queries_find_it_four_times_out_of_five_and_a_tenth_less_do_not(
 
 def test_what_needs_more_queries_than_anybody_asks_has_no_number() -> None:
     assert queries_needed(0.001, 6) is None
-    assert graded_queries_needed(0.0, 1, sd=0.5) is None
+    assert DifferenceSpread(0.5).needed(0.0, 1) is None
 
 
 @pytest.mark.parametrize("pairs", [1, 3, 6, 15, 36])
@@ -110,7 +110,7 @@ def test_graded_power_is_that_of_the_noncentral_t() -> None:
     expected = stats.nct.sf(stats.t.isf(0.025, 29), 29, np.sqrt(30) * 0.5)
     assert graded_power(30, 0.2, 0.4, 0.05) == pytest.approx(float(expected), abs=1e-6)
     assert graded_power(10_000, 0.9, 0.4, 0.05) == 1.0
-    n = graded_queries_needed(0.05, 6, sd=0.4)
+    n = DifferenceSpread(0.4).needed(0.05, 6)
     assert n is not None
     assert graded_power(n, 0.05, 0.4, ALPHA / 6) >= 0.8 > graded_power(n - 1, 0.05, 0.4, ALPHA / 6)
 
@@ -172,7 +172,7 @@ def test_a_plan_in_the_natural_mix_counts_what_its_test_adds_for_queries_of_one_
     tested = flips_of(differences[:, None], weights).studentized.errors[0]
     plain = ratio_of_sums((differences * weights)[:, None], weights).errors[0]
     assert found.hidden / 60**2 == pytest.approx(tested**2 - plain**2)
-    needed, without = found.needed(0.05, 3), graded_queries_needed(0.05, 3, found.sd)
+    needed, without = found.needed(0.05, 3), DifferenceSpread(found.sd).needed(0.05, 3)
     assert needed is not None
     assert without is not None
     assert needed > without
