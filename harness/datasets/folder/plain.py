@@ -2,21 +2,21 @@
 
 import re
 
-from harness.datasets.folder.texts import Read, NoDocument
+from harness.datasets.folder.texts import NoDocument, ReadText
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 
 
-def read_text(content: bytes) -> Read:
+def read_text(content: bytes) -> ReadText:
     """A file of plain text."""
-    return Read(decoded(content))
+    return ReadText(decoded(content))
 
 
-def read_markdown(content: bytes) -> Read:
+def read_markdown(content: bytes) -> ReadText:
     """Markdown as it stands, its headings too: they say what a passage is about. The first one is the title."""
     text = decoded(content)
-    return Read(text, title=first_heading(text))
+    return ReadText(text, title=first_heading(text))
 
 
 def decoded(content: bytes) -> str:

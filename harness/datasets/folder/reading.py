@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 
 from harness.datasets.folder.listing import Skipped, list_files
 from harness.datasets.folder.plain import read_markdown, read_text
-from harness.datasets.folder.texts import Read, NoDocument, one_line, plain
+from harness.datasets.folder.texts import NoDocument, ReadText, one_line, plain
 from harness.errors import DataError
 from harness.plain_files import read_plain, without_home
 from harness.protocols import ReadingProgress, untold
 from harness.records import Document
 
 _MOST_BYTES = 100_000_000
-_READERS: dict[str, Callable[[bytes], Read]] = {
+_READERS: dict[str, Callable[[bytes], ReadText]] = {
     ".txt": read_text,
     ".md": read_markdown,
     ".markdown": read_markdown,
@@ -63,7 +63,7 @@ def read_folder(path: Path, progress: ReadingProgress = untold) -> FolderCorpus:
     return FolderCorpus(ordered, tuple(skipped), _notes(path, ordered, skipped))
 
 
-def _read(name: str, file: Path) -> Iterator[Read]:
+def _read(name: str, file: Path) -> Iterator[ReadText]:
     reader = _READERS.get(PurePosixPath(name).suffix.lower())
     if reader is None:
         raise NoDocument(_NOT_READ)
@@ -74,7 +74,7 @@ def _read(name: str, file: Path) -> Iterator[Read]:
     yield reader(content)
 
 
-def _document(name: str, read: Read) -> Document:
+def _document(name: str, read: ReadText) -> Document:
     text = plain(read.text)
     if not text.strip():
         raise NoDocument("without text")

@@ -14,7 +14,7 @@ class NoDocument(Exception):
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadText:
     """A text as a reader found it."""
 
     text: str
