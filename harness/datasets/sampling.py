@@ -44,6 +44,8 @@ class Dataset:
     """What a reader must know, such as queries left out and why."""
     digest: str
     """SHA-256 of the documents, queries and references above: changes with any letter of them."""
+    skipped: tuple[str, ...] = ()
+    """What was left out when it was read: a line each."""
 
 
 def load_dataset(
@@ -93,6 +95,7 @@ def select(
         type_mix=dict(sorted(Counter(row.reference.query_type for row in raw.rows).items())),
         notes=raw.notes + notes,
         digest=_digest(documents, queries, references),
+        skipped=raw.skipped,
     )
 
 

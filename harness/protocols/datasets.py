@@ -44,6 +44,9 @@ class RawDataset:
     rows: tuple[DatasetRow, ...]
     notes: tuple[str, ...] = ()
     """What a reader must know, such as queries left out and why; kept in the run."""
+    skipped: tuple[str, ...] = ()
+    """Files or rows that were left out, each with why: a line for each, which `rag-harness plan` shows. In no run:
+    the notes count them."""
 
 
 @dataclass(frozen=True)

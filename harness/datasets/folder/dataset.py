@@ -28,7 +28,12 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
         raise DataError(f"no questions are named about the documents in {shown}", fix)
     corpus = read_folder(params.path, progress)
     asked = read_questions(params.questions, corpus.documents)
-    return RawDataset(documents=corpus.documents, rows=asked.rows, notes=(*corpus.notes, *asked.notes))
+    return RawDataset(
+        documents=corpus.documents,
+        rows=asked.rows,
+        notes=(*corpus.notes, *asked.notes),
+        skipped=tuple(f"{one.path}: {one.why}" for one in corpus.skipped),
+    )
 
 
 SPEC = DatasetSpec(
