@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.errors import DataError
 from harness.outside import visible
+from harness.plain_files import open_plain
 
 _MOST_DEEP = 100
 """Folders within folders."""
@@ -41,7 +42,7 @@ def list_files(folder: Path) -> Listing:
     """
     check_folder(folder)
     try:
-        found = sorted(_walk(folder, "", 0), key=lambda one: one.name)
+        found = sorted(_walk(folder, "", 0), key=lambda one: (one.name, os.fsencode(one.path)))
     except OSError as error:
         raise DataError(f"{folder} cannot be listed: {error.strerror}", "check its permissions") from error
     listing = Listing()
@@ -63,6 +64,14 @@ def check_folder(folder: Path) -> None:
         what = "cannot be looked at"
     if what:
         raise DataError(f"{folder} {what}", "name a folder of documents")
+
+
+def check_file(file: Path) -> None:
+    """DataError unless it is a file of questions that may be read."""
+    try:
+        open_plain(file).close()
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}", "name a file of questions") from error
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def main() -> None:
     logging.disable()
     sys.setrecursionlimit(_MOST_DEEP)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA, (int(sys.argv[1]),) * 2)
+    _limit(resource.RLIMIT_DATA, int(sys.argv[1]))
     for line in sys.stdin:
         wanted = json.loads(line)
         answer = json.dumps(_answer(Path(os.fsdecode(wanted["path"].encode("latin-1"))), wanted["kind"]))
@@ -64,8 +64,7 @@ def _answer(path: Path, kind: str) -> dict[str, Any]:
 
     def at_work() -> None:
         spent = time.process_time()
-        _, most = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(min(spent + STEP_S, ends)) + 1, most))
+        _limit(resource.RLIMIT_CPU, int(min(spent + STEP_S, ends)) + 1)
 
     at_work()
     try:
@@ -82,6 +81,12 @@ def _answer(path: Path, kind: str) -> dict[str, Any]:
         return _DIED
     except Exception:  # Its parser stumbles over what no such file holds, or over the end of the memory.
         return _DIED if _is_full() else {"why": f"no intact {name} file"}
+
+
+def _limit(what: int, most: int) -> None:
+    """Of this process, unless whoever started it allows less."""
+    _, hard = resource.getrlimit(what)
+    resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _is_full() -> bool:
