@@ -27,7 +27,6 @@ _PLAIN: dict[str, Callable[[bytes], ReadText]] = {
 _ROWS = ".jsonl"
 KINDS = (*_PLAIN, *READERS, _ROWS)
 """The ends of names of files that are read."""
-_NOT_READ = "of a kind that is not read"
 
 FoundText = tuple[str, ReadText | NoDocument]
 """Where something stands, and what came of it."""
@@ -84,7 +83,7 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[FoundT
 
 def _read(name: str, kind: str, path: Path) -> Iterator[FoundText]:
     if kind not in KINDS:
-        yield name, NoDocument(_NOT_READ)
+        yield name, NoDocument(f"of a kind that is not read: {kind or 'no ending'}")
         return
     try:
         content = read_plain(path, _MOST_BYTES)
