@@ -143,9 +143,7 @@ def test_comments_of_code_are_no_headings_and_links_to_headings_say_nothing() ->
 
 
 def test_a_page_that_only_leads_to_another_is_no_document() -> None:
-    assert "leads to another" in refusal(
-        lambda: html('<meta http-equiv="Refresh" content="0; url=x"><p>On')
-    )
+    assert "leads to another" in refusal(lambda: html('<meta http-equiv="Refresh" content="0; url=x"><p>On'))
 
 
 def test_of_a_page_with_one_main_part_only_that_is_read() -> None:
