@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from harness.display.places import has_places
 from harness.registry import DATASETS
 from harness.runner.machine import describe_machine, git_commit, package_versions
 from harness.runner.plan import Cell
@@ -28,6 +29,7 @@ def build_manifest(cell: Cell) -> Manifest:
             "corpus": cell.config.dataset.corpus,
             "primary_measure": spec.primary_measure,
             "cluster_by": spec.cluster_by,
+            "has_places": any(has_places(document.text) for document in dataset.documents),
             "notes": list(dataset.notes),
         },
         index_id=cell.index_id,

@@ -1,0 +1,118 @@
+"""What lies in a folder: the same list for the same files on every machine."""
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import DataError
+from harness.outside import visible
+from harness.plain_files import open_plain
+
+_MOST_DEEP = 100
+"""Folders within folders."""
+_OURS = ({"indexes", "corpora"}, {"manifest.json", "sample.jsonl"}, {"report.html", "summary.csv"})
+"""What tells a folder of results, a run and a report: answers to questions are no documents about them."""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file, folder or row that is no document, and why."""
+
+    path: str
+    """From the folder, with forward slashes."""
+    why: str
+    """A reason that many may share, without names: it is counted."""
+
+
+@dataclass
+class Listing:
+    """The files that may be read, by their names, and what else lies there."""
+
+    files: dict[str, Path] = field(default_factory=dict)
+    """By name: the path from the folder with forward slashes, composed (NFC), its hidden characters as escapes."""
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def list_files(folder: Path) -> Listing:
+    """Every file under the folder but hidden ones, in the order of their names; links are not followed.
+
+    DataError: the folder is not there, is none, or may not be listed.
+    """
+    check_folder(folder)
+    try:
+        found = sorted(_walk(folder, "", 0), key=lambda one: (one.name, os.fsencode(one.path)))
+    except OSError as error:
+        raise DataError(f"{folder} cannot be listed: {error.strerror}", "check its permissions") from error
+    listing = Listing()
+    for one in found:
+        if one.why:
+            listing.skipped.append(Skipped(one.name, one.why))
+        elif one.name in listing.files:
+            listing.skipped.append(Skipped(one.name, "the name of another file in other code points"))
+        else:
+            listing.files[one.name] = one.path
+    return listing
+
+
+def check_folder(folder: Path) -> None:
+    """DataError unless it is there and a folder."""
+    try:
+        what = "" if folder.is_dir() else "is not a folder" if folder.exists() else "does not exist"
+    except (OSError, ValueError):
+        what = "cannot be looked at"
+    if what:
+        raise DataError(f"{folder} {what}", "name a folder of documents")
+
+
+def check_file(file: Path) -> None:
+    """DataError unless it is a file of questions that may be read."""
+    try:
+        open_plain(file).close()
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}", "name a file of questions") from error
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    path: Path
+    why: str = ""
+
+
+def _walk(folder: Path, inside: str, deep: int) -> Iterator[_Entry]:
+    with os.scandir(folder) as listed:
+        entries = list(listed)
+    names = {entry.name for entry in entries}
+    if any(marks <= names for marks in _OURS):
+        yield _Entry(inside.rstrip("/") or ".", folder, "results of this harness")
+        return
+    for entry in entries:
+        name, path = inside + shown_name(entry.name), Path(entry.path)
+        if why := _why_not(entry):
+            yield _Entry(name, path, why)
+        elif not entry.is_dir():
+            yield _Entry(name, path)
+        elif deep == _MOST_DEEP:
+            yield _Entry(name, path, f"folders more than {_MOST_DEEP} deep")
+        else:
+            try:
+                yield from _walk(path, f"{name}/", deep + 1)
+            except OSError as error:
+                yield _Entry(name, path, f"cannot be listed ({error.strerror})")
+
+
+def _why_not(entry: "os.DirEntry[str]") -> str:
+    """Why it is neither read nor looked into; empty: it may be."""
+    if entry.name.startswith("."):
+        return "hidden"
+    if entry.is_symlink():
+        return "a link, which is not followed"
+    return "" if entry.is_dir() or entry.is_file() else "a pipe or device, not a file"
+
+
+def shown_name(name: str) -> str:
+    """A name of a file as text: composed (NFC), and what is no text or not shown as its escape."""
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return visible(unicodedata.normalize("NFC", text)).replace("\n", "\\n").replace("\t", "\\t")

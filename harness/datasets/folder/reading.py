@@ -1,0 +1,149 @@
+"""A folder of files as documents: every file is a document, is skipped for a reason, or holds many."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from harness.datasets.folder.listing import Listing, Skipped, list_files
+from harness.datasets.folder.parser import READERS
+from harness.datasets.folder.parsing import parse_all
+from harness.datasets.folder.plain import read_markdown, read_text
+from harness.datasets.folder.rows import read_rows_of
+from harness.datasets.folder.texts import NoDocument, ReadText, one_line, plain
+from harness.errors import DataError
+from harness.plain_files import read_plain, without_home
+from harness.protocols import ReadingProgress, untold
+from harness.records import Document
+
+_MOST_BYTES = 100_000_000
+_PLAIN: dict[str, Callable[[bytes], ReadText]] = {
+    ".txt": read_text,
+    ".text": read_text,
+    ".md": read_markdown,
+    ".markdown": read_markdown,
+}
+_ROWS = ".jsonl"
+KINDS = (*_PLAIN, *READERS, _ROWS)
+"""The ends of names of files that are read."""
+
+FoundText = tuple[str, ReadText | NoDocument]
+"""Where something stands, and what came of it."""
+
+
+@dataclass(frozen=True)
+class FolderCorpus:
+    """What a folder holds."""
+
+    documents: tuple[Document, ...]
+    """By doc_id. The id of a file is its path from the folder, with forward slashes, composed (NFC)."""
+    skipped: tuple[Skipped, ...]
+    """By path."""
+    notes: tuple[str, ...]
+    """What a reader of a report must know: how many were read and skipped, and why; no name of a file."""
+
+
+def read_folder(path: Path, progress: ReadingProgress = untold) -> FolderCorpus:
+    """Every document under the folder, in an order that is the same on every machine.
+
+    DataError of one line: the folder is not there, or nothing in it can be read.
+    """
+    listing = list_files(path)
+    gathered = _Gathered(list(listing.skipped))
+    for name, found in sorted(_found(listing, progress).items()):
+        for where, one in found:
+            gathered.add(name, where, one)
+    if not gathered.documents:
+        shown = without_home(os.fspath(path))
+        skipped = f" ({_reasons(gathered.skipped)})" if gathered.skipped else ""
+        raise DataError(f"no document in {shown}{skipped}", f"put files there that end in {', '.join(KINDS)}")
+    return gathered.corpus(path)
+
+
+def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[FoundText]]:
+    """By name of the file what it holds."""
+    kinds = {name: PurePosixPath(name).suffix.lower() for name in listing.files}
+    risky = {name: (path, kinds[name]) for name, path in listing.files.items() if kinds[name] in READERS}
+    found: dict[str, list[FoundText]] = {}
+
+    def tell() -> None:
+        progress(len(found), len(listing.files), "documents")
+
+    tell()
+    for name, path in listing.files.items():
+        if name not in risky:
+            found[name] = list(_read(name, kinds[name], path))
+            tell()
+    for name, one in parse_all(risky):
+        found[name] = [(name, one)]
+        tell()
+    return found
+
+
+def _read(name: str, kind: str, path: Path) -> Iterator[FoundText]:
+    if kind not in KINDS:
+        yield name, NoDocument(f"of a kind that is not read: {kind or 'no ending'}")
+        return
+    try:
+        content = read_plain(path, _MOST_BYTES)
+        if kind == _ROWS:
+            yield from read_rows_of(name, content)
+        else:
+            yield name, _PLAIN[kind](content)
+    except NoDocument as error:
+        yield name, error
+    except OSError as error:
+        yield name, NoDocument(f"cannot be read ({error.strerror})")
+
+
+@dataclass
+class _Gathered:
+    """What has been found so far."""
+
+    skipped: list[Skipped]
+    documents: dict[str, Document] = field(default_factory=dict)
+    remarks: Counter[str] = field(default_factory=Counter)
+
+    def add(self, name: str, where: str, one: ReadText | NoDocument) -> None:
+        """A document of that file, or the reason why it is none."""
+        if isinstance(one, NoDocument):
+            self.skipped.append(Skipped(where, str(one)))
+            return
+        text, doc_id = plain(one.text), plain(one.doc_id) or name
+        if not text.strip():
+            self.skipped.append(Skipped(where, "without text"))
+        elif doc_id in self.documents:
+            self.skipped.append(Skipped(where, "its doc_id is that of another document"))
+        else:
+            self.documents[doc_id] = Document(
+                doc_id=doc_id,
+                text=text,
+                title=one_line(one.title) or one_line(PurePosixPath(name).stem),
+                metadata={one_line(key): plain(value) for key, value in one.metadata.items()},
+            )
+            self.remarks.update(one.remarks)
+
+    def corpus(self, path: Path) -> FolderCorpus:
+        """All of it."""
+        ordered = tuple(self.documents[doc_id] for doc_id in sorted(self.documents))
+        skipped = tuple(sorted(self.skipped, key=lambda one: (one.path, one.why)))
+        return FolderCorpus(ordered, skipped, tuple(self._notes(path)))
+
+    def _notes(self, path: Path) -> Iterator[str]:
+        yield f"documents read from {without_home(os.fspath(path))}: {len(self.documents):,}"
+        if self.skipped:
+            yield f"files or rows skipped ({len(self.skipped):,}; plan lists them): {_reasons(self.skipped)}"
+        yield from (f"{remark}: {count:,}" for remark, count in sorted(self.remarks.items()))
+        texts = Counter(document.text for document in self.documents.values())
+        alike = sum(count for count in texts.values() if count > 1)
+        if alike:
+            yield (
+                f"documents whose text another has too: {alike:,}; whoever finds the one has not found the other: "
+                "measures of retrieval are too low for questions about them"
+            )
+
+
+def _reasons(skipped: list[Skipped]) -> str:
+    counted = sorted(Counter(one.why for one in skipped).items(), key=lambda one: (-one[1], one[0]))
+    return "; ".join(f"{why} ({count:,})" for why, count in counted)
