@@ -44,6 +44,8 @@ class Dataset:
     """What a reader must know, such as queries left out and why."""
     digest: str
     """SHA-256 of the documents, queries and references above: changes with any letter of them."""
+    is_as_published: bool = True
+    """False: rows under this name are not those that were published; `notes` say which."""
 
 
 def load_dataset(
@@ -88,8 +90,9 @@ def select(
         queries=queries,
         references=references,
         type_mix=dict(sorted(Counter(row.reference.query_type for row in raw.rows).items())),
-        notes=raw.notes + notes,
+        notes=raw.departures + raw.notes + notes,
         digest=_digest(documents, queries, references),
+        is_as_published=not raw.departures,
     )
 
 

@@ -31,6 +31,9 @@ class RawDataset:
     rows: tuple[DatasetRow, ...]
     notes: tuple[str, ...] = ()
     """What a reader must know, such as queries left out and why; kept in the run."""
+    departures: tuple[str, ...] = ()
+    """In what it is not what was published under its name, a line for each; reports then say beside the name that
+    it is not."""
 
 
 @dataclass(frozen=True)

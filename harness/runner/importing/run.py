@@ -140,6 +140,7 @@ class ImportedRun:
             "corpus": "full",
             "primary_measure": spec.primary_measure,
             "cluster_by": spec.cluster_by,
+            "is_as_published": dataset.is_as_published,
             "notes": list(dataset.notes),
         }
 
