@@ -82,8 +82,8 @@ def departures(rows: Mapping[str, Sequence[FileEntry]]) -> tuple[str, ...]:
         if own != known.content:
             lines.append(
                 f"{place} holds other rows than those published ({known.source}: {known.n_rows:,} rows, content "
-                f"{known.content[:12]}; here {len(found):,} rows, content {own[:12]}): what is measured on them is no "
-                "figure of the published data set"
+                f"{known.content[:12]}; here {len(found):,} rows, content {own[:12]}): what is measured on them "
+                "is no figure of the published data set"
             )
     return tuple(lines)
 
