@@ -42,7 +42,8 @@ def reach_notes(runs: Mapping[str, Mapping[str, QueryValues]], known: Mapping[st
     """
     reaches: dict[str, dict[float, list[str]]] = {}
     for name, measure in known.items():
-        if measure.panel and measure.panel.reach and any(name in values for values in runs.values()):
+        has_values = any(name in values and values[name].values for values in runs.values())
+        if measure.panel and measure.panel.reach and has_values:
             points = reaches.setdefault(measure.panel.reach, {})
             points.setdefault(measure.panel.at, []).append(name)
     notes = (
