@@ -10,10 +10,11 @@ from harness.report.chapter import Chapter, load_chapters
 N = 40
 NOTHING: list[Value] = [NOT_APPLICABLE] * N
 DESCRIBED: dict[str, list[Value]] = {
-    "context_characters": [900.0] * 20 + [1100.0] * 20,
+    "context_characters": [1900.0] * 20 + [2500.0] * 20,
     "contexts_shown": [10.0] * N,
     "accuracy": NOTHING,
-    "Hit@4": NOTHING,
+    "fact_AllHit@1000c": NOTHING,
+    "fact_AllHit@2000c": NOTHING,
 }
 
 
@@ -22,7 +23,7 @@ def chapter_of(results: Path, **wishes: object) -> Chapter:
         ScoredRun(system=name, scores=scores, name=name, **wishes)  # type: ignore[arg-type]
         for name, scores in (
             ("naive", DESCRIBED),
-            ("kg", {**DESCRIBED, "context_characters": [400.0] * N}),
+            ("kg", {**DESCRIBED, "context_characters": [1400.0] * N}),
         )
     ]
     (chapter,) = load_chapters([write_run(results, plan) for plan in plans], load_prices())
@@ -47,7 +48,7 @@ def test_what_only_describes_ranks_nobody_where_there_are_answers_either(tmp_pat
 def test_nobody_is_told_to_compare_by_a_measure_that_has_no_value(tmp_path: Path) -> None:
     notes = chapter_of(tmp_path, gold=("",)).section("notes")
     assert notes is not None
-    assert not [item for item in notes.content.items if "compare these runs by" in item]
+    assert not [item for item in notes.content.items if "whose cutoff lies beyond" in item]
 
 
 def test_two_files_that_number_their_questions_alike_are_no_look_at_each_other(tmp_path: Path) -> None:
