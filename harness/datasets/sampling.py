@@ -11,7 +11,7 @@ from typing import Literal
 from harness.errors import ConfigError, DataError, nearest
 from harness.identity import digest
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset
-from harness.records import Document, Query, Reference
+from harness.records import AnswerStyle, Document, Query, Reference
 
 CorpusChoice = Literal["full", "cited"]
 
@@ -46,6 +46,10 @@ class Dataset:
     """SHA-256 of the documents, queries and references above: changes with any letter of them."""
     is_as_published: bool = True
     """False: rows under this name are not those that were published; `notes` say which."""
+    answer_style: AnswerStyle = "short"
+    """How its references are worded, and so how answers are asked for."""
+    primary_measure: str = ""
+    """The measure that ranks systems on it."""
 
 
 def load_dataset(
@@ -96,6 +100,8 @@ def select(
         notes=raw.departures + raw.notes + notes,
         digest=_digest(documents, queries, references),
         is_as_published=not raw.departures,
+        answer_style=raw.answer_style or spec.answer_style,
+        primary_measure=raw.primary_measure or spec.primary_measure,
     )
 
 

@@ -47,6 +47,10 @@ class RawDataset:
     departures: tuple[str, ...] = ()
     """In what it is not what was published under its name, a line for each; reports then say beside the name that
     it is not."""
+    answer_style: AnswerStyle | None = None
+    """How its references are worded, and so how answers are asked for; None: as the spec says."""
+    primary_measure: str = ""
+    """The measure that ranks systems on it; empty: that of the spec."""
 
 
 @dataclass(frozen=True)

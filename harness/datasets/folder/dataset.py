@@ -28,7 +28,13 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
         raise DataError(f"no questions are named about the documents in {shown}", fix)
     corpus = read_folder(params.path, progress)
     asked = read_questions(params.questions, corpus.documents)
-    return RawDataset(documents=corpus.documents, rows=asked.rows, notes=(*corpus.notes, *asked.notes))
+    return RawDataset(
+        documents=corpus.documents,
+        rows=asked.rows,
+        notes=(*corpus.notes, *asked.notes),
+        answer_style="sentence" if asked.are_sentences else None,
+        primary_measure="token_f1" if asked.are_sentences else "",
+    )
 
 
 SPEC = DatasetSpec(

@@ -26,7 +26,7 @@ def build_manifest(cell: Cell) -> Manifest:
             "type_mix": dataset.type_mix,
             "sample": cell.config.dataset.model_dump(mode="json")["sample"],
             "corpus": cell.config.dataset.corpus,
-            "primary_measure": spec.primary_measure,
+            "primary_measure": dataset.primary_measure,
             "cluster_by": spec.cluster_by,
             "is_as_published": dataset.is_as_published,
             "notes": list(dataset.notes),

@@ -142,7 +142,7 @@ class ImportedRun:
             "n_documents": len(dataset.documents),
             "type_mix": dataset.type_mix,
             "corpus": "full",
-            "primary_measure": spec.primary_measure,
+            "primary_measure": dataset.primary_measure,
             "cluster_by": spec.cluster_by,
             "is_as_published": dataset.is_as_published,
             "notes": list(dataset.notes),
