@@ -50,6 +50,8 @@ class Dataset:
     """How its references are worded, and so how answers are asked for."""
     primary_measure: str = ""
     """The measure that ranks systems on it."""
+    skipped: tuple[str, ...] = ()
+    """What was left out when it was read: a line each."""
 
 
 def load_dataset(
@@ -102,6 +104,7 @@ def select(
         is_as_published=not raw.departures,
         answer_style=raw.answer_style or spec.answer_style,
         primary_measure=raw.primary_measure or spec.primary_measure,
+        skipped=raw.skipped,
     )
 
 

@@ -51,6 +51,9 @@ class RawDataset:
     """How its references are worded, and so how answers are asked for; None: as the spec says."""
     primary_measure: str = ""
     """The measure that ranks systems on it; empty: that of the spec."""
+    skipped: tuple[str, ...] = ()
+    """Files or rows that were left out, each with why: a line for each, which `rag-harness plan` shows. In no run:
+    the notes count them."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
         notes=(*corpus.notes, *asked.notes),
         answer_style="sentence" if asked.are_sentences else None,
         primary_measure="token_f1" if asked.are_sentences else "",
+        skipped=tuple(f"{one.path}: {one.why}" for one in corpus.skipped),
     )
 
 

@@ -60,8 +60,8 @@ def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
     if empty + failed == len(pages):
         raise NoDocument("PDF without text: scanned pages need OCR first" if empty else "no intact PDF")
     remarks = {
-        "pages of PDF files hold no text (scans need OCR first)": empty,
-        "pages of PDF files could not be read": failed,
+        "pages of PDF files without text (scans need OCR first)": empty,
+        "pages of PDF files that could not be read": failed,
     }
     return ReadText(
         f"\n{PAGE_BREAK}".join(pages),

@@ -132,17 +132,16 @@ class _Gathered:
         return FolderCorpus(ordered, skipped, tuple(self._notes(path)))
 
     def _notes(self, path: Path) -> Iterator[str]:
-        yield f"{len(self.documents):,} documents were read from {without_home(os.fspath(path))}"
+        yield f"documents read from {without_home(os.fspath(path))}: {len(self.documents):,}"
         if self.skipped:
-            yield f"{len(self.skipped):,} files or rows were skipped: {_reasons(self.skipped)}"
-        for remark, count in sorted(self.remarks.items()):
-            yield f"{count:,} {remark}"
+            yield f"files or rows skipped ({len(self.skipped):,}; plan lists them): {_reasons(self.skipped)}"
+        yield from (f"{remark}: {count:,}" for remark, count in sorted(self.remarks.items()))
         texts = Counter(document.text for document in self.documents.values())
         alike = sum(count for count in texts.values() if count > 1)
         if alike:
             yield (
-                f"{alike:,} documents have a text that another has too: whoever finds the one has not found the "
-                "other, so that measures of retrieval are too low for questions about them"
+                f"documents whose text another has too: {alike:,}; whoever finds the one has not found the other: "
+                "measures of retrieval are too low for questions about them"
             )
 
 
