@@ -46,6 +46,8 @@ class Dataset:
     """SHA-256 of the documents, queries and references above: changes with any letter of them."""
     is_as_published: bool = True
     """False: rows under this name are not those that were published; `notes` say which."""
+    title: str = ""
+    """What a report calls it; empty: its name."""
     answer_style: AnswerStyle = "short"
     """How its references are worded, and so how answers are asked for."""
     primary_measure: str = ""
@@ -102,6 +104,7 @@ def select(
         notes=raw.departures + raw.notes + notes,
         digest=_digest(documents, queries, references),
         is_as_published=not raw.departures,
+        title=raw.title,
         answer_style=raw.answer_style or spec.answer_style,
         primary_measure=raw.primary_measure or spec.primary_measure,
         skipped=raw.skipped,

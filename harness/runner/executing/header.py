@@ -28,6 +28,7 @@ def build_manifest(cell: Cell) -> Manifest:
             "corpus": cell.config.dataset.corpus,
             "primary_measure": dataset.primary_measure,
             "cluster_by": spec.cluster_by,
+            "title": dataset.title,
             "is_as_published": dataset.is_as_published,
             "notes": list(dataset.notes),
         },

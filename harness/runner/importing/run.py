@@ -144,6 +144,7 @@ class ImportedRun:
             "corpus": "full",
             "primary_measure": dataset.primary_measure,
             "cluster_by": spec.cluster_by,
+            "title": dataset.title,
             "is_as_published": dataset.is_as_published,
             "notes": list(dataset.notes),
         }
