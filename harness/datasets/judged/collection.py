@@ -132,9 +132,7 @@ def _of_documents(
 ) -> Iterator[str]:
     missing = len(wanted - {document.doc_id for document in documents})
     if missing:
-        yield (
-            f"{missing:,} of {len(wanted):,} relevant documents are not in the corpus: nobody is asked to find them"
-        )
+        yield (f"{missing:,} of {len(wanted):,} relevant documents are not in the corpus: they cannot be found")
     if params.distractors is not None and len(documents) < n_read:
         others = len(documents) - len(wanted) + missing
         yield (

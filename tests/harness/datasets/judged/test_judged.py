@@ -97,7 +97,7 @@ def test_more_documents_than_a_laptop_indexes_are_refused_with_the_way_out(
 ) -> None:
     monkeypatch.setattr(collection, "MOST_DOCUMENTS", 20)
     with pytest.raises(
-        DataError, match="has more than 20 documents: take a seeded part .* dataset.options.distractors"
+        DataError, match=r"more than 20 documents: take a seeded part of them: --set dataset\.options"
     ):
         beir(folder)
     assert len(beir(folder, options={"distractors": 3}).documents) == 7
