@@ -293,9 +293,7 @@ def test_a_query_without_evidence_misses_none() -> None:
 
 def test_where_no_part_of_a_document_is_marked_nothing_is_said_to_be_missed() -> None:
     """That its document is there does not tell whether what matters is."""
-    score = why(
-        contexts=[passage(FACT)], evidence=(Evidence(doc_id="bridge", fact=""),), measure="missed_evidence"
-    )
+    score = why(None, [passage(FACT)], evidence=[("bridge", "")], measure="missed_evidence")
     assert (score.status, score.explanation) == ("not_applicable", "the evidence states no fact")
 
 
