@@ -128,21 +128,22 @@ def _checked_downloads() -> object:
 
 def _hub_rows(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
     missing = f"{relative} is not in the data directory {files.data_dir()}"
-    by_hand = fetched_by_hand(relative)
-    ours = f"set {files.ENV} to a folder holding {relative}{f', or run: {by_hand} ;' if by_hand else ''}"
+    command = fetched_by_hand(relative)
+    by_hand = f", or run: {command}" if command else ""
+    ours = f"set {files.ENV} to a folder holding {relative}"
     try:
         held = fetch(table)
         whole = len(held)
         rows = [(place, held[place]) for place in draw.places(whole)]
     except DataError as error:
-        raise DataError(f"{missing}, and of {table} on the hub, {error.what}", ours) from error
+        raise DataError(f"{missing}, and of {table} on the hub, {error.what}", f"{ours}{by_hand}") from error
     except ImportError as error:
         what = f"{missing}, and the hub needs the 'datasets' package ({error})"
-        raise MissingDependency(what, f"{ours}, or {install('hub')}") from error
+        raise MissingDependency(what, f"{ours}, or {install('hub')}{by_hand}") from error
     except Exception as error:  # the library raises a dozen unrelated types, from ValueError to OSError
         # Of a damaged table the library says only that it could not be made; why stands below that.
         cause = error.__cause__ or error
         reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:160]}"
         what = f"{missing}, and the Hugging Face hub did not give {table} ({reason})"
-        raise DataError(what, f"{ours}, or connect to the network and try again") from error
+        raise DataError(what, f"{ours}, or connect to the network and try again{by_hand}") from error
     return DrawnRows([as_entry(f"hub {table} row {place + 1}", row) for place, row in rows], whole)

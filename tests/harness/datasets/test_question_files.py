@@ -201,6 +201,8 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
         "nobody reads a field 'anwsers': did you mean 'answers'",
     ),
     "blank": ('{"question": "a?"}\n\n{"question": " ", "id": 1}\n', "a.jsonl", "line 3: the question is blank"),
+    "blank everywhere": ("question,answers\n,b\n", "a.csv", "line 2: the question is blank"),
+    "null": ('{"question": null}\n', "a.jsonl", "line 1: the question is blank"),
     "the same id": (
         '{"question": "a?", "id": 1}\n{"question": "b?", "id": "1"}\n',
         "a.jsonl",
