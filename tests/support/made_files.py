@@ -20,15 +20,15 @@ def pdf(
     empty: nobody needs one to read it, but it is encrypted.
     """
     writer = PdfWriter()
-    font = DictionaryObject({NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1")})
-    font[NameObject("/BaseFont")] = NameObject("/Helvetica")
+    named = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+    font = DictionaryObject({NameObject(key): NameObject(value) for key, value in named.items()})
     fonts = writer._add_object(DictionaryObject({NameObject("/F1"): writer._add_object(font)}))
     for text in pages:
         page = writer.add_blank_page(595, 842)
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
         page[NameObject("/Contents")] = writer._add_object(stream_of(text))
     for name, number in outline:
-        writer.add_outline_item(name, number)
+        writer.add_outline_item(title=name, page_number=number)
     if title:
         writer.add_metadata({"/Title": title})
     if password is not None:

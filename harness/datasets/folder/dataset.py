@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from harness.datasets.folder.listing import check_folder
+from harness.datasets.folder.listing import check_file, check_folder
 from harness.datasets.folder.reading import read_folder
 from harness.datasets.judged.beir import is_beir
 from harness.datasets.question_files import read_questions
@@ -27,8 +27,9 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
         check_folder(params.path)
         if is_beir(params.path):
             raise DataError(f"{shown} is a data set as BEIR publishes them", "add --dataset beir")
-        fix = f"write some with `rag-harness questions {shlex.quote(shown)}`, then add --questions FILE"
+        fix = f"write some with `rag-harness questions {shlex.quote(str(params.path))}`, then add --questions FILE"
         raise DataError(f"no questions are named about the documents in {shown}", fix)
+    check_file(params.questions)  # Before thousands of documents are read in vain.
     corpus = read_folder(params.path, progress)
     asked = read_questions(params.questions, corpus.documents)
     return RawDataset(

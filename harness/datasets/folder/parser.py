@@ -1,4 +1,4 @@
-"""Reads risky files one after the other, within bounds: `python -m harness.datasets.folder.parser`.
+"""Reads risky files one after the other, within bounds: `python -m harness.datasets.folder.parser BYTES`.
 
 A line of JSON on standard input names a file, a line on standard output is what came of it. A file that takes too
 much memory or time ends the process, and nothing else.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import resource
 import sys
 import time
@@ -33,12 +34,13 @@ READERS: dict[str, tuple[str, Reader]] = {
 }
 """By the end of a name: what it is called, and who reads it."""
 MOST_MEMORY = 1_000_000_000
-"""Bytes of data of this process; where a system does not hold it to them, the machine does."""
+"""Bytes of data of a process; where a system does not hold it to them, the machine does."""
 STEP_S, FILE_S = 60, 900
 """Seconds of processor time that a step, such as a page, and a whole file may take."""
 MOST_BYTES = 500_000_000
 _MOST_DEEP = 3000
 """Nested objects of a PDF."""
+_DIED = {"died": True}
 
 
 def main() -> None:
@@ -48,7 +50,7 @@ def main() -> None:
     logging.disable()
     sys.setrecursionlimit(_MOST_DEEP)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
+    _limit(resource.RLIMIT_DATA, int(sys.argv[1]))
     for line in sys.stdin:
         wanted = json.loads(line)
         answer = json.dumps(_answer(Path(os.fsdecode(wanted["path"].encode("latin-1"))), wanted["kind"]))
@@ -62,8 +64,7 @@ def _answer(path: Path, kind: str) -> dict[str, Any]:
 
     def at_work() -> None:
         spent = time.process_time()
-        _, most = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(min(spent + STEP_S, ends)) + 1, most))
+        _limit(resource.RLIMIT_CPU, int(min(spent + STEP_S, ends)) + 1)
 
     at_work()
     try:
@@ -77,9 +78,24 @@ def _answer(path: Path, kind: str) -> dict[str, Any]:
     except OSError as error:
         return {"why": f"cannot be read ({error.strerror})" if error.strerror else f"no intact {name} file"}
     except MemoryError:
-        return {"why": "", "died": True}
-    except Exception:  # Its parser stumbles over what no such file holds.
-        return {"why": f"no intact {name} file"}
+        return _DIED
+    except Exception:  # Its parser stumbles over what no such file holds, or over the end of the memory.
+        return _DIED if _is_full() else {"why": f"no intact {name} file"}
+
+
+def _limit(what: int, most: int) -> None:
+    """Of this process, unless whoever started it allows less."""
+    _, hard = resource.getrlimit(what)
+    resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _is_full() -> bool:
+    """Whether most of the memory was taken: libraries in C call it a mistake in the file when they get no more."""
+    try:  # Not `ru_maxrss`, which a process inherits from whoever started it.
+        peak = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    except OSError:
+        return False
+    return peak is not None and 1024 * int(peak[1]) > 0.7 * resource.getrlimit(resource.RLIMIT_DATA)[0]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -16,17 +17,21 @@ from harness.datasets.folder.parser import FILE_S, MOST_MEMORY
 from harness.datasets.folder.texts import NoDocument, ReadText
 
 _MOST_PROCESSES = 4
-_TOO_MUCH = f"takes more than {MOST_MEMORY / 1e9:g} GB of memory or too long to read"
+_TOO_LARGE = "takes too much memory to read"
+_TOO_SLOW = "takes too long to read"
 _PATIENCE_S = 2 * FILE_S
 """Wall time of a file; processor time is counted within the process."""
+_LAST_WORDS_S = 5
 
 Parsed = ReadText | NoDocument
 
 
-def parse_all(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Parsed]]:
-    """What came of each, as it is done; `files`: path and kind by name."""
+def parse_all(
+    files: Mapping[str, tuple[Path, str]], most_memory: int = MOST_MEMORY
+) -> Iterator[tuple[str, Parsed]]:
+    """What came of each, as it is done; `files`: path and kind by name. `most_memory`: bytes of each process."""
     n = max(1, min(_MOST_PROCESSES, _cores(), len(files)))
-    processes = [_Process() for _ in range(n)]
+    processes = [_Process(most_memory) for _ in range(n)]
     idle: SimpleQueue[_Process] = SimpleQueue()
     for process in processes:
         idle.put(process)
@@ -47,6 +52,8 @@ def parse_all(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Pars
         for process in processes:
             process.end()
         pool.shutdown(cancel_futures=True)
+        for process in processes:
+            process.forget()
 
 
 def _cores() -> int:
@@ -56,18 +63,17 @@ def _cores() -> int:
 class _Process:
     """A process that reads one file after the other; started when it is needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_memory: int) -> None:
         self._running: subprocess.Popen[str] | None = None
+        self._most_memory = most_memory
         self._has_ended = False
 
     def parse(self, path: Path, kind: str) -> Parsed:
         """What the file holds. What a process cannot hold that read others before, a fresh one may."""
         was_fresh = self._running is None
         answer = self._ask(path, kind)
-        if answer is None and not was_fresh and not self._has_ended:
+        if answer == {"why": _TOO_LARGE} and not was_fresh and not self._has_ended:
             answer = self._ask(path, kind)
-        if answer is None:
-            return NoDocument(_TOO_MUCH)
         return NoDocument(answer["why"]) if "why" in answer else ReadText(**answer)
 
     def end(self) -> None:
@@ -76,12 +82,11 @@ class _Process:
         if running := self._running:
             running.kill()
 
-    def _ask(self, path: Path, kind: str) -> dict[str, Any] | None:
-        """None: the process ended over it, and is gone."""
+    def _ask(self, path: Path, kind: str) -> dict[str, Any]:
         if self._running is None:
-            self._running = _started()
+            self._running = _started(self._most_memory)
         running = self._running
-        watch = threading.Timer(_PATIENCE_S, running.kill)
+        watch = threading.Timer(_PATIENCE_S, running.send_signal, [signal.SIGALRM])
         watch.daemon = True
         watch.start()
         question = json.dumps({"path": os.fsencode(path).decode("latin-1"), "kind": kind})
@@ -93,18 +98,29 @@ class _Process:
             answer = {"died": True}
         finally:
             watch.cancel()
-        if "died" not in answer:
-            return answer
-        running.kill()
-        with suppress(OSError):
-            running.communicate()
-        self._running = None
-        return None
+        if "died" in answer:
+            code = self.forget()
+            answer = {"why": _TOO_SLOW if code in {-signal.SIGXCPU, -signal.SIGALRM} else _TOO_LARGE}
+        return answer
+
+    def forget(self) -> int | None:
+        """End it and let go of its pipes, where nobody waits for it; how it ended."""
+        running, self._running = self._running, None
+        if running is None:
+            return None
+        with suppress(OSError):  # One that was told to stop of itself has a reason, which a kill would hide.
+            cast(IO[str], running.stdin).close()
+        try:
+            running.wait(_LAST_WORDS_S)
+        except subprocess.TimeoutExpired:
+            running.kill()
+        cast(IO[str], running.stdout).close()
+        return running.wait()
 
 
-def _started() -> "subprocess.Popen[str]":
+def _started(most_memory: int) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "harness.datasets.folder.parser"],
+        [sys.executable, "-P", "-m", "harness.datasets.folder.parser", str(most_memory)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -29,7 +29,7 @@ KINDS = (*_PLAIN, *READERS, _ROWS)
 """The ends of names of files that are read."""
 _NOT_READ = "of a kind that is not read"
 
-Found = tuple[str, ReadText | NoDocument]
+FoundText = tuple[str, ReadText | NoDocument]
 """Where something stands, and what came of it."""
 
 
@@ -62,11 +62,11 @@ def read_folder(path: Path, progress: ReadingProgress = untold) -> FolderCorpus:
     return gathered.corpus(path)
 
 
-def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[Found]]:
+def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[FoundText]]:
     """By name of the file what it holds."""
     kinds = {name: PurePosixPath(name).suffix.lower() for name in listing.files}
     risky = {name: (path, kinds[name]) for name, path in listing.files.items() if kinds[name] in READERS}
-    found: dict[str, list[Found]] = {}
+    found: dict[str, list[FoundText]] = {}
 
     def tell() -> None:
         progress(len(found), len(listing.files), "documents")
@@ -82,7 +82,7 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[Found]
     return found
 
 
-def _read(name: str, kind: str, path: Path) -> Iterator[Found]:
+def _read(name: str, kind: str, path: Path) -> Iterator[FoundText]:
     if kind not in KINDS:
         yield name, NoDocument(_NOT_READ)
         return

@@ -11,10 +11,10 @@ from harness.datasets.folder.texts import NoDocument, ReadText
 from harness.datasets.measuring import most_values, values_of_json
 from harness.outside import visible
 
-Row = ReadText | NoDocument
+ReadRow = ReadText | NoDocument
 
 
-def read_rows_of(name: str, content: bytes) -> Iterator[tuple[str, Row]]:
+def read_rows_of(name: str, content: bytes) -> Iterator[tuple[str, ReadRow]]:
     """(where, a document or why it is none) of each row. `doc_id` is its id, or else the file's name and its line;
     `title` its title; whatever else is a text, a number or a yes or no is metadata.
 
@@ -23,7 +23,7 @@ def read_rows_of(name: str, content: bytes) -> Iterator[tuple[str, Row]]:
     if values_of_json(content) > most_values(len(content)):
         raise NoDocument("holds too many values to be data")
     found = False
-    waiting: list[tuple[str, Row]] = []
+    waiting: list[tuple[str, ReadRow]] = []
     for number, line in enumerate(decoded(content).split("\n"), start=1):
         if not line.strip():
             continue
@@ -37,7 +37,7 @@ def read_rows_of(name: str, content: bytes) -> Iterator[tuple[str, Row]]:
         raise NoDocument("no row of it holds a `text`" if waiting else "without text")
 
 
-def _row(name: str, number: int, line: str) -> Row:
+def _row(name: str, number: int, line: str) -> ReadRow:
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):

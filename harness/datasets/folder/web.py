@@ -51,7 +51,7 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     try:
         root = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError) as error:
+    except etree.ParserError as error:
         raise NoDocument("without text") from error
     named = " ".join((root.findtext(".//title") or "").split())
     for element in list(root.iter(*_NOT_SAID)):

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from harness.display.places import has_places
 from harness.registry import DATASETS
 from harness.runner.machine import describe_machine, git_commit, package_versions
 from harness.runner.plan import Cell
@@ -30,6 +31,7 @@ def build_manifest(cell: Cell) -> Manifest:
             "cluster_by": spec.cluster_by,
             "title": dataset.title,
             "is_as_published": dataset.is_as_published,
+            "has_places": any(has_places(document.text) for document in dataset.documents),
             "notes": list(dataset.notes),
         },
         index_id=cell.index_id,
