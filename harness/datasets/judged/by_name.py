@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, Judgement, build
+from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, JudgedPair, build
 from harness.errors import DataError, HarnessError, nearest, need
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
 from harness.records import Document
@@ -27,7 +27,7 @@ def load(subset: str, params: NamedParams, progress: ReadingProgress) -> RawData
     need("ir-datasets", "ir_datasets")
     found = _find(params.id)
     try:
-        judgements = [Judgement(one.query_id, one.doc_id, int(one.relevance)) for one in found.qrels_iter()]
+        judgements = [JudgedPair(one.query_id, one.doc_id, int(one.relevance)) for one in found.qrels_iter()]
         judged = {one.query_id for one in judgements}
         texts = {one.query_id: one.default_text() for one in found.queries_iter() if one.query_id in judged}
         return build(Collection(params.id, texts, judgements, _documents(found, progress)), params)
