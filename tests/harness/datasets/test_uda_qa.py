@@ -9,7 +9,14 @@ import pytest
 from harness.datasets import files
 from harness.datasets.entries import FileEntry
 from harness.datasets.uda_qa import SPEC, build_feta, build_nq, clean_url
-from harness.datasets.uda_tables import BENCH_FILE, FETAQA_FILES, GoldTable, UdaTable, load_gold_tables
+from harness.datasets.uda_tables import (
+    BENCH_FILE,
+    FETAQA_FILES,
+    GoldTable,
+    UdaTable,
+    gold_tables,
+    read_table_files,
+)
 from harness.errors import DataError
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
@@ -187,8 +194,9 @@ def test_a_table_that_two_sources_hold_appears_once_with_its_section(
     data_folder: Path, monkeypatch: pytest.MonkeyPatch, feta: RawDataset
 ) -> None:
     monkeypatch.setenv(files.ENV, str(data_folder))
-    tables, absent = load_gold_tables()
-    assert absent == ()
+    sources = read_table_files()
+    assert tuple(sources) == (*FETAQA_FILES, BENCH_FILE)
+    tables = gold_tables(sources)
     kept = {row.query.query_id.removeprefix("feta-"): row.doc_ids[0] for row in feta.rows}
     named: dict[tuple[str, object], set[str]] = {}
     for uid, doc_id in kept.items():
@@ -212,7 +220,25 @@ def test_all_is_nq_and_feta_without_a_clash_of_ids(load_real: LoadReal, nq: RawD
     assert len({document.doc_id for document in both.documents}) == 645 + 460
     assert len({row.query.query_id for row in both.rows}) == 2993
     assert Counter(row.reference.query_type for row in both.rows) == {"nq": 2477, "feta": 516}
-    assert SPEC.subsets[0] == "all"
+
+
+def test_whoever_has_nothing_is_given_what_the_hub_serves() -> None:
+    assert SPEC.subsets[0] == "nq"
+
+
+@pytest.mark.parametrize("subset", ["feta", "all"])
+def test_what_must_be_fetched_by_hand_is_a_command_that_can_be_typed(
+    monkeypatch: pytest.MonkeyPatch, data_folder: Path, own_data: Path, subset: str
+) -> None:
+    (own_data / "uda_qa").mkdir()
+    (own_data / "uda_qa" / "nq_qa.csv").write_bytes((data_folder / "uda_qa" / "nq_qa.csv").read_bytes())
+    with pytest.raises(DataError) as caught:
+        SPEC.load(subset)
+    command = caught.value.fix.partition("or run: ")[2]
+    assert command.startswith(
+        f"curl -fL --create-dirs -o {own_data}/uda_qa/feta_qa.csv https://raw.githubusercontent"
+    )
+    assert f"-o {own_data}/uda_qa/bench_feta_qa.json https://" in command
 
 
 def test_questions_lose_the_spaces_at_their_ends(feta: RawDataset, nq: RawDataset) -> None:
@@ -338,7 +364,7 @@ def test_a_table_that_is_none_is_one_line(own_data: Path, evidence: object, word
     bench = {"P": [{"q_uid": 7, "evidence": evidence}]}
     (own_data / BENCH_FILE).write_text(json.dumps(bench))
     with pytest.raises(DataError) as caught:
-        load_gold_tables()
+        gold_tables(read_table_files())
     assert word in str(caught.value)
     assert "bench_feta_qa.json, P row 1" in str(caught.value)
 
@@ -347,5 +373,5 @@ def test_a_line_break_in_a_cell_does_not_break_its_line(own_data: Path) -> None:
     (own_data / "uda_qa").mkdir()
     evidence = {"table_array": [["h"], ["a\nb"]], "highlighted_cell_ids": [[1, 0]]}
     (own_data / BENCH_FILE).write_text(json.dumps({"P": [{"q_uid": 7, "evidence": evidence}]}))
-    tables, _ = load_gold_tables()
+    tables = gold_tables(read_table_files())
     assert tables["7"].facts() == ("h: a b",)
