@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.consoles import complain, show_bug
+from harness.cli.questions import add_questions
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
 app = typer.Typer(
@@ -352,6 +353,9 @@ def new(
     from harness.cli.creating import create
 
     create(kind.value, name, into)
+
+
+add_questions(app)
 
 
 @app.command()

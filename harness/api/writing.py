@@ -1,0 +1,89 @@
+"""Question files from documents."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.api.configs import bench_config, price_table
+from harness.config import BenchConfig
+from harness.errors import ConfigError
+from harness.questions.orders import Wanted, parse_kinds
+from harness.questions.writing import (
+    PlannedWriting,
+    WritingRequest,
+    Written,
+    plan_writing,
+    write_questions,
+)
+from harness.records import Document
+from harness.registry import DATASETS
+from harness.runner.progress import Reporter
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """What is said on the command line."""
+
+    folder: Path | None = None
+    dataset: str | None = None
+    """A registered data set whose documents are read; instead of a folder."""
+    out: Path = Path("questions.jsonl")
+    total: int = 50
+    kinds: tuple[str, ...] = ()
+    """`bridge` or `bridge=10`; empty: all that the documents allow."""
+    seed: int = 0
+    config: Path | None = None
+    settings: tuple[str, ...] = ()
+    prices: Path | None = None
+    quiet: bool = False
+
+
+def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
+    """What would be written and what it takes; nothing is paid. HarnessError: see `plan_writing`."""
+    config = bench_config(options.config, settings=options.settings)
+    kinds = parse_kinds(options.kinds)
+    documents, source = _documents(options, config)
+    request = WritingRequest(
+        documents=documents,
+        source=source,
+        wanted=Wanted(options.total, kinds),
+        seed=options.seed,
+        models=config.models,
+        budget=config.budget,
+        prices=price_table(options.prices or config.prices),
+        out=options.out,
+    )
+    return plan_writing(request, reporter)
+
+
+def written_questions(options: WriteOptions) -> tuple[PlannedWriting, Written]:
+    """Plan, say what it takes, write. HarnessError: see `write_questions`."""
+    reporter = Reporter(quiet=options.quiet)
+    planned = plan_questions(options, reporter)
+    for line in planned_lines(planned):
+        reporter.say(line)
+    return planned, write_questions(planned, reporter)
+
+
+def planned_lines(planned: PlannedWriting) -> list[str]:
+    """What will be written, by whom, and what that takes."""
+    orders = ", ".join(f"{order.wanted} {order.kind}" for order in planned.orders.orders)
+    models = planned.models
+    who = f"{models.written_by} writes, {models.judged_by} checks"
+    if models.written_by == models.judged_by:
+        who = f"{models.written_by} writes and checks itself"
+    return [
+        f"{orders}; from {len(planned.request.documents):,} documents of {planned.request.source}; {who}",
+        *(f"note: {note}" for note in planned.orders.notes),
+        f"estimate: {planned.estimate.line}",
+    ]
+
+
+def _documents(options: WriteOptions, config: BenchConfig) -> tuple[tuple[Document, ...], str]:
+    if (options.folder is None) == (options.dataset is None):
+        raise ConfigError(
+            "name the documents once", "a folder (rag-harness questions papers), or --dataset NAME for its documents"
+        )
+    if options.dataset is not None:
+        spec = DATASETS.load(options.dataset)
+        return spec.load(config.dataset.subset or spec.subsets[0]).documents, options.dataset
+    raise ConfigError("folders are not read yet")

@@ -1,0 +1,68 @@
+"""What writing will take, before it begins."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.analysis.estimates.rates import CHARACTERS_PER_TOKEN
+from harness.analysis.prices import Prices, usage_usd
+from harness.questions.desk import Order
+from harness.questions.judging import ANSWER_TOKENS
+from harness.questions.nouns import Site
+from harness.questions.prompts import VERDICT_TOKENS, WRITER_TOKENS, draft_question
+from harness.questions.searching import FOUND, PASSAGE
+from harness.records import Usage
+
+_PROMPT = 1_200
+"""Characters of a short prompt: the contract of an answer, a question, some quotes."""
+
+
+@dataclass(frozen=True)
+class WritingEstimate:
+    """Calls and tokens by role."""
+
+    usage: Mapping[str, Usage]
+    usd: float | None
+    """None: a model has no known price."""
+    tries: float
+    """How many times as much it is at most, where candidates fail."""
+
+    @property
+    def line(self) -> str:
+        """For a reader."""
+        total = sum(self.usage.values(), Usage())
+        money = "" if self.usd is None else f", ${self.usd:.4f}"
+        return (
+            f"about {total.calls:,} model calls, {total.input_tokens:,} tokens in and up to {total.output_tokens:,} "
+            f"out{money}, if every candidate passes; up to {self.tries:.1f} times that where they fail"
+        )
+
+
+def estimate(orders: Sequence[Order], prices: Prices, models: Mapping[str, Any]) -> WritingEstimate:
+    """For one candidate for each question that is wanted; from the prompts themselves, nothing measured."""
+    sites = [site for order in orders for site in order.sites[: order.wanted]]
+    usage = {
+        "generator": sum((_drafting(site) for site in sites), Usage()),
+        "judge": sum((_judging(site) for site in sites), Usage()),
+    }
+    tries = sum(len(order.sites) for order in orders) / max(1, len(sites))
+    return WritingEstimate(usage, usage_usd(prices, models, usage), tries)
+
+
+def _drafting(site: Site) -> Usage:
+    characters = sum(len(message.content) for message in draft_question(site).messages)
+    return _calls(1, characters, WRITER_TOKENS)
+
+
+def _judging(site: Site) -> Usage:
+    if site.kind == "unanswerable":
+        return _calls(1, _PROMPT + FOUND * PASSAGE, ANSWER_TOKENS) + _calls(
+            1, _PROMPT + FOUND * PASSAGE, VERDICT_TOKENS
+        )
+    answers = _calls(4 if site.kind == "bridge" else 2, _PROMPT, ANSWER_TOKENS)
+    return answers + _calls(1, _PROMPT, VERDICT_TOKENS)
+
+
+def _calls(number: int, characters: int, output_tokens: int) -> Usage:
+    read = round(number * characters / CHARACTERS_PER_TOKEN)
+    return Usage(calls=number, input_tokens=read, output_tokens=number * output_tokens)

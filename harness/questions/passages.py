@@ -1,0 +1,38 @@
+"""Documents to excerpts, and excerpts to sentences: all verbatim, so that a sentence is a quote."""
+
+import re
+from collections.abc import Iterator
+
+from harness.extraction.texts import windows_of
+
+LONGEST_EXCERPT = 1_500
+"""Characters of a part from which one question is written: what a small model reads closely."""
+_LONGEST_QUOTE = 400
+"""Characters; what is much longer is found in no chunk."""
+_SHORTEST_QUOTE = 20
+_ABBREVIATED = (
+    r"(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|vs|No|Jr|Sr|Co)\.)(?<!\b(?:Mrs|Inc|Ltd|etc)\.)(?<!\bProf\.)"
+    r"(?<!\b(?:e\.g|i\.e)\.)"
+)
+_SENTENCE_END = re.compile(
+    rf"(?<=[.!?]){_ABBREVIATED}\s+(?![a-z])|(?<=[.!?][\"')\]\u201d\u2019])\s+|(?<=[\u3002\uff01\uff1f])|\n+"
+)
+
+
+def passages_of(text: str, longest: int = LONGEST_EXCERPT) -> list[str]:
+    """The text in parts of at most `longest` characters, each verbatim in it, nothing left out but white space."""
+    return list(windows_of(text, longest))
+
+
+def sentences_of(passage: str) -> tuple[str, ...]:
+    """Its sentences and lines that are long enough to be quoted, in order, each verbatim in it; one that is too
+    long is cut between words.
+    """
+    return tuple(_quotable(passage))
+
+
+def _quotable(passage: str) -> Iterator[str]:
+    for sentence in _SENTENCE_END.split(passage):
+        for part in windows_of(sentence, _LONGEST_QUOTE):
+            if len(part) >= _SHORTEST_QUOTE and any(map(str.isalpha, part)):
+                yield part
