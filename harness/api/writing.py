@@ -81,7 +81,8 @@ def planned_lines(planned: PlannedWriting) -> list[str]:
 def _documents(options: WriteOptions, config: BenchConfig) -> tuple[tuple[Document, ...], str]:
     if (options.folder is None) == (options.dataset is None):
         raise ConfigError(
-            "name the documents once", "a folder (rag-harness questions papers), or --dataset NAME for its documents"
+            "name the documents once",
+            "a folder (rag-harness questions papers), or --dataset NAME for its documents",
         )
     if options.dataset is not None:
         spec = DATASETS.load(options.dataset)

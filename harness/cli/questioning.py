@@ -4,7 +4,6 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.table import Table
 
@@ -60,15 +59,18 @@ def _print(written: Written, shares: Sequence[Share]) -> None:
     console.print(table)
     for line in (*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)):
         console.print(line, soft_wrap=True)
-    there = "was there already: nothing was left to do" if written.was_there else "none of them seen by a person yet"
+    there = (
+        "was there already: nothing was left to do" if written.was_there else "none of them seen by a person yet"
+    )
     console.print(f"{written.out}: {written.kept} questions, {there}", soft_wrap=True)
     console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
 
 
 def _control(one: Control) -> str:
     line = f"control: {one.name} in {one.wrong} of {one.of} tries"
-    blind = one.wrong > _BLIND * one.of
-    return f"{line}. What this judge says means little: take a larger one (--set models.judge.model=...)" if blind else line
+    if one.wrong <= _BLIND * one.of:
+        return line
+    return f"{line}. What this judge says means little: take a larger one (--set models.judge.model=...)"
 
 
 def _as_json(written: Written, shares: Sequence[Share]) -> dict[str, object]:
@@ -77,7 +79,8 @@ def _as_json(written: Written, shares: Sequence[Share]) -> dict[str, object]:
         "kept": written.kept,
         "wanted": dict(written.wanted),
         "checks": [
-            {"name": one.name, "reached": one.reached, "passed": one.passed, "untold": one.untold} for one in shares
+            {"name": one.name, "reached": one.reached, "passed": one.passed, "untold": one.untold}
+            for one in shares
         ],
         "controls": [one.model_dump() for one in written.controls],
         "complete": written.stopped is None,

@@ -12,7 +12,9 @@ def add_questions(app: typer.Typer) -> None:
 
 
 def questions(
-    folder: Annotated[Path | None, typer.Argument(help="Documents: .md, .txt, .html, .pdf, .docx, .jsonl.")] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(help="Documents: .md, .txt, .html, .pdf, .docx, .jsonl.")
+    ] = None,
     dataset: Annotated[
         str | None, typer.Option("--dataset", "-d", help="The documents of a data set instead, e.g. demo.")
     ] = None,
@@ -30,19 +32,23 @@ def questions(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Overrides one key, e.g. models.generator.provider=openai."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Overrides one key, e.g. models.generator.provider=openai."
+        ),
     ] = None,
     prices: Annotated[
         Path | None, typer.Option("--prices", help="A price table of your own, as configs/prices.yaml.")
     ] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would take. Costs nothing.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what it would take. Costs nothing.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value for scripts.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Write questions about documents, with answers and quotes, and check each. Stopped anywhere, it resumes.
 
-    Kinds: single_fact, bridge (over two documents), comparison, temporal, unanswerable. models.generator writes and
-    models.judge checks; where only one is set, it does both. All candidates and verdicts stay in OUT's .work folder.
+    Kinds: single_fact, bridge (over two documents), comparison, temporal, unanswerable. models.generator writes,
+    models.judge checks; where only one is set, it does both. Candidates and verdicts stay in OUT's .work folder.
 
     Examples:
 

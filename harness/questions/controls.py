@@ -1,4 +1,4 @@
-"""What the judge says where the truth is known: without it, a judge that always says yes looks like a careful one."""
+"""What the judge says where the truth is known: else one that always says yes would look like a careful one."""
 
 from collections.abc import Sequence
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from harness.protocols import Embedder, Vectors
 
 _NEAR = 0.9
-"""Cosine of two questions; such as those with one name exchanged, so that answer or quote have to be the same, too."""
+"""Cosine of two questions. Those with one name exchanged are as near: answer or quote must be the same."""
 
 
 class Distinct:

@@ -33,8 +33,9 @@ class WritingEstimate:
         total = sum(self.usage.values(), Usage())
         money = "" if self.usd is None else f", ${self.usd:.4f}"
         return (
-            f"about {total.calls:,} model calls, {total.input_tokens:,} tokens in and up to {total.output_tokens:,} "
-            f"out{money}, if every candidate passes; up to {self.tries:.1f} times that where they fail"
+            f"about {total.calls:,} model calls, {total.input_tokens:,} tokens in and up to "
+            f"{total.output_tokens:,} out{money}, if every candidate passes; "
+            f"up to {self.tries:.1f} times that where they fail"
         )
 
 

@@ -11,7 +11,7 @@ from harness.questions.passages import passages_of
 from harness.records import Document
 
 MOST_DOCUMENTS = 400
-"""That are parsed for what they share, drawn by the seed: minutes of one core, and far more pairs than questions."""
+"""That are parsed for what they share, drawn by the seed: minutes of one core, far more pairs than questions."""
 _MOST_PASSAGES = 12
 """Of a document."""
 _COMMON = 0.25
@@ -67,7 +67,7 @@ async def linked_pairs(documents: Sequence[Document], seed: int, progress: Progr
 
 
 def _pairs(one: _Named, draw: Random) -> list[Pair]:
-    """Each document with the next one, in an order that is drawn: all pairs of what many name would be too many."""
+    """Each document with the next one, in a drawn order: all pairs of what many name would be too many."""
     is_name = bool(one.kind) and one.kind != "Concept"
     around = list(one.at)
     draw.shuffle(around)

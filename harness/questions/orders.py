@@ -1,4 +1,4 @@
-"""How many questions of which kind, and where: what the documents allow of what is wanted, before anything is paid."""
+"""How many questions of which kind, and where: what the documents allow of what is wanted. Nothing is paid yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ def _why_not(kind: QuestionKind, sources: WritingSources) -> str:
     if len(sources.documents) < 2:
         return "they need two documents, and there is one"
     if kind == "temporal" and sum(bool(date_of(document)) for document in sources.documents) < 2:
-        return "no two documents say which day they are of (metadata such as published_at, or a date at the beginning)"
+        return "no two documents say their day (published_at in their metadata, or a date at the beginning)"
     if not sources.pairs:
         return "no two documents name the same person, place or thing"
     return "no two documents that name the same thing suit them"

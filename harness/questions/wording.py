@@ -22,7 +22,7 @@ _DANGLING = (
     re.compile(r"\bthe (?:author|writer|speaker|narrator|passage|excerpt)s?\b(?! of\b)", re.IGNORECASE),
     re.compile(r"\b(?:documents?|sentences?) [AB]\d*\b|\b[AB]\d{1,2}\b(?= (?:and|say|state|mention))"),
     re.compile(
-        r"\b(?:both|two|these|those|the given|the provided|the above) (?:documents|articles|texts|passages|reports)\b",
+        r"\b(?:both|two|these|those|the (?:given|provided|above)) (?:documents|articles|texts|passages|reports)\b",
         re.IGNORECASE,
     ),
     re.compile(
@@ -32,14 +32,15 @@ _DANGLING = (
 )
 _VERBS = r"is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might"
 _PRONOUN_FIRST = re.compile(
-    rf"^(?:(?:what|who|whom|when|where|why|which|how(?: (?:many|much|long|often|far|old))?)(?:'s)? )?(?:(?:{_VERBS}) )?"
+    r"^(?:(?:what|who|whom|when|where|why|which|how(?: (?:many|much|long|often|far|old))?)(?:'s)? )?"
+    rf"(?:(?:{_VERBS}) )?"
     r"(?:he|she|they|him|her|his|its|their|theirs|it(?! (?:take|took|cost|true|possible|called|known))|"
     r"this|that|these|those)\b(?! (?:day|week|month|year|century)\b)",
     re.IGNORECASE,
 )
 _NAMELESS = re.compile(
-    r"\bthe (?:company|firm|project|event|city|town|person|man|woman|organi[sz]ation|agency|team|group|programme|program|"
-    r"product|system|contract|deal|law|court|ship|building|study|meeting)\b",
+    r"\bthe (?:company|firm|project|event|city|town|person|man|woman|organi[sz]ation|agency|team|group|"
+    r"programme|program|product|system|contract|deal|law|court|ship|building|study|meeting)\b",
     re.IGNORECASE,
 )
 _NAMES = re.compile(r"(?<=.)\b[A-Z][\w'.-]*|\d|[\"\u201c]")
@@ -60,7 +61,7 @@ def well_formed(question: str, answer: str, *, answerable: bool) -> QuestionChec
 
 
 def gives_away(question: str, answer: str) -> bool:
-    """Whether the question names its answer: then it is one to choose from, or a guess is right half of the time."""
+    """Whether the question names its answer: it is one to choose from, and a guess is right half of the time."""
     return is_verdict(answer) or f" {normalise(answer)} " in f" {normalise(question)} "
 
 
