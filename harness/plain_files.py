@@ -3,8 +3,13 @@
 import errno
 import os
 import stat
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
+
+PlaceStamp = tuple[tuple[str, int, int, int], ...]
+"""How files stand on a disk: path, size, number, and when it last changed."""
 
 # A pipe that nobody writes to would be waited for.
 _AT_ONCE = os.O_NONBLOCK | os.O_CLOEXEC
@@ -30,6 +35,42 @@ def read_plain(path: Path, most_bytes: int) -> bytes:
     if len(content) > most_bytes:
         raise OSError(errno.EFBIG, f"longer than {most_bytes:,} bytes", str(path))
     return content
+
+
+def stamp(place: Path) -> PlaceStamp:
+    """How a file, or all that lies in a folder, stands there now; another stamp wherever a byte may have changed.
+
+    Links are not followed, and what cannot be looked at has no part in it.
+    """
+    folders, found = [str(place)], [_state(str(place), os.stat)]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                found.append(_state(entry.path, os.lstat))
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    return tuple(sorted(found))
+
+
+def _state(path: str, look: Callable[[str], os.stat_result]) -> tuple[str, int, int, int]:
+    try:
+        seen = look(path)
+    except (OSError, ValueError):
+        return path, 0, 0, 0
+    # Nobody sets the time of a change of state: tools that keep a file's own time change it.
+    return path, seen.st_size, seen.st_ino, seen.st_ctime_ns
+
+
+def without_home(path: str) -> str:
+    """The path as others may read it: with `~` for the home folder, which names its user."""
+    home = str(from_home("~"))
+    inside = path.startswith(home + os.sep) or path == home
+    return "~" + path[len(home) :] if inside and len(home) > 1 else path
+
+
+def from_home(path: str) -> Path:
+    """The path with its home folder; as it is written where nobody knows that folder."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own raises where there is no such user.
 
 
 def _opened(path: Path, how: int) -> int:

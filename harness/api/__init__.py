@@ -51,6 +51,8 @@ def plan(
     *,
     systems: Sequence[str] = (),
     dataset: str | None = None,
+    docs: str | Path | None = None,
+    questions: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     results: str | Path = "results",
 ) -> DataFrame:
@@ -60,7 +62,7 @@ def plan(
     from harness.api.frames import data_frame
     from harness.api.planning import PlannedCell, planned_cells
 
-    cells = planned_cells(_config(config, systems, dataset, settings), Path(results))
+    cells = planned_cells(_config(config, systems, (dataset, docs, questions), settings), Path(results))
     return data_frame(map(asdict, cells), [field.name for field in fields(PlannedCell)])
 
 
@@ -69,6 +71,8 @@ def estimate(
     *,
     systems: Sequence[str] = (),
     dataset: str | None = None,
+    docs: str | Path | None = None,
+    questions: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     results: str | Path = "results",
 ) -> DataFrame:
@@ -81,7 +85,7 @@ def estimate(
     from harness.runner.estimating.estimate import Estimator
     from harness.runner.plan import plan_cells
 
-    resolved = _config(config, systems, dataset, settings)
+    resolved = _config(config, systems, (dataset, docs, questions), settings)
     rows: list[Row] = []
     for one in Estimator(Path(results), price_table(resolved.prices)).estimate_all(plan_cells(resolved)):
         judging = {f"judging: {name}": phase for name, phase in one.judging.items()}
@@ -94,6 +98,8 @@ def run(
     *,
     systems: Sequence[str] = (),
     dataset: str | None = None,
+    docs: str | Path | None = None,
+    questions: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     results: str | Path = "results",
     retry_failed: bool = False,
@@ -111,7 +117,7 @@ def run(
     from harness.api.running import RunOptions, run_bench
     from harness.api.runs import Runs
 
-    resolved = _config(config, systems, dataset, settings)
+    resolved = _config(config, systems, (dataset, docs, questions), settings)
     options = RunOptions(Path(results), retry_failed, fresh_index, records_only=records_only, quiet=quiet)
     bench = run_bench(resolved, options)
     outcomes = [(bench.outcome, resolved)] if bench.outcome else []
@@ -223,13 +229,18 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
 
 
 def _config(
-    source: ConfigSource, systems: Sequence[str], dataset: str | None, settings: Mapping[str, Any] | None
+    source: ConfigSource,
+    systems: Sequence[str],
+    dataset: tuple[str | None, str | Path | None, str | Path | None],
+    settings: Mapping[str, Any] | None,
 ) -> BenchConfig:
-    from harness.api.configs import as_names, as_settings, bench_config
+    """`dataset`: its name, its documents, its questions."""
+    from harness.api.configs import DatasetChoice, as_names, as_settings, bench_config
 
     if isinstance(source, str):
         source = Path(source)
-    return bench_config(source, systems=as_names(systems), dataset=dataset, settings=as_settings(settings or {}))
+    chosen = DatasetChoice(*dataset)
+    return bench_config(source, systems=as_names(systems), dataset=chosen, settings=as_settings(settings or {}))
 
 
 def _found(runs: RunNames, results: str | Path) -> list[RunDir]:

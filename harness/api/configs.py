@@ -2,29 +2,52 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.analysis.prices import Prices, load_prices
 from harness.api.said import refuse_unsaid_prices
-from harness.config import BenchConfig
+from harness.config import OWN_DOCUMENTS, BenchConfig
 from harness.config.load import Tree, build_config, load_config, parse_setting, read_yaml, set_value
 from harness.config.shipped import config_path
 from harness.errors import ConfigError
 from harness.store import RunDir
 
 
+@dataclass(frozen=True)
+class DatasetChoice:
+    """What a caller says of the data set; None: what the config says."""
+
+    name: str | None = None
+    docs: str | Path | None = None
+    """Where it lies: a folder of documents where no data set is named."""
+    questions: str | Path | None = None
+    """A file of questions about them."""
+
+    @property
+    def settings(self) -> list[str]:
+        """The same as `key=value`."""
+        name = OWN_DOCUMENTS if self.name is None and self.docs is not None else self.name
+        said = {"name": name, "path": self.docs, "questions": self.questions}
+        return as_settings({f"dataset.{key}": value for key, value in said.items() if value is not None})
+
+
+CONFIGURED = DatasetChoice()
+"""The data set of the config."""
+
+
 def bench_config(
     source: Path | Mapping[str, Any] | None = None,
     *,
     systems: Sequence[str] = (),
-    dataset: str | None = None,
+    dataset: DatasetChoice = CONFIGURED,
     measure: str | None = None,
     settings: Sequence[str] = (),
 ) -> BenchConfig:
     """A config file, or a mapping of its keys, with the rest on top; `settings` are `key=value` and come last."""
     chosen = [f"systems={json.dumps(list(systems))}"] if systems else []
-    chosen += [f"dataset.name={json.dumps(dataset)}"] if dataset else []
+    chosen += dataset.settings
     chosen += [f"measure={json.dumps(measure)}"] if measure else []
     return load_config(source, [*chosen, *settings])
 
@@ -33,7 +56,7 @@ def bench_configs(
     sources: Sequence[Path] | None = None,
     *,
     systems: Sequence[str] = (),
-    dataset: str | None = None,
+    dataset: DatasetChoice = CONFIGURED,
     measure: str | None = None,
     settings: Sequence[str] = (),
 ) -> list[BenchConfig]:

@@ -162,7 +162,9 @@ class _Checked:
 def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter) -> _Checked:
     """Refuse what cannot be; its time begins now."""
     began = time.monotonic()
-    cells, evaluation = plan_cells(config), plan_evaluation(config)
+    with reporter.reading() as progress:
+        cells = plan_cells(config, progress)
+    evaluation = plan_evaluation(config)
     race = plan_race(config, cells, evaluation)
     payers = [
         Payer.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells

@@ -16,6 +16,7 @@ from harness.records import Estimate, PhaseEstimate
 from harness.runner.estimating.estimate import SAMPLE_FIRST, Estimator
 from harness.runner.estimating.sizes import sample_sizes, sizes_json
 from harness.runner.plan import plan_cells
+from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
 
 _COLUMNS = ("to answer", "index", "calls", "tokens in", "tokens out", "USD", "minutes")
@@ -25,7 +26,8 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     """Print what each cell still takes, the judges beside it, where the figures are from, and what so many queries
     can tell apart.
     """
-    planned = [(config, plan_cells(config)) for config in configs]
+    with Reporter().reading() as progress:
+        planned = [(config, plan_cells(config, progress)) for config in configs]
     estimates = [
         one
         for config, cells in planned

@@ -8,6 +8,23 @@ from typing import Annotated
 import typer
 
 from harness.cli.consoles import complain, show_bug
+from harness.cli.options import (
+    NAMES,
+    ConfigsOption,
+    DatasetOption,
+    DocsOption,
+    EvaluatorsOption,
+    JsonOption,
+    MarginOption,
+    PricesOption,
+    QuestionsOption,
+    QuietOption,
+    RankOption,
+    ResultsOption,
+    RunsArgument,
+    SetOption,
+    SystemOption,
+)
 from harness.cli.questions import add_questions
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
@@ -47,37 +64,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-ConfigsOption = Annotated[
-    list[Path] | None,
-    typer.Option("--config", "-c", help="A YAML file, see configs/bench; repeat it for one after another."),
-]
-SystemOption = Annotated[
-    list[str] | None, typer.Option("--system", "-s", help="A system's name; repeat it to compare several.")
-]
-DatasetOption = Annotated[str | None, typer.Option("--dataset", "-d", help="A data set's name.")]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides one key, e.g. answer.top_k=8.")
-]
-_NAMES = "Names, a comma between, or a flag for each."
-EvaluatorsOption = Annotated[list[str] | None, typer.Option("--evaluators", "-e", metavar="NAMES", help=_NAMES)]
-ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value for scripts.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-PricesOption = Annotated[
-    Path | None, typer.Option("--prices", help="A price table of your own, as configs/prices.yaml.")
-]
-RankOption = Annotated[
-    str | None, typer.Option("--measure", "-m", help="The measure that ranks; default: the data set's own.")
-]
-MarginOption = Annotated[
-    float | None,
-    typer.Option(
-        "--margin", min=0.01, max=100, help="Points by which a run may be worse and count as good; default: 5."
-    ),
-]
-RunsArgument = Annotated[list[str], typer.Argument(help="Run ids, unique parts of them, or paths.", metavar="RUN")]
-
-
 @app.callback()
 def options(
     version: Annotated[
@@ -103,6 +89,8 @@ def plan(
     config: ConfigsOption = None,
     system: SystemOption = None,
     dataset: DatasetOption = None,
+    docs: DocsOption = None,
+    questions: QuestionsOption = None,
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
@@ -111,10 +99,11 @@ def plan(
 
     Example: rag-harness plan --config configs/sweeps/top_k.yaml
     """
-    from harness.api.configs import bench_configs
+    from harness.api.configs import DatasetChoice, bench_configs
     from harness.cli.planning import print_plan
 
-    resolved = bench_configs(config, systems=system or (), dataset=dataset, settings=settings or ())
+    chosen = DatasetChoice(dataset, docs, questions)
+    resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
     print_plan(resolved, results, as_json=as_json)
 
 
@@ -123,6 +112,8 @@ def estimate(
     config: ConfigsOption = None,
     system: SystemOption = None,
     dataset: DatasetOption = None,
+    docs: DocsOption = None,
+    questions: QuestionsOption = None,
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
@@ -133,10 +124,11 @@ def estimate(
 
     Example: rag-harness estimate --config configs/bench/openai.yaml
     """
-    from harness.api.configs import bench_configs
+    from harness.api.configs import DatasetChoice, bench_configs
     from harness.cli.estimating import print_estimate
 
-    resolved = bench_configs(config, systems=system or (), dataset=dataset, settings=settings or ())
+    chosen = DatasetChoice(dataset, docs, questions)
+    resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
     print_estimate(resolved, results, as_json=as_json)
 
 
@@ -145,6 +137,8 @@ def run(
     config: ConfigsOption = None,
     system: SystemOption = None,
     dataset: DatasetOption = None,
+    docs: DocsOption = None,
+    questions: QuestionsOption = None,
     measure: RankOption = None,
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
@@ -167,18 +161,21 @@ def run(
 
       rag-harness run -c configs/bench/default.yaml -d multihop_rag --set dataset.sample.per_type=5
 
+      rag-harness run --docs papers --questions asked.jsonl -s naive -s kg    (your own documents)
+
       rag-harness run --set models.generator.provider=none    (retrieval alone)
 
       rag-harness run -s naive -s kg -d demo --set race.margin=5    (until it is settled which to choose)
 
       rag-harness run -c configs/bench/retrieval.yaml -c configs/bench/demo.yaml
     """
-    from harness.api.configs import bench_configs
+    from harness.api.configs import DatasetChoice, bench_configs
     from harness.api.running import RunOptions
     from harness.cli.running import RunOutput, run_all
 
+    chosen = DatasetChoice(dataset, docs, questions)
     resolved = bench_configs(
-        config, systems=system or (), dataset=dataset, measure=measure, settings=settings or ()
+        config, systems=system or (), dataset=chosen, measure=measure, settings=settings or ()
     )
     options = RunOptions(
         results, retry_failed=retry_failed, fresh_index=fresh_index, records_only=records_only, quiet=quiet
@@ -191,6 +188,8 @@ def import_command(
     file: Annotated[Path, typer.Argument(help="One JSON object a line.", metavar="FILE.jsonl")],
     name: Annotated[str, typer.Option("--name", "-n", help="What to call the system that answered.")],
     dataset: DatasetOption = None,
+    docs: DocsOption = None,
+    questions: QuestionsOption = None,
     subset: Annotated[str | None, typer.Option("--subset", help="A named part of the data set.")] = None,
     where: Annotated[
         list[str] | None, typer.Option("--where", metavar="FIELD=VALUE", help="Only rows with this value.")
@@ -227,6 +226,8 @@ def import_command(
         label=name,
         dataset=dataset,
         subset=subset,
+        docs=docs,
+        questions=questions,
         fields=parse_pairs("--field", field or ()),
         where=parse_pairs("--where", where or ()),
         model=model,
@@ -297,7 +298,7 @@ def report(
 def compare(
     runs: RunsArgument,
     measures: Annotated[
-        list[str] | None, typer.Option("--measures", "--measure", "-m", metavar="NAMES", help=_NAMES)
+        list[str] | None, typer.Option("--measures", "--measure", "-m", metavar="NAMES", help=NAMES)
     ] = None,
     query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="Only pairs with this run.")] = None,

@@ -12,12 +12,14 @@ from harness.cli.consoles import open_console
 from harness.config import BenchConfig
 from harness.runner.estimating.sizes import sample_sizes, sizes_json
 from harness.runner.plan import plan_cells
+from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
 
 
 def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) -> None:
     """Print each cell: run id, status, and whether its index is there; and what so many queries can tell apart."""
-    planned = [(config, plan_cells(config)) for config in configs]
+    with Reporter().reading() as progress:
+        planned = [(config, plan_cells(config, progress)) for config in configs]
     race = [line for config, own in planned for line in race_lines(config, own)]
     cells = [planned_cell(cell, results) for _, own in planned for cell in own]
     sizes = [size for _, own in planned for size in sample_sizes(own)]

@@ -4,6 +4,7 @@ from harness.config.load import load_config
 from harness.config.matrix import expand
 from harness.config.schema import (
     NO_MODEL,
+    OWN_DOCUMENTS,
     BenchConfig,
     BudgetConfig,
     DatasetConfig,
@@ -21,6 +22,7 @@ from harness.config.schema import (
 
 __all__ = [
     "NO_MODEL",
+    "OWN_DOCUMENTS",
     "BenchConfig",
     "BudgetConfig",
     "DatasetConfig",

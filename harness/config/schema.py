@@ -1,5 +1,6 @@
 """Every key a config file may hold, with its default and what it means."""
 
+import os
 import re
 from typing import Any, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
@@ -7,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from harness.outside import without_keys
+from harness.plain_files import without_home
 from harness.records import AnswerStyle
 
 
@@ -55,6 +57,8 @@ _HOLDS_KEY = re.compile(
 """A part of a path as keys look."""
 NO_MODEL = "none"
 """The provider of a role that nobody plays."""
+OWN_DOCUMENTS = "files"
+"""The data set of documents in a folder: what `--docs` means where no data set is named."""
 
 
 class SampleConfig(ConfigSection):
@@ -71,9 +75,21 @@ class DatasetConfig(ConfigSection):
     name: str = "demo"
     subset: str | None = None
     """A named part of the data set, such as v2.1 of ms_marco; None: its default."""
+    path: str | None = None
+    """Where it lies, for a data set that has no place of its own, as `files`: a folder of documents (`--docs`). In
+    no run id: the digest of what was read is. Begins with `~` where it is in the home folder."""
+    questions: str | None = None
+    """A file of questions about its documents (`--questions`). Likewise."""
+    options: dict[str, Any] = {}
+    """The data set's own, as ms_marco's distractors. Likewise."""
     sample: SampleConfig | Literal["full"] = SampleConfig()
     corpus: Literal["full", "cited"] = "full"
     """`full`: every document; `cited`: only those that the data set attaches to a sampled query (easier)."""
+
+    @field_validator("path", "questions", mode="before")
+    @classmethod
+    def _without_home(cls, path: object) -> object:
+        return without_home(os.fspath(path)) if isinstance(path, str | os.PathLike) else path
 
 
 class ModelConfig(ConfigSection):

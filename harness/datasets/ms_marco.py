@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.datasets.entries import FIX, FileEntry
 from harness.datasets.hub import HubTable, load_rows
+from harness.datasets.published import departures
 from harness.errors import DataError
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 from harness.records import Document, Evidence, Query, Reference
@@ -22,7 +24,8 @@ _ID_HEX = 12
 
 def load(subset: str) -> RawDataset:
     """Version `v1.1` or `v2.1`: the sample in the data directory, or the whole train split of the hub."""
-    return build(load_rows(_FILES[subset], HubTable("microsoft/ms_marco", subset)), subset)
+    rows = load_rows(_FILES[subset], HubTable("microsoft/ms_marco", subset))
+    return replace(build(rows, subset), departures=departures({_FILES[subset]: rows}))
 
 
 def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.datasets.entries import FIX, FileEntry
 from harness.datasets.hub import HubTable, load_rows
+from harness.datasets.published import departures
 from harness.errors import DataError
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 from harness.records import Document, Evidence, Query, Reference
 
 _REPO = "yixuantt/MultiHopRAG"
+_CORPUS, _QUERIES = "multihop_rag/corpus.json", "multihop_rag/MultiHopRAG.json"
 _METADATA = ("source", "author", "category")
 
 
 def load(subset: str) -> RawDataset:
     """The whole benchmark; there is only one subset."""
     del subset
-    corpus = load_rows("multihop_rag/corpus.json", HubTable(_REPO, "corpus"))
-    queries = load_rows("multihop_rag/MultiHopRAG.json", HubTable(_REPO, "MultiHopRAG"))
-    return build(corpus, queries, prefix="mh")
+    corpus = load_rows(_CORPUS, HubTable(_REPO, "corpus"))
+    queries = load_rows(_QUERIES, HubTable(_REPO, "MultiHopRAG"))
+    raw = build(corpus, queries, prefix="mh")
+    return replace(raw, departures=departures({_CORPUS: corpus, _QUERIES: queries}))
 
 
 def build(corpus: Sequence[FileEntry], queries: Sequence[FileEntry], *, prefix: str) -> RawDataset:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.datasets.entries import FileEntry
 from harness.datasets.hub import HubTable, load_rows
+from harness.datasets.published import departures
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 from harness.records import Document, Evidence, Query, Reference
 
@@ -16,7 +18,8 @@ _FIELDS = ("context", "question", "answer")
 def load(subset: str) -> RawDataset:
     """The first 100 rows in the data directory, or the whole train split of the hub."""
     del subset
-    return build(load_rows(_FILE, HubTable("neural-bridge/rag-dataset-12000")))
+    rows = load_rows(_FILE, HubTable("neural-bridge/rag-dataset-12000"))
+    return replace(build(rows), departures=departures({_FILE: rows}))
 
 
 def build(entries: Sequence[FileEntry]) -> RawDataset:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from harness.errors import ConfigError, DataError, nearest
 from harness.identity import digest
-from harness.protocols import DatasetRow, DatasetSpec, RawDataset
+from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset
 from harness.records import Document, Query, Reference
 
 CorpusChoice = Literal["full", "cited"]
@@ -44,6 +44,8 @@ class Dataset:
     """What a reader must know, such as queries left out and why."""
     digest: str
     """SHA-256 of the documents, queries and references above: changes with any letter of them."""
+    is_as_published: bool = True
+    """False: rows under this name are not those that were published; `notes` say which."""
 
 
 def load_dataset(
@@ -52,11 +54,14 @@ def load_dataset(
     subset: str | None = None,
     sample: QuerySample | None = None,
     corpus: CorpusChoice = "full",
+    params: Params | None = None,
 ) -> Dataset:
-    """Load `spec`'s `subset` (None: its default) and select from it, see `select`."""
-    chosen = spec.subsets[0] if subset is None else subset
-    _check_subset(spec, chosen)
-    return select(spec, spec.load(chosen), subset=chosen, sample=sample, corpus=corpus)
+    """Load `spec`'s `subset` (None: its default) as its `params` say (None: their defaults) and select from it.
+
+    What can be refused without reading is refused first: see `select`.
+    """
+    chosen = checked_subset(spec, subset)
+    return select(spec, spec.read(chosen, params), subset=chosen, sample=sample, corpus=corpus)
 
 
 def select(
@@ -70,7 +75,7 @@ def select(
     Queries and documents stay in data-set order. Raises `ConfigError` for an unknown subset, `DataError`
     for a data set that contradicts itself or leaves no query or no document.
     """
-    _check_subset(spec, subset)
+    checked_subset(spec, subset)
     _check_raw(spec.name, raw)
     rows, notes = (raw.rows, ()) if sample is None else _draw(raw.rows, sample)
     documents = raw.documents
@@ -88,8 +93,9 @@ def select(
         queries=queries,
         references=references,
         type_mix=dict(sorted(Counter(row.reference.query_type for row in raw.rows).items())),
-        notes=raw.notes + notes,
+        notes=raw.departures + raw.notes + notes,
         digest=_digest(documents, queries, references),
+        is_as_published=not raw.departures,
     )
 
 
@@ -124,9 +130,11 @@ def _draw(rows: tuple[DatasetRow, ...], sample: QuerySample) -> tuple[tuple[Data
     return tuple(rows[index] for index in sorted(kept)), tuple(notes)
 
 
-def _check_subset(spec: DatasetSpec, subset: str) -> None:
-    if subset not in spec.subsets:
+def checked_subset(spec: DatasetSpec, subset: str | None) -> str:
+    """That subset, or the default; `ConfigError` where there is no such one."""
+    if subset is not None and subset not in spec.subsets:
         raise ConfigError(f"{spec.name} has no subset '{subset}'", nearest(subset, spec.subsets))
+    return spec.subsets[0] if subset is None else subset
 
 
 def _check_raw(name: str, raw: RawDataset) -> None:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.datasets import files
 from harness.datasets.entries import FileEntry
 from harness.datasets.hub import HubTable, load_rows
-from harness.datasets.uda_tables import GoldTable, load_gold_tables
+from harness.datasets.published import departures
+from harness.datasets.uda_tables import TABLE_FILES, GoldTable, gold_tables, read_table_files
 from harness.errors import DataError
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 from harness.records import Document, Evidence, Query, Reference
@@ -33,6 +35,7 @@ def load(subset: str) -> RawDataset:
         documents=tuple(document for part in parts for document in part.documents),
         rows=tuple(row for part in parts for row in part.rows),
         notes=tuple(note for part in parts for note in part.notes),
+        departures=tuple(line for part in parts for line in part.departures),
     )
 
 
@@ -104,7 +107,8 @@ def clean_url(url: str) -> str:
 
 
 def _load_nq() -> RawDataset:
-    return build_nq(load_rows(_NQ_FILE, _NQ_TABLE), _read_pages("nq"))
+    rows = load_rows(_NQ_FILE, _NQ_TABLE)
+    return replace(build_nq(rows, _read_pages("nq")), departures=departures({_NQ_FILE: rows}))
 
 
 def _load_feta() -> RawDataset:
@@ -113,10 +117,11 @@ def _load_feta() -> RawDataset:
     if path is None:
         what = f"{_FETA_FILE} is not in the data directory {files.data_dir()} (the hub has no feta tables)"
         raise DataError(what, f"set {files.ENV} to a folder holding it, or choose the subset nq")
-    tables, absent = load_gold_tables()
-    raw = build_feta(files.read_rows(path), tables, _read_pages("feta"))
+    rows, sources = files.read_rows(path), read_table_files()
+    raw = build_feta(rows, gold_tables(sources), _read_pages("feta"))
+    absent = [name for name in TABLE_FILES if name not in sources]
     notes = (f"feta: without {', '.join(absent)}, which are not in the data directory",) if absent else ()
-    return RawDataset(documents=raw.documents, rows=raw.rows, notes=raw.notes + notes)
+    return replace(raw, notes=raw.notes + notes, departures=departures({_FETA_FILE: rows, **sources}))
 
 
 def _read_pages(subset: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.datasets import files
@@ -11,6 +11,7 @@ from harness.errors import DataError
 
 FETAQA_FILES = ("uda_qa/fetaqa-v1_test.jsonl", "uda_qa/fetaqa-v1_dev.jsonl")
 BENCH_FILE = "uda_qa/bench_feta_qa.json"
+TABLE_FILES = (*FETAQA_FILES, BENCH_FILE)
 
 
 @dataclass(frozen=True)
@@ -47,26 +48,29 @@ class GoldTable:
         return tuple(dict.fromkeys(line for line in lines if line))
 
 
-def load_gold_tables() -> tuple[dict[str, GoldTable], tuple[str, ...]]:
-    """The gold tables by q_uid from every source in the data directory, and the names of absent sources.
-
-    A question found in two sources takes FeTaQA's own row, which names the section. Raises `DataError` if
-    there is no source at all.
+def read_table_files() -> dict[str, list[FileEntry]]:
+    """The rows of every source of tables that is in the data directory, by its place there. Raises `DataError` if
+    there is none at all.
     """
+    found: dict[str, list[FileEntry]] = {}
+    for name in TABLE_FILES:
+        if path := files.find(name):
+            is_one = name == BENCH_FILE
+            found[name] = [files.read_json_object(path)] if is_one else list(files.iter_jsonl(path))
+    if not found:
+        what = f"no table of the feta questions is in {files.data_dir()} (the hub has none)"
+        raise DataError(what, f"put {' or '.join(TABLE_FILES)} there, or choose the subset nq")
+    return found
+
+
+def gold_tables(sources: Mapping[str, Sequence[FileEntry]]) -> dict[str, GoldTable]:
+    """The gold tables by q_uid. Of two sources of one, FeTaQA's own row counts, which names the section."""
     tables: dict[str, GoldTable] = {}
-    absent = []
-    for name in (*FETAQA_FILES, BENCH_FILE):
-        path = files.find(name)
-        if path is None:
-            absent.append(name)
-            continue
-        found = _bench(files.read_json_object(path)) if name == BENCH_FILE else _fetaqa(files.iter_jsonl(path))
+    for name, rows in sources.items():
+        found = (item for pages in rows for item in _bench(pages)) if name == BENCH_FILE else _fetaqa(rows)
         for uid, gold in found:
             tables.setdefault(uid, gold)
-    if len(absent) == len(FETAQA_FILES) + 1:
-        what = f"no table of the feta questions is in {files.data_dir()} (the hub has none)"
-        raise DataError(what, f"put {' or '.join(absent)} there, or choose the subset nq")
-    return tables, tuple(absent)
+    return tables
 
 
 def _fetaqa(entries: Iterable[FileEntry]) -> Iterable[tuple[str, GoldTable]]:

@@ -7,7 +7,7 @@ A stranger adds a system by one folder that exports a `SystemSpec`, registered u
 from typing import TYPE_CHECKING
 
 from harness.protocols.commands import AnswerChoice, CommandRuntime, CommandSpec, OpenedAnswer
-from harness.protocols.datasets import ClusterBy, DatasetRow, DatasetSpec, RawDataset
+from harness.protocols.datasets import ClusterBy, DatasetRow, DatasetSpec, RawDataset, ReadingProgress, untold
 from harness.protocols.evaluators import (
     Case,
     ConstantAnswer,
@@ -66,6 +66,7 @@ __all__ = [
     "PanelFigure",
     "Params",
     "RawDataset",
+    "ReadingProgress",
     "Reranker",
     "Role",
     "Roles",
@@ -78,4 +79,5 @@ __all__ = [
     "System",
     "SystemSpec",
     "Workload",
+    "untold",
 ]

@@ -52,6 +52,7 @@ from harness.report.notes import (
     run_notes,
     way_of,
 )
+from harness.report.titles import dataset_title
 from harness.store import Manifest, RunDir, SampleRow, counting
 
 
@@ -298,9 +299,6 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     with collector_paused():
         samples = _samples(runs)
         views = tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
-    dataset = manifests[0].identity.get("dataset", {})
-    subset = dataset.get("subset")
-    shown = f"{dataset.get('name', '')} ({subset})" if subset and subset != "default" else dataset.get("name", "")
     known = known_measures(one for view in views for one in view.evaluations)
     notes = (
         *group_notes(manifests),
@@ -310,7 +308,13 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *reach_notes({view.label: view.values for view in views if not view.is_bracket}, known),
     )
     return Group(
-        printable(str(shown)), digest, views, notes, known, ranking_choice(manifests), margin_choice(manifests)
+        dataset_title(manifests[0]),
+        digest,
+        views,
+        notes,
+        known,
+        ranking_choice(manifests),
+        margin_choice(manifests),
     )
 
 

@@ -1,7 +1,7 @@
 """From a config to cells: everything resolved, hashed and checked before anything is paid for."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -9,26 +9,24 @@ from pydantic import ValidationError
 from harness.asking.answers import CONTRACT
 from harness.config import (
     BenchConfig,
-    DatasetConfig,
     EmbedderConfig,
     GeneratorConfig,
     ModelConfig,
-    SampleConfig,
     expand,
 )
 from harness.config.load import explain
 from harness.config.moved import where_now
-from harness.datasets import Dataset, QuerySample, load_dataset
+from harness.datasets import Dataset
 from harness.errors import ConfigError
 from harness.identity import short_digest
 from harness.models.identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.rerankers import reranker_identity
-from harness.protocols import Params, Role, Roles, SystemSpec
+from harness.protocols import Params, ReadingProgress, Role, Roles, SystemSpec, untold
 from harness.records import AnswerStyle
 from harness.registry import DATASETS, SYSTEMS
 from harness.runner.evaluating.plan import plan_evaluation
-from harness.store.index_dir import corpus_digest
+from harness.runner.loading import DatasetReader
 
 IDENTITY_SCHEMA = 2
 
@@ -76,13 +74,16 @@ class Cell:
         return len(self.dataset.queries) * self.config.repeats
 
 
-def plan_cells(config: BenchConfig) -> list[Cell]:
-    """Every cell of the config, in order; any mistake in any of them raises before the first one runs."""
+def plan_cells(config: BenchConfig, progress: ReadingProgress = untold) -> list[Cell]:
+    """Every cell of the config, in order; any mistake in any of them raises before the first one runs. `progress`
+    is told how far the reading of its data sets is.
+    """
     plan_evaluation(config)
     points = expand(config)
     _refuse_unknown_params(config)
     # The same cell named twice is one run.
-    return list({cell.run_id: cell for cell in map(_resolve, points)}.values())
+    resolve = partial(_resolve, reader=DatasetReader(progress))
+    return list({cell.run_id: cell for cell in map(resolve, points)}.values())
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:
@@ -98,12 +99,12 @@ def _refuse_unknown_params(config: BenchConfig) -> None:
                 raise ConfigError(f"unknown key '{half}.{key}'", where_now(f"{half}.{key}", known))
 
 
-def _resolve(config: BenchConfig) -> Cell:
+def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = SYSTEMS.load(config.systems[0])
     index_params, answer_params = _params(spec, "index", config), _params(spec, "answer", config)
     roles = spec.roles(index_params, answer_params)
     generator, embedder = _generator(config, spec, roles), _embedder(config, spec, roles)
-    dataset, documents_digest = load_selected(config.dataset)
+    dataset, documents_digest = reader.selected(config.dataset)
     models = {
         role: model_identity(model)
         for role, model in (("generator", generator), ("embedder", embedder))
@@ -172,19 +173,6 @@ def _embedder(config: BenchConfig, spec: SystemSpec, roles: Roles) -> EmbedderCo
     if config.models.embedder.is_none:
         raise ConfigError(f"'{spec.name}' embeds, and models.embedder.provider is none", "choose a provider")
     return resolve_embedder(config.models.embedder)
-
-
-@lru_cache(maxsize=2)
-def load_selected(config: DatasetConfig) -> tuple[Dataset, str]:
-    """The sampled data set and the digest of its documents alone; cells of a sweep share it."""
-    sample = config.sample
-    dataset = load_dataset(
-        DATASETS.load(config.name),
-        subset=config.subset,
-        sample=QuerySample(sample.per_type, sample.seed) if isinstance(sample, SampleConfig) else None,
-        corpus=config.corpus,
-    )
-    return dataset, corpus_digest(dataset.documents)
 
 
 def _params(spec: SystemSpec, half: str, config: BenchConfig) -> Params:

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from harness.display.consoles import SafeConsole
+from harness.protocols import ReadingProgress
 from harness.records import Usage
 
 _PLAIN_INTERVAL_S = 15.0
@@ -65,6 +66,19 @@ class Reporter:
                 yield _RichBar(progress, progress.add_task(label, total=None, note="", count=""))
             finally:
                 self._shown = around
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadingProgress]:
+        """For whoever may read much: a bar from the first time that something is told."""
+        with ExitStack() as shown:
+            bars: list[Bar] = []
+
+            def tell(done: int, total: int, doing: str) -> None:
+                if not bars:
+                    bars.append(shown.enter_context(self.bar(f"reading {doing}")))
+                bars[0].update(done, total)
+
+            yield tell
 
     @contextmanager
     def aside(self) -> Iterator[None]:

@@ -16,8 +16,9 @@ from harness.registry import DATASETS, EVALUATORS, SYSTEMS
 
 HARNESS, SYSTEM_ROOM = Path(harness.__file__).parent, Path(systems.__file__).parent
 SHARED = [path for room in ("cli", "api", "runner", "report") for path in sorted((HARNESS / room).rglob("*.py"))]
-OUR_WORDS = {"answer", "gold"}
-"""Names of plug-ins that are words of ours as well: the answer of a prediction, the gold side of a query."""
+OUR_WORDS = {"answer", "gold", "files"}
+"""Names of plug-ins that are words of ours as well: the answer of a prediction, the gold side of a query, and
+files."""
 PARAMS = {"IndexParams", "AnswerParams"}
 """Every system calls its own so: they mean the same thing, each in its own folder."""
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

@@ -14,13 +14,13 @@ from harness.report.comparison.notes import comparison_notes
 from harness.report.comparison.runs import (
     ComparedRun,
     comparable_pairs,
-    dataset_title,
     drawn_queries,
     finished_runs,
     load_compared,
     shared_queries,
 )
 from harness.report.measures import known_measures, margin_choice, ranking_choice
+from harness.report.titles import dataset_title
 from harness.store import RunDir
 
 

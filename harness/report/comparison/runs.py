@@ -15,6 +15,7 @@ from harness.errors import ConfigError, nearest
 from harness.records import EvaluationRecord
 from harness.report.labels import labels
 from harness.report.notes import run_notes, way_of
+from harness.report.titles import dataset_name
 from harness.store import Manifest, RunDir, SampleRow
 
 
@@ -77,13 +78,6 @@ def finished_runs(runs: Sequence[ComparedRun], baseline: RunDir | None) -> list[
     return finished
 
 
-def dataset_title(manifest: Manifest) -> str:
-    """The data set's name and subset."""
-    dataset = manifest.identity.get("dataset", {})
-    name, subset = str(dataset.get("name", "")), dataset.get("subset")
-    return printable(f"{name} ({subset})" if subset and subset != "default" else name)
-
-
 def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> SharedQueries:
     """The pairs to compare (with a baseline: every other run against it) and of each the queries that both were
     asked in the same words and with the same reference. ConfigError where there is none.
@@ -130,12 +124,12 @@ def _places(n: int, baseline: int | None) -> list[PairPlaces]:
 
 
 def _refuse_other_datasets(runs: Sequence[RunDir], manifests: Sequence[Manifest]) -> None:
-    first = dataset_title(manifests[0])
+    first = dataset_name(manifests[0])
     for run, manifest in zip(runs, manifests, strict=True):
-        if dataset_title(manifest) != first:
+        if dataset_name(manifest) != first:
             names = [printable(one.run_id, 200) for one in (runs[0], run)]
             raise ConfigError(
-                f"{names[0]} is over {first}, {names[1]} over {dataset_title(manifest)}: they cannot be compared",
+                f"{names[0]} is over {first}, {names[1]} over {dataset_name(manifest)}: they cannot be compared",
                 "name runs over one data set",
             )
 

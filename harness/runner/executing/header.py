@@ -28,6 +28,7 @@ def build_manifest(cell: Cell) -> Manifest:
             "corpus": cell.config.dataset.corpus,
             "primary_measure": spec.primary_measure,
             "cluster_by": spec.cluster_by,
+            "is_as_published": dataset.is_as_published,
             "notes": list(dataset.notes),
         },
         index_id=cell.index_id,

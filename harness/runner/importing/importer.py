@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.config import BenchConfig
-from harness.datasets import Dataset, load_dataset, select_queries
+from harness.config import OWN_DOCUMENTS, BenchConfig, DatasetConfig
+from harness.datasets import Dataset, select_queries
 from harness.errors import ConfigError
 from harness.records import RunRecord
-from harness.registry import DATASETS, EVALUATORS
+from harness.registry import EVALUATORS
 from harness.runner.importing.file import quoted, read_file
 from harness.runner.importing.queries import match_rows
 from harness.runner.importing.run import ImportedRun, ImportRequest
+from harness.runner.loading import load_whole
 from harness.store import Done, RunDir
 from harness.store.index_dir import Corpora
 
@@ -87,6 +88,9 @@ def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...
 
 def _check_shared(request: ImportRequest, like: RunDir) -> None:
     """Refuse a data set or subset that is not the one of the run whose sample is to be shared."""
+    for option in ("docs", "questions"):
+        if getattr(request, option) is not None:
+            raise ConfigError(f"--like {like.run_id} says what is asked of which documents", f"drop --{option}")
     shared = like.manifest().identity["dataset"]
     for option, wanted in (("dataset", request.dataset), ("subset", request.subset)):
         own = shared["name" if option == "dataset" else option]
@@ -97,9 +101,11 @@ def _check_shared(request: ImportRequest, like: RunDir) -> None:
 
 
 def _load(request: ImportRequest) -> Dataset:
-    if request.dataset is None:
+    name = request.dataset or (OWN_DOCUMENTS if request.docs else None)
+    if name is None:
         raise ConfigError("no data set is named", "add --dataset NAME, or --like RUN to share a run's")
-    return load_dataset(DATASETS.load(request.dataset), subset=request.subset)
+    keys = {"name": name, "subset": request.subset, "path": request.docs, "questions": request.questions}
+    return load_whole(DatasetConfig.model_validate(keys))
 
 
 def _dataset_of(run: RunDir) -> Dataset:

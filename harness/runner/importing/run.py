@@ -33,6 +33,10 @@ class ImportRequest:
     dataset: str | None = None
     """None: that of the run `like`."""
     subset: str | None = None
+    docs: Path | None = None
+    """Where the data set lies, if it has no place of its own; without the name of one, a folder of documents."""
+    questions: Path | None = None
+    """A file of questions about them."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Our name of a field -> the file's."""
     where: Mapping[str, str] = field(default_factory=dict)
@@ -140,6 +144,7 @@ class ImportedRun:
             "corpus": "full",
             "primary_measure": spec.primary_measure,
             "cluster_by": spec.cluster_by,
+            "is_as_published": dataset.is_as_published,
             "notes": list(dataset.notes),
         }
 

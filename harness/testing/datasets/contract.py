@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar, get_args
 
 import pytest
+from pydantic import JsonValue
 
 from harness.evaluators.sides import why_not
 from harness.protocols import ClusterBy, DatasetRow, DatasetSpec, Measure, RawDataset, RunFacts
 from harness.records import AnswerStyle, Document, Query, Reference
 from harness.registry import DATASETS, EVALUATORS
-from harness.testing.datasets.process import DatasetTask, digest_of, load_watched
+from harness.testing.datasets.process import DatasetTask, digest_of, load_watched, read_whole
 
 _SHOWN = 3
 
@@ -32,6 +33,8 @@ class DatasetContract:
     """The name under which it is registered."""
     subset: ClassVar[str] = ""
     """One of its subsets; empty: its default."""
+    given: ClassVar[Mapping[str, JsonValue]] = {}
+    """What a config gives it: values for the fields of its spec's `params`."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -44,13 +47,13 @@ class DatasetContract:
     @classmethod
     def task(cls, spec: DatasetSpec) -> DatasetTask:
         """Which part of it."""
-        return DatasetTask(name=cls.name, subset=cls.subset or spec.subsets[0])
+        return DatasetTask(name=cls.name, subset=cls.subset or spec.subsets[0], given=dict(cls.given))
 
     @pytest.fixture(scope="class")
     @classmethod
     def raw(cls, spec: DatasetSpec, task: DatasetTask) -> RawDataset:
         """The whole of it."""
-        return spec.load(task.subset)
+        return read_whole(spec, task)
 
     def test_it_presents_itself(self, spec: DatasetSpec) -> None:
         """A name that is the registered one, one line, subsets that differ, words that the harness knows."""
@@ -167,7 +170,7 @@ class DatasetContract:
 
     def test_loading_it_again_gives_the_same(self, spec: DatasetSpec, raw: RawDataset, task: DatasetTask) -> None:
         """So a seed draws the same queries again: a sample is a function of what is loaded."""
-        assert digest_of(spec.load(task.subset)) == digest_of(raw), "loaded again, it is another data set"
+        assert digest_of(read_whole(spec, task)) == digest_of(raw), "loaded again, it is another data set"
 
     def test_another_process_loads_the_same(self, raw: RawDataset, task: DatasetTask, tmp_path: Path) -> None:
         """No order comes from a set, a folder's listing or the clock; nothing is written on the way."""

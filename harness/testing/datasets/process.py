@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from harness.datasets.files import ENV
 from harness.errors import HarnessError
-from harness.protocols import RawDataset
+from harness.protocols import DatasetSpec, RawDataset
 from harness.registry import DATASETS
 from harness.testing.guarding import Watched, finish, start, watched_main
 
@@ -21,6 +21,8 @@ class DatasetTask(BaseModel):
 
     name: str
     subset: str
+    given: dict[str, JsonValue] = {}
+    """Values for the fields of its `params`."""
 
 
 class DatasetFindings(Watched):
@@ -43,6 +45,11 @@ def load_watched(task: DatasetTask, work: Path, data: Path | None = None) -> Dat
     return finish(process, work, DatasetFindings)
 
 
+def read_whole(spec: DatasetSpec, task: DatasetTask) -> RawDataset:
+    """All of it, as a config would have it read."""
+    return spec.read(task.subset, spec.params.model_validate(task.given) if spec.params else None)
+
+
 def digest_of(raw: RawDataset) -> str:
     """Of every letter of a data set, also of those that no file can hold."""
     return hashlib.sha256(repr(raw).encode()).hexdigest()
@@ -54,7 +61,7 @@ def _do(task: DatasetTask, tell: Callable[[DatasetFindings], None]) -> None:
 
 def _loaded(task: DatasetTask) -> DatasetFindings:
     try:
-        return DatasetFindings(digest=digest_of(DATASETS.load(task.name).load(task.subset)))
+        return DatasetFindings(digest=digest_of(read_whole(DATASETS.load(task.name), task)))
     except HarnessError as error:
         return DatasetFindings(refusal=str(error), fix=error.fix)
     except Exception as error:

@@ -9,7 +9,14 @@ import pytest
 from harness.datasets import files
 from harness.datasets.entries import FileEntry
 from harness.datasets.uda_qa import SPEC, build_feta, build_nq, clean_url
-from harness.datasets.uda_tables import BENCH_FILE, FETAQA_FILES, GoldTable, UdaTable, load_gold_tables
+from harness.datasets.uda_tables import (
+    BENCH_FILE,
+    FETAQA_FILES,
+    GoldTable,
+    UdaTable,
+    gold_tables,
+    read_table_files,
+)
 from harness.errors import DataError
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
@@ -187,8 +194,9 @@ def test_a_table_that_two_sources_hold_appears_once_with_its_section(
     data_folder: Path, monkeypatch: pytest.MonkeyPatch, feta: RawDataset
 ) -> None:
     monkeypatch.setenv(files.ENV, str(data_folder))
-    tables, absent = load_gold_tables()
-    assert absent == ()
+    sources = read_table_files()
+    assert tuple(sources) == (*FETAQA_FILES, BENCH_FILE)
+    tables = gold_tables(sources)
     kept = {row.query.query_id.removeprefix("feta-"): row.doc_ids[0] for row in feta.rows}
     named: dict[tuple[str, object], set[str]] = {}
     for uid, doc_id in kept.items():
@@ -338,7 +346,7 @@ def test_a_table_that_is_none_is_one_line(own_data: Path, evidence: object, word
     bench = {"P": [{"q_uid": 7, "evidence": evidence}]}
     (own_data / BENCH_FILE).write_text(json.dumps(bench))
     with pytest.raises(DataError) as caught:
-        load_gold_tables()
+        gold_tables(read_table_files())
     assert word in str(caught.value)
     assert "bench_feta_qa.json, P row 1" in str(caught.value)
 
@@ -347,5 +355,5 @@ def test_a_line_break_in_a_cell_does_not_break_its_line(own_data: Path) -> None:
     (own_data / "uda_qa").mkdir()
     evidence = {"table_array": [["h"], ["a\nb"]], "highlighted_cell_ids": [[1, 0]]}
     (own_data / BENCH_FILE).write_text(json.dumps({"P": [{"q_uid": 7, "evidence": evidence}]}))
-    tables, _ = load_gold_tables()
+    tables = gold_tables(read_table_files())
     assert tables["7"].facts() == ("h: a b",)

@@ -1,0 +1,40 @@
+"""The data set `files`: a folder of documents, and a file of questions about them."""
+
+import shlex
+from pathlib import Path
+
+from harness.datasets.folder.listing import check_folder
+from harness.datasets.folder.reading import read_folder
+from harness.datasets.question_files import read_questions
+from harness.errors import DataError
+from harness.plain_files import without_home
+from harness.protocols import DatasetSpec, Params, RawDataset, ReadingProgress
+
+
+class FilesParams(Params):
+    """Where they lie."""
+
+    path: Path
+    questions: Path | None = None
+
+
+def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawDataset:
+    """All documents, and all questions; without a file of questions a DataError that says how to get one."""
+    del subset
+    shown = without_home(str(params.path))
+    if params.questions is None:
+        check_folder(params.path)
+        fix = f"write some with `rag-harness questions {shlex.quote(shown)}`, then add --questions FILE"
+        raise DataError(f"no questions are named about the documents in {shown}", fix)
+    corpus = read_folder(params.path, progress)
+    asked = read_questions(params.questions, corpus.documents)
+    return RawDataset(documents=corpus.documents, rows=asked.rows, notes=(*corpus.notes, *asked.notes))
+
+
+SPEC = DatasetSpec(
+    name="files",
+    summary="documents of your own in a folder, and questions about them: --docs FOLDER --questions FILE",
+    load=load,
+    params=FilesParams,
+    primary_measure="accuracy",
+)

@@ -1,0 +1,121 @@
+"""Where a quote stands in the documents, and what its document says there word for word."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
+
+from harness.errors import nearest
+from harness.records import Document
+
+_WORD = re.compile(r"\S+")
+_SHAPES = str.maketrans(
+    "\u2018\u2019\u201a\u201b\u2032\u201c\u201d\u201e\u201f\u2033\u2010\u2011\u2012\u2013\u2014\u2212",
+    "'''''\"\"\"\"\"------",
+)
+"""Quotation marks and dashes as editors and typesetters shape them, one for one."""
+_KEPT = 4096
+"""Documents whose words are kept at hand, at about three times their size."""
+
+
+class QuoteFinder:
+    """Looks up documents by what a person calls them, and quotes in them."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._texts = {document.doc_id: document.text for document in documents}
+        self._called: dict[str, set[str]] = {}
+        for doc_id in self._texts:
+            for name in {_plain(doc_id), _plain(doc_id).rpartition("/")[2]}:
+                self._called.setdefault(name, set()).add(doc_id)
+        self._words = lru_cache(maxsize=_KEPT)(self._squeeze)
+
+    def document(self, name: str) -> str | None:
+        """The id of the document that `name` means: its id, or the end of it where no other has that."""
+        if name in self._texts:
+            return name
+        meant = self._called.get(_plain(name), set())
+        exact = [doc_id for doc_id in meant if _plain(doc_id) == _plain(name)]
+        found = exact or list(meant)
+        return found[0] if len(found) == 1 else None
+
+    def nearest_document(self, name: str) -> str:
+        """What to write instead: a document that is called nearly so, or which several are meant."""
+        meant = sorted(self._called.get(_plain(name), ()))
+        if len(meant) > 1:
+            return f"say which: '{meant[0]}' or '{meant[1]}'"
+        said = nearest(name[:200], self._texts)
+        return said if len(said) < 300 else "name it as the list of documents does"
+
+    def verbatim(self, doc_id: str, quote: str) -> str | None:
+        """What the document says where it says the quote; None where it does not. White space may differ, and the
+        shapes of quotation marks and dashes.
+        """
+        text = self._texts[doc_id]
+        if quote in text:
+            return quote
+        words = self._words(doc_id)
+        for form in _forms(quote):
+            if (place := words.find(form)) is not None:
+                return text[place[0] : place[1]]
+        return None
+
+    def holders(self, quote: str) -> list[str]:
+        """Documents that state it, two at most: more are as ambiguous."""
+        found = [doc_id for doc_id, text in self._texts.items() if quote in text]
+        if not found:
+            forms = _forms(quote)
+            squeezed = self._all_squeezed.items()
+            found = [doc_id for doc_id, letters in squeezed if any(form and form in letters for form in forms)]
+        return found[:2]
+
+    @cached_property
+    def _all_squeezed(self) -> dict[str, str]:
+        return {doc_id: _squeezed(text) for doc_id, text in self._texts.items()}
+
+    def _squeeze(self, doc_id: str) -> _Squeezed:
+        return _Squeezed.of(self._texts[doc_id])
+
+
+@dataclass(frozen=True)
+class _Squeezed:
+    """A text without its white space, and where its words stood."""
+
+    letters: str
+    begins: array[int]
+    """Of each word in `letters`."""
+    stood: array[int]
+    """Of each word in the text."""
+
+    @classmethod
+    def of(cls, text: str) -> _Squeezed:
+        spans = [found.span() for found in _WORD.finditer(text)]
+        ends = accumulate((end - start for start, end in spans), initial=0)
+        return cls(_squeezed(text), array("q", ends), array("q", (start for start, _ in spans)))
+
+    def find(self, quote: str) -> tuple[int, int] | None:
+        """Start and end in the text."""
+        at = self.letters.find(quote) if quote else -1
+        return None if at < 0 else (self._place(at), self._place(at + len(quote) - 1) + 1)
+
+    def _place(self, letter: int) -> int:
+        word = bisect_right(self.begins, letter) - 1
+        return self.stood[word] + letter - self.begins[word]
+
+
+def _forms(quote: str) -> list[str]:
+    """As a document may hold it, whose accents may stand beside their letters."""
+    return list(dict.fromkeys(_squeezed(unicodedata.normalize(form, quote)) for form in ("NFC", "NFD")))
+
+
+def _squeezed(text: str) -> str:
+    return "".join(_WORD.findall(text)).translate(_SHAPES)
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFC", name).replace("\\", "/").removeprefix("./").casefold()

@@ -1,0 +1,187 @@
+"""What one row of a question file says, checked. Nothing in it is trusted."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.datasets.entries import kind_of
+from harness.datasets.question_files.table import FieldRow
+from harness.errors import DataError, nearest
+
+_FORMAT = "docs/question-files.md has the format"
+_FIELDS = ("question", "id", "answers", "answer", "evidence", "type", "made_by", "seen_by", "quote", "document")
+_PASSED_OVER = ("checks", "notes")
+_NUMBERED = re.compile(r"(quote|document)(?:_([1-9]\d?))?")
+_ASKED = ("query", "questions", "prompt", "input", "text")
+"""What other tools call a question."""
+_SHOWN = 12
+_LONGEST_NAME = 200
+"""Characters of an id or a type: both stand in tables."""
+DEFAULT_TYPE = "question"
+
+
+@dataclass(frozen=True)
+class AskedQuote:
+    """A piece of evidence as its writer gave it; either may be empty."""
+
+    quote: str
+    document: str
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """One row; what it does not say is empty."""
+
+    where: str
+    text: str
+    query_id: str
+    answers: tuple[str, ...]
+    evidence: tuple[AskedQuote, ...]
+    query_type: str
+    made_by: str
+    seen_by: str
+
+
+def parse_rows(path: Path, rows: Sequence[FieldRow]) -> tuple[list[AskedQuestion], list[str]]:
+    """The questions, and the fields that are passed over. `DataError` in one line names what is not as it should
+    be, with its line.
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row.fields))
+    if "question" not in names:
+        near = next((name for name in _ASKED if name in names), "")
+        fix = f"rename '{near}' to 'question'" if near else f"name the column of questions so; {_FORMAT}"
+        raise DataError(f"{path} has no column 'question', its columns are {listed(names)}", fix)
+    return [_parse(row) for row in rows], _strangers(path, names)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Those, the first few of them."""
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(repr(shortened(name)) for name in names[:_SHOWN]) + more
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """Its beginning, on one line."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _strangers(path: Path, names: Iterable[str]) -> list[str]:
+    """Fields that nobody reads; one that is nearly called like one that is not there was meant to be read."""
+    strange = [name for name in names if name not in (*_FIELDS, *_PASSED_OVER) and not _NUMBERED.fullmatch(name)]
+    for name in strange:
+        near = difflib.get_close_matches(name[:_LONGEST_NAME], _FIELDS, n=1, cutoff=0.8)
+        if near and near[0] not in names:
+            raise DataError(f"{path}: nobody reads a field '{shortened(name)}'", nearest(near[0], _FIELDS))
+    return strange
+
+
+def _parse(row: FieldRow) -> AskedQuestion:
+    if "question" not in row.fields:
+        raise DataError(f"{row.where}: the question is blank", "write it, or leave the row out")
+    return AskedQuestion(
+        where=row.where,
+        text=_text(row, "question").strip(),
+        query_id=_name(row, "id"),
+        answers=tuple(dict.fromkeys(_answers(row))),
+        evidence=tuple(dict.fromkeys(_evidence(row))),
+        query_type=_name(row, "type") or DEFAULT_TYPE,
+        made_by=_name(row, "made_by"),
+        seen_by=_name(row, "seen_by"),
+    )
+
+
+def _text(row: FieldRow, name: str) -> str:
+    return _as_text(row.where, name, row.fields.get(name, ""))
+
+
+def _as_text(where: str, name: str, value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        # In a column with gaps pandas writes every number with a fraction.
+        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    if not isinstance(value, str):
+        raise _wrong(where, name, "text", value)
+    try:
+        # JSON can spell half a surrogate pair, which no UTF-8 file can hold: it would surface only in a record.
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{where}: '{name}' holds half a surrogate pair", "write the character whole, or leave it out"
+        ) from error
+    return value
+
+
+def _wrong(where: str, name: str, wanted: str, value: object) -> DataError:
+    return DataError(f"{where}: '{name}' must be {wanted}, not {kind_of(value)}", _FORMAT)
+
+
+def _name(row: FieldRow, name: str) -> str:
+    """A short text on one line."""
+    text = " ".join(_text(row, name).split())
+    if len(text) > _LONGEST_NAME:
+        raise DataError(
+            f"{row.where}: '{name}' has {len(text):,} characters", f"use at most {_LONGEST_NAME}; {_FORMAT}"
+        )
+    return text
+
+
+def _answers(row: FieldRow) -> list[str]:
+    return [answer for name in ("answers", "answer") for answer in _several(row, name) if answer]
+
+
+def _several(row: FieldRow, name: str) -> list[str]:
+    value = row.fields.get(name, "")
+    if row.is_csv and isinstance(value, str):
+        value = _json_cell(row, name) if value.lstrip().startswith("[") else value.split("|")
+    values = value if isinstance(value, list) else [value]
+    return [_as_text(row.where, name, one).strip() for one in values if one is not None]
+
+
+def _json_cell(row: FieldRow, name: str) -> object:
+    """What JSON spells in a cell; a text that only begins like it is text."""
+    text = str(row.fields[name])
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, list):
+        return value
+    if name == "evidence":
+        raise DataError(
+            f"{row.where}: '{name}' is no JSON list of quotes", f"use columns quote, document; {_FORMAT}"
+        )
+    return text.split("|")
+
+
+def _evidence(row: FieldRow) -> list[AskedQuote]:
+    value = row.fields.get("evidence", [])
+    if isinstance(value, str):
+        value = _json_cell(row, "evidence")
+    listed_ones = [_quote(row.where, one) for one in (value if isinstance(value, list) else [value])]
+    return [one for one in (*listed_ones, *_columns(row)) if one.quote or one.document]
+
+
+def _quote(where: str, value: object) -> AskedQuote:
+    if not isinstance(value, dict):
+        raise _wrong(where, "evidence", 'a list of {"quote", "document"}', value)
+    if strange := [str(name) for name in value if name not in {"quote", "document"}]:
+        what = f"{where}: evidence has the fields {listed([str(name) for name in value])}"
+        if not {"quote", "document"} & set(value):
+            raise DataError(what, f"call them quote and document, not {listed(strange)}")
+    given = {name: value.get(name) for name in ("quote", "document")}
+    texts = {name: _as_text(where, name, one).strip() for name, one in given.items() if one is not None}
+    return AskedQuote(texts.get("quote", ""), texts.get("document", ""))
+
+
+def _columns(row: FieldRow) -> list[AskedQuote]:
+    """Quotes that stand in fields of their own, in the order of their numbers."""
+    pairs: dict[int, dict[str, str]] = {}
+    for name in row.fields:
+        if found := _NUMBERED.fullmatch(name):
+            pairs.setdefault(int(found[2] or 1), {})[found[1]] = _text(row, name).strip()
+    return [AskedQuote(pair.get("quote", ""), pair.get("document", "")) for _, pair in sorted(pairs.items())]

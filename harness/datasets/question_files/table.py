@@ -1,0 +1,165 @@
+"""The rows of a question file, whatever its form: JSON Lines, a JSON array, or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from harness.datasets.entries import kind_of
+from harness.datasets.measuring import most_values, values_of_json
+from harness.errors import DataError
+from harness.plain_files import read_plain
+
+MOST_BYTES = 64_000_000
+"""Of a whole file: a hundred thousand questions with their quotes are about half of it."""
+_AS_CSV = "save it as 'CSV UTF-8 (comma delimited)'"
+_NOT_TEXT = {b"PK\x03\x04": "an Excel workbook or another zip", b"\xd0\xcf\x11\xe0": "an old Excel workbook"}
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_CSV, _JSON = (".csv", ".tsv"), (".json", ".jsonl", ".ndjson")
+"""By its name; what is called otherwise is what it begins like."""
+_DELIMITERS = ",;\t"
+
+
+@dataclass(frozen=True)
+class FieldRow:
+    """One row by the names of its fields, in lower case; a field that says nothing is not there."""
+
+    where: str
+    """File and line, for messages."""
+    fields: Mapping[str, object]
+    is_csv: bool
+    """Its values are cells: texts in which several may stand."""
+
+
+def read_table(path: Path) -> list[FieldRow]:
+    """The rows of the file, those without any field left out. `DataError` in one line where it is none."""
+    text = _decoded(path, _bytes_of(path))
+    kind = path.suffix.lower()
+    is_csv = kind in _CSV or (kind not in _JSON and not text.lstrip().startswith(("{", "[")))
+    found = [row for row in (_csv_rows if is_csv else _json_rows)(path, text) if row.fields]
+    if not found:
+        raise DataError(f"{path} holds no questions", "write one a line, see docs/question-files.md")
+    return found
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return read_plain(path, MOST_BYTES)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(
+            f"{path} cannot be read: {reason}", "name a file of questions: docs/question-files.md"
+        ) from error
+
+
+def _decoded(path: Path, data: bytes) -> str:
+    for start, what in _NOT_TEXT.items():
+        if data.startswith(start):
+            raise DataError(f"{path} is {what}, whatever its name says", f"open it there and {_AS_CSV}")
+    try:
+        # No guess at others: a wrong one would change answers and quotes without a word.
+        text = data.decode("utf-16" if data.startswith(_UTF16) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        what = f"{path} line {line} is not UTF-8 (byte 0x{data[error.start]:02x})"
+        raise DataError(what, f"{_AS_CSV}, or convert it: iconv -f WINDOWS-1252 -t UTF-8") from error
+    if "\0" in text:
+        raise DataError(f"{path} is not text: it holds NUL characters", f"write JSON Lines, or {_AS_CSV}")
+    return text
+
+
+def _json_rows(path: Path, text: str) -> Iterator[FieldRow]:
+    data = text.encode("utf-8", "surrogatepass")
+    if values_of_json(data) > most_values(len(data)):
+        raise DataError(f"{path} holds too many values to be questions", "write one question a line")
+    if text.lstrip().startswith("["):
+        found = _parsed(text, str(path))
+        values = found if isinstance(found, list) else [found]
+        for number, value in enumerate(values, start=1):
+            yield _json_row(value, f"{path} row {number}")
+        return
+    # Not splitlines(): it would also split at the U+2028 that a JSON string may hold as it is.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            where = f"{path} line {number}"
+            yield _json_row(_parsed(line, where), where)
+
+
+def _json_row(value: object, where: str) -> FieldRow:
+    if not isinstance(value, Mapping):
+        raise DataError(f"{where} is {kind_of(value)}, not an object", 'write {"question": "..."} a line')
+    fields: dict[str, object] = {}
+    for name, held in value.items():
+        if _says_something(held) and fields.setdefault(name.strip().lower(), held) is not held:
+            raise DataError(f"{where} names the field '{name}' twice", "leave one of them out")
+    return FieldRow(where, fields, is_csv=False)
+
+
+def _says_something(value: object) -> bool:
+    """Null, as which pandas may write NaN, is a field that is missing; a blank text says nothing either."""
+    if isinstance(value, float) and math.isnan(value):
+        return False
+    return value is not None and not (isinstance(value, str) and not value.strip())
+
+
+def _parsed(text: str, where: str) -> object:
+    try:
+        return json.loads(text, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        what = f"{where} is not JSON ({error.msg} at column {error.colno})"
+        raise DataError(what, "write one JSON object a line, in UTF-8") from error
+    except RecursionError as error:
+        raise DataError(f"{where} is nested too deeply", "write one JSON object a line") from error
+    except ValueError as error:
+        raise DataError(f"{where} is not JSON ({str(error)[:100]})", "write one JSON object a line") from error
+
+
+def _constant(name: str) -> float:
+    return math.nan if name == "NaN" else _refused(name)
+
+
+def _refused(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _csv_rows(path: Path, text: str) -> Iterator[FieldRow]:
+    delimiter = _delimiter(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    begun = 1
+    try:
+        names = _header(path, next(reader, []))
+        begun = reader.line_num + 1
+        for cells in reader:
+            where, begun = f"{path} line {begun}", reader.line_num + 1
+            if not any(map(str.strip, cells)):
+                continue
+            if len(cells) != len(names):
+                fix = "put double quotes around a cell that holds a separator or a line break"
+                raise DataError(f"{where} has {len(cells)} cells, the first line has {len(names)}", fix)
+            given = {name: cell for name, cell in zip(names, cells, strict=True) if cell.strip() and name}
+            yield FieldRow(where, given, is_csv=True)
+    except csv.Error as error:
+        fix = "put double quotes around a cell that holds one, and write each inside of it twice"
+        raise DataError(f"{path} line {begun} is not CSV ({error})", fix) from error
+
+
+def _delimiter(text: str) -> str:
+    """The one that divides the first line into most names."""
+    return max(_DELIMITERS, key=text.lstrip("\r\n").partition("\n")[0].count)
+
+
+def _header(path: Path, cells: Sequence[str]) -> list[str]:
+    names = [cell.strip().lower() for cell in cells]
+    for name in filter(None, names):
+        if names.count(name) > 1:
+            raise DataError(
+                f"{path} has two columns '{name}'",
+                "call further ones otherwise: quote, quote_2; answers: 24|24 days",
+            )
+    return names

@@ -1,0 +1,111 @@
+"""A folder of files as documents."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.datasets.folder import FolderCorpus, read_folder
+from harness.errors import DataError
+
+
+def put(folder: Path, **files: str | bytes) -> Path:
+    """Files by name; `__` is a slash and `_dot_` the point before the ending."""
+    for name, content in files.items():
+        path = folder / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def why(corpus: FolderCorpus) -> dict[str, str]:
+    return {one.path: one.why for one in corpus.skipped}
+
+
+def test_a_file_is_a_document_under_its_path_from_the_folder(tmp_path: Path) -> None:
+    corpus = read_folder(put(tmp_path, b__oven_dot_txt="Built in 1931.", a_dot_md="# Rye #\n\nNeeds a sour.\n"))
+    md, txt = corpus.documents
+    assert (md.doc_id, md.title, md.text) == ("a.md", "Rye", "# Rye #\n\nNeeds a sour.\n")
+    assert (txt.doc_id, txt.title, txt.text) == ("b/oven.txt", "oven", "Built in 1931.")
+    assert corpus.skipped == ()
+    assert corpus.notes == (f"2 documents were read from {tmp_path}",)
+
+
+def test_a_heading_within_a_fence_is_code_and_no_title(tmp_path: Path) -> None:
+    (document,) = read_folder(put(tmp_path, a_dot_md="```sh\n# comment\n```\n\n## Real\n")).documents
+    assert document.title == "Real"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "without text"),
+        (b" \n\t", "without text"),
+        (b"\x7fELF\x02\0\0\xff", "binary, not text"),
+        (b"plain\0", "binary, not text"),
+        ("Gr\u00fc\u00dfe".encode("latin-1"), "not UTF-8: save it as UTF-8"),
+    ],
+)
+def test_what_is_no_text_is_skipped_for_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
+    assert why(read_folder(put(tmp_path, ok_dot_txt="ok", bad_dot_txt=content))) == {"bad.txt": reason}
+
+
+def test_a_byte_order_mark_says_how_a_text_is_written(tmp_path: Path) -> None:
+    files = {
+        f"{name.replace('-', '')}_dot_txt": "Grüße, Ada".encode(name) for name in ("utf-8-sig", "utf-16", "utf-32")
+    }
+    texts = {document.text for document in read_folder(put(tmp_path, **files)).documents}
+    assert texts == {"Grüße, Ada"}
+
+
+def test_line_ends_controls_and_decomposed_letters_are_made_alike(tmp_path: Path) -> None:
+    (document,) = read_folder(put(tmp_path, a_dot_txt="A\u0308rger\r\nand\x07 page\x0c two\r")).documents
+    assert document.text == "\u00c4rger\nand page\x0c two\n"
+
+
+def test_what_is_hidden_linked_or_no_file_is_skipped_and_nothing_outside_is_read(tmp_path: Path) -> None:
+    folder = put(tmp_path / "in", ok_dot_txt="ok", x_dot_bin="x")
+    put(folder / ".git", config_dot_txt="secret")
+    put(tmp_path, outside_dot_txt="secret")
+    (folder / "link.txt").symlink_to(tmp_path / "outside.txt")
+    (folder / "round").symlink_to(folder)
+    os.mkfifo(folder / "pipe.txt")
+    corpus = read_folder(folder)
+    assert [document.text for document in corpus.documents] == ["ok"]
+    assert why(corpus) == {
+        ".git": "hidden",
+        "link.txt": "a link, which is not followed",
+        "round": "a link, which is not followed",
+        "pipe.txt": "a pipe or device, not a file",
+        "x.bin": "of a kind that is not read",
+    }
+    assert corpus.notes[1].startswith("5 files were skipped: 2 a link, which is not followed, 1 a pipe or device")
+
+
+def test_names_are_composed_and_what_is_no_text_in_them_is_its_escape(tmp_path: Path) -> None:
+    for name in (b"A\xcc\x88.txt", "עברית.txt".encode(), b"new\nline.txt", b"\xff.txt", "x\u202ey.txt".encode()):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("text")
+    ids = [document.doc_id for document in read_folder(tmp_path).documents]
+    assert ids == sorted(["\u00c4.txt", "עברית.txt", "new\\nline.txt", "\\xff.txt", "x\\u202ey.txt"])
+
+
+def test_two_names_that_are_one_when_composed_are_one_document(tmp_path: Path) -> None:
+    put(tmp_path, **{"A\u0308_dot_txt": "one", "\u00c4_dot_txt": "two"})
+    corpus = read_folder(tmp_path)
+    assert len(corpus.documents) == 1
+    assert why(corpus) == {"\u00c4.txt": "the name of another file in other code points"}
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("nowhere", "does not exist: name a folder of documents"),
+        ("a.bin", "is not a folder: name a folder of documents"),
+        ("", "(1 of a kind that is not read): put files there that end in .txt"),
+    ],
+)
+def test_a_folder_that_gives_nothing_is_one_line(tmp_path: Path, name: str, line: str) -> None:
+    put(tmp_path, a_dot_bin="x")
+    with pytest.raises(DataError) as refused:
+        read_folder(tmp_path / name)
+    assert line in str(refused.value)

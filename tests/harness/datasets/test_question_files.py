@@ -1,0 +1,269 @@
+"""What a question file says, and what is refused; docs/question-files.md is its format."""
+
+import json
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from harness.datasets.question_files import QuestionSet, read_questions
+from harness.errors import DataError
+from harness.records import Document
+
+DOCUMENTS = (
+    Document(doc_id="leave.md", text="# Leave\n\nIn the first year, 24 days of\nleave are granted.\n"),
+    Document(
+        doc_id="travel/abroad.md",
+        text="A trip abroad is approved by the “head of travel” \N{EN DASH} nobody else.",
+    ),
+    Document(doc_id="travel/home.md", text="A trip at home needs no approval."),
+)
+DOCS = Path(__file__).parents[3] / "docs" / "question-files.md"
+
+
+def read(folder: Path, text: str | bytes, name: str = "asked.jsonl") -> QuestionSet:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_questions(path, DOCUMENTS)
+
+
+def lines(*rows: Mapping[str, object]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def quoting(quote: str, document: str = "leave.md") -> dict[str, object]:
+    return {"question": "How long?", "evidence": [{"quote": quote, "document": document}]}
+
+
+def the_notes(found: QuestionSet) -> str:
+    return "\n".join(found.notes)
+
+
+def test_the_examples_of_the_page_say_the_same_as_json_and_as_csv(tmp_path: Path) -> None:
+    as_json, as_csv = (
+        re.findall(rf"```{form}\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)[0] for form in ("json", "csv")
+    )
+    found = read(tmp_path, as_json)
+    assert read(tmp_path, as_csv, "asked.csv").rows == found.rows
+    assert [row.query.query_id for row in found.rows] == ["leave-1", "q-0002", "q-0003"]
+    assert [row.reference.query_type for row in found.rows] == ["single", "question", "unanswerable"]
+    assert [row.reference.answers for row in found.rows] == [("24 days", "24"), (), ("Insufficient information.",)]
+    assert found.rows[0].doc_ids == ("leave.md",)
+
+
+def test_a_question_alone_is_enough_and_the_notes_say_what_is_not_scored(tmp_path: Path) -> None:
+    found = read(tmp_path, "question\nWho approves it?\nHow long?\n", "asked.csv")
+    assert [row.query.text for row in found.rows] == ["Who approves it?", "How long?"]
+    assert "2 of 2 questions without answers" in the_notes(found)
+    assert "2 of 2 questions without evidence" in the_notes(found)
+
+
+def test_an_unanswerable_question_lacks_neither_answers_nor_evidence(tmp_path: Path) -> None:
+    assert read(tmp_path, lines({"question": "What?", "answers": "Insufficient information."})).notes == ()
+
+
+def test_the_fact_is_the_documents_own_text_where_only_spaces_and_shapes_differ(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        lines(
+            quoting("24  days of leave\tare granted."),
+            quoting("""approved by the "head of travel" - nobody else""", "abroad.md"),
+        ),
+    )
+    facts = [row.reference.evidence[0].fact for row in found.rows]
+    assert facts == ["24 days of\nleave are granted.", "approved by the “head of travel” \N{EN DASH} nobody else"]
+    assert all(fact in document.text for fact, document in zip(facts, DOCUMENTS[:2], strict=True))
+
+
+def test_a_quote_that_its_document_does_not_state_leaves_the_question_and_its_document(tmp_path: Path) -> None:
+    """No system could find it: by fact nothing is scored, and what names the document still is."""
+    two = {
+        "evidence": [
+            {"quote": "24 days of leave", "document": "leave.md"},
+            {"quote": "of gold", "document": "travel/home.md"},
+        ]
+    }
+    found = read(tmp_path, lines(quoting("24 days of"), {"question": "And?", **two}))
+    kept = found.rows[1].reference.evidence
+    assert [(item.doc_id, item.fact) for item in kept] == [("leave.md", ""), ("travel/home.md", "")]
+    assert "1 of 2 questions with a quote that is not found" in the_notes(found)
+    assert "'of gold' (asked.jsonl line 2)" in the_notes(found)
+
+
+def test_a_quote_without_a_document_is_looked_for_in_all_of_them(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        lines(
+            {"question": "a?", "evidence": [{"quote": "24 days of leave"}]},
+            {"question": "b?", "evidence": [{"quote": "A trip"}, {"quote": "24 days"}]},
+        ),
+    )
+    assert found.rows[0].reference.evidence[0].doc_id == "leave.md"
+    assert found.rows[1].reference.evidence == (), (
+        "it stands in two documents, and a part of the evidence is easier"
+    )
+    assert "1 of 2 questions with a quote that is not found" in the_notes(found)
+
+
+def test_quotes_of_which_none_is_found_are_of_other_documents(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match="none of the 2 questions with quotes has them in its documents, the first is 'of"
+    ):
+        read(tmp_path, lines(quoting("of gold"), quoting("of silver"), {"question": "c?"}))
+
+
+def test_a_document_may_be_named_without_a_quote(tmp_path: Path) -> None:
+    found = read(tmp_path, "question,document\na?,leave.md\nb?,travel\\home.md\n", "asked.csv")
+    assert [(item.doc_id, item.fact) for row in found.rows for item in row.reference.evidence] == [
+        ("leave.md", ""),
+        ("travel/home.md", ""),
+    ]
+    assert "2 of 2 questions with documents named and no quote" in the_notes(found)
+
+
+def test_a_spreadsheet_may_hold_several_quotes_in_numbered_columns_or_in_one_cell(tmp_path: Path) -> None:
+    cell = json.dumps(
+        [{"quote": "24 days", "document": "leave.md"}, {"quote": "no approval", "document": "home.md"}]
+    )
+    numbered = "question;quote;document;quote_2;document_2\na?;24 days;leave.md;no approval;home.md\n"
+    escaped = cell.replace('"', '""')
+    one_cell = f'Question\tEvidence\na?\t"{escaped}"\n'
+    assert read(tmp_path, numbered, "a.csv").rows == read(tmp_path, one_cell, "b.csv").rows
+    assert len(read(tmp_path, numbered, "a.csv").rows[0].reference.evidence) == 2
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-8"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_a_spreadsheet_is_read_as_programs_write_it(tmp_path: Path, encoding: str, ends: str) -> None:
+    text = ends.join(["question;answers", '"Wie viel; und ""wann""?";24 Tage|24', ";", "Größe?;"]) + ends
+    found = read(tmp_path, text.encode(encoding), "asked.csv")
+    assert [row.query.text for row in found.rows] == ['Wie viel; und "wann"?', "Größe?"]
+    assert found.rows[0].reference.answers == ("24 Tage", "24")
+
+
+def test_what_pandas_writes_for_a_missing_value_is_one_that_is_missing(tmp_path: Path) -> None:
+    found = read(tmp_path, '{"question": "a?", "answers": NaN, "id": 7.0, "type": null}\n')
+    assert (found.rows[0].query.query_id, found.rows[0].reference.answers) == ("7", ())
+
+
+def test_answers_that_no_document_states_are_counted(tmp_path: Path) -> None:
+    answers = ["24 Days", "Twenty-four", "yes", "No.", "Insufficient information."]
+    found = read(tmp_path, lines(*({"question": f"{one}?", "answers": one} for one in answers)))
+    assert (
+        "1 of 5 questions with answers that no document states word for word, the first 'Twenty-four'"
+        in the_notes(found)
+    )
+
+
+def test_a_question_that_is_asked_twice_is_noted(tmp_path: Path) -> None:
+    assert "1 of 3 questions asked more than once" in the_notes(
+        read(tmp_path, "question\na  b?\nA b?\nc?\n", "asked.csv")
+    )
+
+
+def test_the_notes_say_how_many_are_machine_made_and_how_many_a_person_has_seen(tmp_path: Path) -> None:
+    made = [("model:qwen2.5-1.5b", "Ada"), ("model:qwen2.5-1.5b", None), ("Ada", "Ada"), ("", None)]
+    rows = ({"question": f"{n}?", "made_by": by, "seen_by": seen} for n, (by, seen) in enumerate(made))
+    notes = the_notes(read(tmp_path, lines(*rows)))
+    assert "2 of 4 questions machine-made (by 'qwen2.5-1.5b'); of these no person has seen 1" in notes
+    assert "1 of 4 questions written by 'Ada'" in notes
+    assert "2 of 4 questions seen and accepted by a person" in notes
+
+
+def test_what_nobody_reads_is_named(tmp_path: Path) -> None:
+    found = read(tmp_path, lines({"question": "a?", "difficulty": 3, "checks": {"judge": "ok"}, "notes": "x"}))
+    assert found.notes[-1] == "fields of the question file that nobody reads: 'difficulty'"
+
+
+def as_workbook(folder: Path) -> bytes:
+    with zipfile.ZipFile(folder / "book", "w") as book:
+        book.writestr("xl/workbook.xml", "<workbook/>")
+    return (folder / "book").read_bytes()
+
+
+REFUSED: dict[str, tuple[str | bytes, str, str]] = {
+    "no question": ("query,answers\na?,b\n", "a.csv", "columns are 'query', 'answers': rename 'query'"),
+    "nearly called so": (
+        "question,anwsers\na?,b\n",
+        "a.csv",
+        "nobody reads a field 'anwsers': did you mean 'answers'",
+    ),
+    "blank": ('{"question": "a?"}\n\n{"question": " ", "id": 1}\n', "a.jsonl", "line 3: the question is blank"),
+    "the same id": (
+        '{"question": "a?", "id": 1}\n{"question": "b?", "id": "1"}\n',
+        "a.jsonl",
+        "line 1 and a.jsonl line 2 both have the id '1'",
+    ),
+    "an id as places are": (
+        '{"question": "a?", "id": "q-0002"}\n{"question": "b?"}\n',
+        "a.jsonl",
+        "the id 'q-0002', which is the place",
+    ),
+    "a wrong kind": ('{"question": ["a?"]}\n', "a.jsonl", "line 1: 'question' must be text, not an array"),
+    "a wrong answer": (
+        '{"question": "a?", "answers": [true]}\n',
+        "a.jsonl",
+        "'answers' must be text, not a boolean",
+    ),
+    "evidence as text": ('{"question": "a?", "evidence": "24 days"}\n', "a.jsonl", "'evidence' is no JSON list"),
+    "evidence of others": (
+        '{"question": "a?", "evidence": [{"fact": "24"}]}\n',
+        "a.jsonl",
+        "call them quote and document, not 'fact'",
+    ),
+    "another document": (
+        "question,document\na?,leaves.md\n",
+        "a.csv",
+        "no document is called 'leaves.md': did you mean 'leave.md'",
+    ),
+    "more cells": ("question,answers\na?,b\nwhy, then?,c\n", "a.csv", "line 3 has 3 cells, the first line has 2"),
+    "an open quote": ('question\n"a?\nb?\n', "a.csv", "line 2 is not CSV"),
+    "two columns": ("question,quote,quote\na?,b,c\n", "a.csv", "two columns 'quote'"),
+    "another encoding": (
+        "question\nx?\nGröße?\n".encode("cp1252"),
+        "a.csv",
+        "line 3 is not UTF-8 (byte 0xf6): save it as",
+    ),
+    "nothing": ("question\n\n", "a.csv", "holds no questions"),
+    "empty": ("", "a.jsonl", "holds no questions"),
+    "no JSON": ('{"question": "a?"}\n{"question": \n', "a.jsonl", "line 2 is not JSON"),
+    "infinite": ('{"question": "a?", "id": Infinity}\n', "a.jsonl", "Infinity is not a JSON number"),
+    "no object": ("[1]", "a.json", "row 1 is a number, not an object"),
+    "nested": ("[" * 100_000, "a.jsonl", "nested too deeply"),
+    "half a character": ('{"question": "\\ud83d"}\n', "a.jsonl", "half a surrogate pair"),
+    "a long id": ('{"question": "a?", "id": "' + "x" * 201 + '"}\n', "a.jsonl", "'id' has 201 characters"),
+    "binary": (b"question\n\0\0\0", "a.csv", "holds NUL characters"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_file_that_cannot_be_asked_is_one_line_that_names_the_place_and_the_way_out(
+    tmp_path: Path, case: str
+) -> None:
+    text, name, words = REFUSED[case]
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, text, name)
+    assert words in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+    assert caught.value.fix
+
+
+def test_a_workbook_is_told_by_its_bytes_and_not_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="an Excel workbook or another zip, whatever its name says: open it"):
+        read(tmp_path, as_workbook(tmp_path), "asked.csv")
+
+
+def test_a_file_without_an_end_is_not_read_into_memory(tmp_path: Path) -> None:
+    path = tmp_path / "huge.jsonl"
+    with path.open("wb") as file:
+        file.truncate(1_000_000_000)
+    with pytest.raises(DataError, match=r"longer than 64,000,000 bytes"):
+        read_questions(path, DOCUMENTS)
+
+
+def test_a_place_that_is_no_file_is_one_line(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none.csv"):
+        with pytest.raises(DataError, match="cannot be read"):
+            read_questions(path, DOCUMENTS)
