@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api.configs import bench_config, price_table
-from harness.config import BenchConfig
-from harness.errors import ConfigError
 from harness.questions.orders import Wanted, parse_kinds
+from harness.questions.reading import DocumentPlace, check_outside, read_documents
 from harness.questions.writing import (
     PlannedWriting,
     WritingRequest,
@@ -14,8 +13,6 @@ from harness.questions.writing import (
     plan_writing,
     write_questions,
 )
-from harness.records import Document
-from harness.registry import DATASETS
 from harness.runner.progress import Reporter
 
 
@@ -25,7 +22,7 @@ class WriteOptions:
 
     folder: Path | None = None
     dataset: str | None = None
-    """A registered data set whose documents are read; instead of a folder."""
+    """The documents of this data set instead."""
     out: Path = Path("questions.jsonl")
     total: int = 50
     kinds: tuple[str, ...] = ()
@@ -41,10 +38,14 @@ def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
     """What would be written and what it takes; nothing is paid. HarnessError: see `plan_writing`."""
     config = bench_config(options.config, settings=options.settings)
     kinds = parse_kinds(options.kinds)
-    documents, source = _documents(options, config)
+    check_outside(options.out, options.folder)
+    place = DocumentPlace(options.folder, options.dataset, config.dataset.subset if options.dataset else None)
+    with reporter.reading() as tell:
+        read = read_documents(place, tell)
     request = WritingRequest(
-        documents=documents,
-        source=source,
+        documents=read.documents,
+        source=place.named,
+        notes=read.notes,
         wanted=Wanted(options.total, kinds),
         seed=options.seed,
         models=config.models,
@@ -73,18 +74,6 @@ def planned_lines(planned: PlannedWriting) -> list[str]:
         who = f"{models.written_by} writes and checks itself"
     return [
         f"{orders}; from {len(planned.request.documents):,} documents of {planned.request.source}; {who}",
-        *(f"note: {note}" for note in planned.orders.notes),
+        *(f"note: {note}" for note in (*planned.request.notes, *planned.orders.notes)),
         f"estimate: {planned.estimate.line}",
     ]
-
-
-def _documents(options: WriteOptions, config: BenchConfig) -> tuple[tuple[Document, ...], str]:
-    if (options.folder is None) == (options.dataset is None):
-        raise ConfigError(
-            "name the documents once",
-            "a folder (rag-harness questions papers), or --dataset NAME for its documents",
-        )
-    if options.dataset is not None:
-        spec = DATASETS.load(options.dataset)
-        return spec.load(config.dataset.subset or spec.subsets[0]).documents, options.dataset
-    raise ConfigError("folders are not read yet")

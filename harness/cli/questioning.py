@@ -10,7 +10,7 @@ from rich.table import Table
 from harness.api.writing import WriteOptions, plan_questions, planned_lines, written_questions
 from harness.cli.consoles import complain, open_console, same_command
 from harness.cli.evaluating import resumable
-from harness.errors import EXIT_DONE, EXIT_USER
+from harness.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER
 from harness.questions.files import Control
 from harness.questions.shares import Share, kept_lines, shares_of
 from harness.questions.writing import Written
@@ -37,6 +37,11 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
         sys.stdout.write(json.dumps(_as_json(written, shares)) + "\n")
     else:
         _print(written, shares)
+    if not written.kept and not written.stopped:
+        worst = min(shares, key=lambda one: one.share, default=None)
+        why = f" (of {worst.reached} that came to '{worst.name}', {worst.passed} passed)" if worst else ""
+        complain(f"no candidate survived{why}; take a larger model: --set models.generator.model=...")
+        return EXIT_TOLERANCE
     if written.stopped:
         go_on = " ".join(filter(None, (same_command(), written.spending.larger(written.stopped))))
         complain(
@@ -70,7 +75,7 @@ def _control(one: Control) -> str:
     line = f"control: {one.name} in {one.wrong} of {one.of} tries"
     if one.wrong <= _BLIND * one.of:
         return line
-    return f"{line}. What this judge says means little: take a larger one (--set models.judge.model=...)"
+    return f"{line}. Take a larger judge (--set models.judge.model=...)"
 
 
 def _as_json(written: Written, shares: Sequence[Share]) -> dict[str, object]:

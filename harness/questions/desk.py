@@ -12,6 +12,7 @@ from typing import TypeVar
 from harness.asking.bounded import map_bounded
 from harness.asking.structured import ask_json
 from harness.errors import BudgetReached, HarnessError, ModelUnavailable
+from harness.identity import short_digest
 from harness.questions.duplicates import Distinct
 from harness.questions.judging import Judging
 from harness.questions.models import WriterModels
@@ -97,7 +98,8 @@ class Desk:
         return [(one, site) for one, site in zip(drafts, sites, strict=True) if one is not None]
 
     async def _draft(self, site: Site) -> Candidate:
-        blank = Candidate(kind=site.kind, documents=site.doc_ids, link=site.link)
+        unwritten = f"{site.kind}-{short_digest([site.doc_ids, [one.sentences for one in site.excerpts]])}"
+        blank = Candidate(id=unwritten, kind=site.kind, documents=site.doc_ids, link=site.link)
         try:
             draft = (await ask_json(self._models.writer, draft_question(site))).value
         except HarnessError:
@@ -106,7 +108,8 @@ class Desk:
             # Two replies that could not be read, or a call that failed: this site's alone.
             note = f"{type(error).__name__}: {str(error)[:200]}"
             return blank.checked(QuestionCheck(name="written", passed=False, note=note))
-        update = {"question": draft.question, "answer": draft.answer, "evidence": draft.evidence}
+        written = f"{site.kind}-{short_digest([draft.question, draft.answer, site.doc_ids])}"
+        update = {"id": written, "question": draft.question, "answer": draft.answer, "evidence": draft.evidence}
         return blank.model_copy(update=update).checked(QuestionCheck(name="written", passed=True))
 
     async def _let_through(self, drafts: Sequence[tuple[Candidate, Site]]) -> list[tuple[Candidate, Site]]:

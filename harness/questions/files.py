@@ -10,6 +10,7 @@ questions.work/            calls.sqlite     every model call: what was paid is p
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from pydantic import JsonValue
 
 from harness.asking.answers import ABSTENTION
 from harness.errors import ConfigError
-from harness.identity import canonical_json, file_digest, short_digest
+from harness.identity import file_digest
 from harness.questions.nouns import Candidate
 from harness.records import Document, Record
 from harness.store import files
@@ -100,13 +101,13 @@ def text_digest(text: str) -> str:
 
 def rows_text(rows: Iterable[Mapping[str, Any]]) -> str:
     """One JSON object a line."""
-    return "".join(canonical_json(row) + "\n" for row in rows)
+    return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
 
 def _row(one: Candidate, made_by: str) -> dict[str, Any]:
     answerable = one.kind != "unanswerable"
     return {
-        "id": f"{one.kind}-{short_digest([one.question, one.answer, one.documents])}",
+        "id": one.id,
         "question": one.question,
         "answers": [one.answer if answerable else ABSTENTION],
         "evidence": [{"document": item.doc_id, "quote": item.fact} for item in one.evidence if answerable],

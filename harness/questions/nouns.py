@@ -67,6 +67,8 @@ class QuestionCheck(Record):
 class Candidate(Record):
     """One question as it was written, with the verdict of every check that it came to."""
 
+    id: str
+    """Of its words, so that the same question has the same id in every file."""
     kind: str
     documents: tuple[str, ...]
     """From which it was written."""

@@ -25,8 +25,8 @@ def passages_of(text: str, longest: int = LONGEST_EXCERPT) -> list[str]:
 
 
 def sentences_of(passage: str) -> tuple[str, ...]:
-    """Its sentences and lines that are long enough to be quoted, in order, each verbatim in it; one that is too
-    long is cut between words.
+    """Its sentences and lines that are long enough to be quoted, in order, each verbatim in it, without headings
+    of Markdown; one that is too long is cut between words.
     """
     return tuple(_quotable(passage))
 
@@ -34,5 +34,5 @@ def sentences_of(passage: str) -> tuple[str, ...]:
 def _quotable(passage: str) -> Iterator[str]:
     for sentence in _SENTENCE_END.split(passage):
         for part in windows_of(sentence, _LONGEST_QUOTE):
-            if len(part) >= _SHORTEST_QUOTE and any(map(str.isalpha, part)):
+            if len(part) >= _SHORTEST_QUOTE and any(map(str.isalpha, part)) and not part.startswith("#"):
                 yield part

@@ -63,9 +63,7 @@ _SAME = (
     "Two answers to one question are compared. They are the same if they name the same thing, in whatever words; "
     "an answer that says more is the same if it says that too and nothing against it."
 )
-_STATED = (
-    "Passages, a question and an answer to it are compared. The answer is stated if the passages say it themselves."
-)
+_STATED = "Passages, a question and an answer to it are compared. It is stated if the passages themselves say that answer."
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,8 @@ class WritingRequest:
     budget: BudgetConfig
     prices: Prices
     out: Path
+    notes: tuple[str, ...] = ()
+    """What was said of the documents when they were read."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,11 @@ def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: Mapping[str, 
     if all(row.get(name) == value for name, value in changed.items()):
         return dict(row)
     checks = row.get("checks")
-    kept = {name: said for name, said in checks.items() if name not in _OF_OTHER_WORDS} if isinstance(checks, dict) else {}
+    kept = (
+        {name: said for name, said in checks.items() if name not in _OF_OTHER_WORDS}
+        if isinstance(checks, dict)
+        else {}
+    )
     return {**row, **changed, "checks": {**kept, "edited": "by a person"}}
 
 
@@ -74,7 +78,9 @@ def evidence_of(row: Mapping[str, JsonValue]) -> list[Evidence]:
     listed: Any = row.get("evidence")
     items = listed if isinstance(listed, list) else []
     pairs = [(item.get("document"), item.get("quote")) for item in items if isinstance(item, dict)]
-    return [Evidence(doc_id=doc, fact=quote) for doc, quote in pairs if isinstance(doc, str) and isinstance(quote, str)]
+    return [
+        Evidence(doc_id=doc, fact=quote) for doc, quote in pairs if isinstance(doc, str) and isinstance(quote, str)
+    ]
 
 
 def _answers(row: Mapping[str, JsonValue]) -> list[str]:

@@ -1,8 +1,8 @@
 """What a person said of each question: kept in a log beside the file, and applied to the file at once.
 
-`questions.review.jsonl` has a line for each decision, in order, with the row before and after; it is written before
-the file, so that a kill between the two is mended when the file is opened again. A question that was rejected
-stands in the log alone.
+`questions.review.jsonl` has a line for each decision, in order, with the row before and after. It is written
+before the file, so that a kill between the two is mended when the file is opened again. A question that was
+rejected stands in the log alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,7 +71,7 @@ class ReviewedRow:
 
 
 class Review:
-    """The questions of a file, with decisions of one person added one by one. One process at a time: see `lock`."""
+    """The questions of a file, with decisions of one person added one by one."""
 
     def __init__(self, path: Path, by: str, documents: Mapping[str, Document] | None = None) -> None:
         """`documents`: those that quotes are held against; None: those that the work folder of the file keeps.
@@ -81,10 +81,11 @@ class Review:
         if not path.is_file():
             raise ConfigError(f"no question file {path}", "write one: rag-harness questions FOLDER")
         if path.suffix != ".jsonl":
-            raise ConfigError(f"{path} is no .jsonl file", "review what `rag-harness questions` wrote; a CSV is a sheet")
+            raise ConfigError(
+                f"{path} is no .jsonl file", "review what `rag-harness questions` wrote; a CSV is a sheet"
+            )
         self.path, self.by = path, by
         self.log = path.with_name(f"{path.stem}.review.jsonl")
-        self.lock = path.with_name(f".{path.name}.lock")
         self.documents = WorkFolder(path).documents() if documents is None else documents
         self.rows = self._opened()
 
@@ -104,7 +105,9 @@ class Review:
 
     def decide_all(self, decisions: Sequence[tuple[str, Verdict, Edit | None]]) -> list[ReviewedRow]:
         """Likewise several, all or none."""
-        prepared = [(self.find(row_id), verdict, self._after(row_id, verdict, edit)) for row_id, verdict, edit in decisions]
+        prepared = [
+            (self.find(row_id), verdict, self._after(row_id, verdict, edit)) for row_id, verdict, edit in decisions
+        ]
         now = datetime.now(UTC).isoformat(timespec="seconds")
         lines = [
             Decision(
