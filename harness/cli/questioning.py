@@ -45,8 +45,8 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
     if written.stopped:
         go_on = " ".join(filter(None, (same_command(), written.spending.larger(written.stopped))))
         complain(
-            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.kept} questions "
-            f"are in {written.out}. Nothing paid is lost. To go on: {go_on}"
+            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.kept} "
+            f"questions are in {written.out}. Nothing paid is lost. To go on: {go_on}"
         )
         return EXIT_USER
     return EXIT_DONE

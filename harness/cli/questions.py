@@ -87,9 +87,9 @@ def review(
         Path | None, typer.Option("--from-csv", help="Take decisions from that sheet, e.g. --from-csv q.csv.")
     ] = None,
 ) -> None:
-    """Accept, edit or reject questions, on a page of this machine or in a sheet. Decisions are kept.
+    """Accept, edit or reject questions, on a page or in a sheet.
 
-    The page is for 127.0.0.1 alone and opens with the token in its address. In a sheet, the column `decision` takes
+    The page is for 127.0.0.1 alone; its address holds its token. In a sheet, the column `decision` takes
     accept or reject; what is changed there counts as edited. A quote has to stay word for word.
 
     Examples:

@@ -48,8 +48,8 @@ _TASKS: dict[QuestionKind, str] = {
     ),
     "temporal": (
         "The documents are of different days: A of {date_a}, B of {date_b}. Write one question about the order of "
-        "two events, one from each document, or about what changed between those days. It names the events and, "
-        "where it needs them, the days. The answer is one of the events, a date, Before, After, Yes or No. Name "
+        "two events, one from each document: which of them came first, or which came last. It names both events "
+        "in full. The answer is one of the two events, in the words in which the question names it. Name "
         "sentences of both documents."
     ),
     "unanswerable": (
@@ -63,7 +63,10 @@ _SAME = (
     "Two answers to one question are compared. They are the same if they name the same thing, in whatever words; "
     "an answer that says more is the same if it says that too and nothing against it."
 )
-_STATED = "Passages, a question and an answer to it are compared. It is stated if the passages themselves say that answer."
+_STATED = (
+    "Passages, a question and an answer to it are compared. "
+    "The answer is stated if the passages themselves say it."
+)
 
 
 @dataclass(frozen=True)

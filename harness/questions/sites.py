@@ -68,7 +68,8 @@ def _next_excerpt(document: Document, passages: list[str]) -> Excerpt | None:
 
 
 def _excerpt(document: Document, passage: str) -> Excerpt | None:
-    sentences = sentences_of(passage)
+    # What a document repeats in one place is said once.
+    sentences = tuple(dict.fromkeys(sentences_of(passage)))
     return Excerpt(document, sentences, date_of(document)) if len(sentences) >= _ENOUGH else None
 
 
@@ -109,7 +110,7 @@ def _use(pair: Pair, used: Counter[int], links: Counter[str]) -> tuple[int, int,
 def _around(document: Document, pair: Pair, place: int) -> Excerpt | None:
     """The sentences around the one that names what links the pair."""
     passage = passages_of(document.text)[pair.passages[place == pair.second]]
-    sentences = sentences_of(passage)
+    sentences = tuple(dict.fromkeys(sentences_of(passage)))
     if len(sentences) < _ENOUGH:
         return None
     naming = next((at for at, each in enumerate(sentences) if pair.link in each), 0)

@@ -16,7 +16,7 @@ _DANGLING = (
     re.compile(rf"\b(?:this|these|that|those|said) (?:\w+ )?(?:{_SOURCE})s?\b", re.IGNORECASE),
     re.compile(
         r"\b(?:according to|in|from|by|based on|mentioned in|described in|stated in|given in) the "
-        rf"(?:\w+ )?(?:{_SOURCE})s?(?! of\b| by\b| on\b| from\b| about\b|\w| [A-Z\"'\u201c])",
+        rf"(?:\w+ )?(?:{_SOURCE})s?(?! of\b| by\b| on\b| from\b| about\b|\w|(?-i: [A-Z\"'\u201c]))",
         re.IGNORECASE,
     ),
     re.compile(r"\bthe (?:author|writer|speaker|narrator|passage|excerpt)s?\b(?! of\b)", re.IGNORECASE),
@@ -43,6 +43,8 @@ _NAMELESS = re.compile(
     r"programme|program|product|system|contract|deal|law|court|ship|building|study|meeting)\b",
     re.IGNORECASE,
 )
+_NAME_OF = re.compile(r"\bthe names? of the (?:\w+ )?\w+\?$", re.IGNORECASE)
+"""Of what is called nothing but what it is: `the name of the ferry?`, not `the name of the ferry that ...?`."""
 _NAMES = re.compile(r"(?<=.)\b[A-Z][\w'.-]*|\d|[\"\u201c]")
 
 
@@ -72,7 +74,7 @@ def stands_alone(question: str) -> QuestionCheck:
             return _check("self_contained", f"it speaks of '{found[0]}'")
     if found := _PRONOUN_FIRST.match(question):
         return _check("self_contained", f"it begins with '{found[0]}', and nobody is named")
-    if (found := _NAMELESS.search(question)) and not _NAMES.search(question):
+    if (found := _NAMELESS.search(question) or _NAME_OF.search(question)) and not _NAMES.search(question):
         return _check("self_contained", f"it speaks of '{found[0]}' and names none")
     return _check("self_contained", "")
 
