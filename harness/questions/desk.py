@@ -1,6 +1,6 @@
 """The writing itself: sites to candidates, candidates through their checks, wave after wave.
 
-A wave takes as many new sites of each kind as questions of it are missing, in the order of the sites: which
+A wave takes a few new sites of each kind of which questions are missing, in the order of the sites: which
 candidates there are depends on verdicts alone, never on which call came back first. So a run that was killed, or
 that its budget stopped, ends as one that was not.
 """
@@ -22,7 +22,9 @@ from harness.questions.wording import quoted, stands_alone, well_formed
 
 T = TypeVar("T")
 
-_TRIED = 8
+_WAVE = 5
+"""Candidates of a kind that are written before they are checked: a budget that ends finds whole ones."""
+_TRIED = 5
 """Candidates of which one at least has to be readable, or the model is none for this."""
 
 Told = Callable[[int, int], None]
@@ -47,7 +49,7 @@ class _Tray:
     done: list[Candidate] = field(default_factory=list)
 
     def next_sites(self) -> list[Site]:
-        missing = self.wanted - sum(one.survives for one in self.done)
+        missing = min(_WAVE, self.wanted - sum(one.survives for one in self.done))
         taken, self.waiting = self.waiting[:missing], self.waiting[missing:]
         return taken
 
@@ -60,6 +62,7 @@ class Desk:
         self._trays = {order.kind: _Tray(order.wanted, list(order.sites)) for order in orders}
         self._distinct = Distinct(models.embedder)
         self._done = self._begun = 0
+        self._drafted: list[Candidate] = []
         self.stopped: BudgetReached | None = None
         """What the budget could not hold."""
 
@@ -87,14 +90,14 @@ class Desk:
         return [site for tray in self._trays.values() for site in tray.next_sites()]
 
     async def _draft_all(self, sites: Sequence[Site]) -> list[tuple[Candidate, Site]]:
-        first = await self._each(self._draft, sites[:_TRIED]) if not self._done else []
-        if first and not any(one is None or one.survives for one in first):
-            reason = next(check.note for one in first if one for check in one.checks if not check.passed)
+        drafts = await self._each(self._draft, sites)
+        self._drafted += [one for one in drafts if one is not None]
+        if len(self._drafted) >= _TRIED and not any(one.survives for one in self._drafted):
             raise ModelUnavailable(
-                f"{len(first)} of {len(first)} questions that the model wrote cannot be read ({reason})",
+                f"none of the first {len(self._drafted)} questions that the model wrote can be read "
+                f"({self._drafted[0].checks[-1].note})",
                 "take a larger one: --set models.generator.model=..., or another provider",
             )
-        drafts = [*first, *await self._each(self._draft, sites[len(first) :])]
         return [(one, site) for one, site in zip(drafts, sites, strict=True) if one is not None]
 
     async def _draft(self, site: Site) -> Candidate:
