@@ -111,6 +111,15 @@ def test_a_body_without_end_is_not_read(server: ReviewServer) -> None:
     assert status == 413
 
 
+def test_done_ends_the_serving(file: Path) -> None:
+    with open_server(Review(file, "ada", DOCUMENTS)) as server:
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        serving.start()
+        assert ask(server, "POST", "/done", {}, **ours(server))[0] == 200
+        serving.join(timeout=5)
+        assert not serving.is_alive()
+
+
 def test_a_port_that_is_taken_is_one_line(server: ReviewServer, file: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be used"):
         open_server(Review(file, "ada", DOCUMENTS), server.port)
