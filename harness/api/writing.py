@@ -1,10 +1,13 @@
 """Question files from documents."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from harness.api.configs import bench_config, price_table
-from harness.questions.orders import Wanted, parse_kinds
+from harness.questions.nouns import Candidate, CheckName
+from harness.questions.orders import WantedQuestions, parse_kinds
 from harness.questions.reading import DocumentPlace, check_outside, read_documents
 from harness.questions.writing import (
     PlannedWriting,
@@ -14,6 +17,9 @@ from harness.questions.writing import (
     write_questions,
 )
 from harness.runner.progress import Reporter
+
+_CHECKS: tuple[str, ...] = get_args(CheckName)
+CANDIDATE_COLUMNS = ("id", "kind", "question", "answer", "survives", *_CHECKS)
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
         documents=read.documents,
         source=place.named,
         notes=read.notes,
-        wanted=Wanted(options.total, kinds),
+        wanted=WantedQuestions(options.total, kinds),
         seed=options.seed,
         models=config.models,
         budget=config.budget,
@@ -63,6 +69,14 @@ def written_questions(options: WriteOptions) -> tuple[PlannedWriting, Written]:
     for line in planned_lines(planned):
         reporter.say(line)
     return planned, write_questions(planned, reporter)
+
+
+def candidate_rows(candidates: Sequence[Candidate]) -> Iterator[dict[str, object]]:
+    """A row of those columns for each."""
+    for one in candidates:
+        verdicts: dict[str, object] = {check.name: check.passed for check in one.checks}
+        said = {"id": one.id, "kind": one.kind, "question": one.question, "answer": one.answer}
+        yield {**said, "survives": one.survives, **{name: verdicts.get(name) for name in _CHECKS}}
 
 
 def planned_lines(planned: PlannedWriting) -> list[str]:

@@ -12,7 +12,7 @@ from harness.cli.consoles import complain, open_console, same_command
 from harness.cli.evaluating import resumable
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER
 from harness.questions.files import Control
-from harness.questions.shares import Share, kept_lines, shares_of
+from harness.questions.shares import CheckShare, kept_lines, shares_of
 from harness.questions.writing import Written
 from harness.runner.progress import Reporter
 
@@ -52,7 +52,7 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
     return EXIT_DONE
 
 
-def _print(written: Written, shares: Sequence[Share]) -> None:
+def _print(written: Written, shares: Sequence[CheckShare]) -> None:
     console = open_console()
     table = Table(box=None, pad_edge=False)
     for name, justify in (("check", "left"), ("", "left"), ("came to it", "right"), ("passed", "right")):
@@ -78,7 +78,7 @@ def _control(one: Control) -> str:
     return f"{line}. Take a larger judge (--set models.judge.model=...)"
 
 
-def _as_json(written: Written, shares: Sequence[Share]) -> dict[str, object]:
+def _as_json(written: Written, shares: Sequence[CheckShare]) -> dict[str, object]:
     return {
         "out": str(written.out),
         "kept": written.kept,

@@ -19,7 +19,7 @@ def questions(
         Path | None, typer.Argument(help="A folder of documents, e.g. papers.", metavar="FOLDER")
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option("--dataset", "-d", help="The documents of a data set instead, e.g. -d demo.")
+        str | None, typer.Option("--dataset", "-d", help="The documents of a data set instead, by its name.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The question file, e.g. -o asked.jsonl.")] = Path(
         "questions.jsonl"

@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from harness.errors import HarnessError
 from harness.evaluators.answer import is_right
 from harness.questions.files import Control
-from harness.questions.judging import Judging
+from harness.questions.judging import QuestionJudging
 from harness.questions.models import WriterModels
 from harness.questions.nouns import Candidate
 
 _SWAPPED, _SEARCHED = 10, 5
 
 
-async def controls_of(models: WriterModels, judging: Judging, candidates: Sequence[Candidate]) -> list[Control]:
+async def controls_of(
+    models: WriterModels, judging: QuestionJudging, candidates: Sequence[Candidate]
+) -> list[Control]:
     """Answers of other questions that the judge takes for the right one, and questions with an answer that the
     check of unanswerable ones finds none for. BudgetReached as always.
     """
@@ -37,7 +39,7 @@ async def controls_of(models: WriterModels, judging: Judging, candidates: Sequen
     return found
 
 
-async def _accepted(models: WriterModels, judging: Judging, one: Candidate, other: Candidate) -> bool:
+async def _accepted(models: WriterModels, judging: QuestionJudging, one: Candidate, other: Candidate) -> bool:
     with models.charge():
         try:
             return await judging.same(one.question, one.answer, other.answer)
@@ -47,7 +49,7 @@ async def _accepted(models: WriterModels, judging: Judging, one: Candidate, othe
             return False
 
 
-async def _missed(models: WriterModels, judging: Judging, one: Candidate) -> bool:
+async def _missed(models: WriterModels, judging: QuestionJudging, one: Candidate) -> bool:
     with models.charge():
         try:
             return bool((await judging.not_found(one.question)).passed)

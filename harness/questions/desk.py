@@ -14,7 +14,7 @@ from harness.asking.structured import ask_json
 from harness.errors import BudgetReached, HarnessError, ModelUnavailable
 from harness.identity import short_digest
 from harness.questions.duplicates import Distinct
-from harness.questions.judging import Judging
+from harness.questions.judging import QuestionJudging
 from harness.questions.models import WriterModels
 from harness.questions.nouns import Candidate, QuestionCheck, QuestionKind, Site
 from harness.questions.prompts import draft_question
@@ -57,7 +57,9 @@ class _Tray:
 class Desk:
     """Writes and checks; `candidates` is whatever is finished, whenever one looks."""
 
-    def __init__(self, models: WriterModels, judging: Judging, orders: Sequence[Order], told: Told) -> None:
+    def __init__(
+        self, models: WriterModels, judging: QuestionJudging, orders: Sequence[Order], told: Told
+    ) -> None:
         self._models, self._judging, self._told = models, judging, told
         self._trays = {order.kind: _Tray(order.wanted, list(order.sites)) for order in orders}
         self._distinct = Distinct(models.embedder)

@@ -24,7 +24,7 @@ ANSWER_TOKENS = 64
 
 
 @dataclass(frozen=True)
-class Judging:
+class QuestionJudging:
     """Who is asked, and what is searched."""
 
     judge: ChatModel

@@ -17,7 +17,7 @@ _TRIES = 3
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedQuestions:
     """What was asked for."""
 
     total: int
@@ -49,7 +49,9 @@ def parse_kinds(words: Sequence[str]) -> dict[QuestionKind, int | None]:
     return found
 
 
-async def plan_orders(documents: Sequence[Document], wanted: Wanted, seed: int, progress: Progress) -> Orders:
+async def plan_orders(
+    documents: Sequence[Document], wanted: WantedQuestions, seed: int, progress: Progress
+) -> Orders:
     """Orders for each kind that can be written. DataError: the documents hold nothing to ask about; ConfigError:
     every kind that was named is one that they do not allow. MissingDependency: see `linked_pairs`.
     """
@@ -78,7 +80,7 @@ async def plan_orders(documents: Sequence[Document], wanted: Wanted, seed: int, 
     return Orders(tuple(orders), tuple(notes))
 
 
-def _counts(kinds: Sequence[QuestionKind], wanted: Wanted) -> dict[QuestionKind, int]:
+def _counts(kinds: Sequence[QuestionKind], wanted: WantedQuestions) -> dict[QuestionKind, int]:
     sharing = [kind for kind in kinds if not wanted.kinds.get(kind)]
     counts = {kind: wanted.kinds.get(kind) or 0 for kind in kinds}
     for place, kind in enumerate(sharing):

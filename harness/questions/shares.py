@@ -20,7 +20,7 @@ _ASKS: dict[CheckName, str] = {
 
 
 @dataclass(frozen=True)
-class Share:
+class CheckShare:
     """Of one check."""
 
     name: str
@@ -36,14 +36,14 @@ class Share:
         return (self.passed + self.untold) / self.reached
 
 
-def shares_of(candidates: Sequence[Candidate]) -> list[Share]:
+def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:
     """Of each check that any candidate came to, in their order."""
     names: tuple[CheckName, ...] = get_args(CheckName)
     found = []
     for name in names:
         verdicts = [check.passed for one in candidates for check in one.checks if check.name == name]
         if verdicts:
-            found.append(Share(name, _ASKS[name], len(verdicts), verdicts.count(True), verdicts.count(None)))
+            found.append(CheckShare(name, _ASKS[name], len(verdicts), verdicts.count(True), verdicts.count(None)))
     return found
 
 

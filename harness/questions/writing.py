@@ -16,10 +16,10 @@ from harness.questions.controls import controls_of
 from harness.questions.desk import Desk
 from harness.questions.estimating import WritingEstimate, estimate
 from harness.questions.files import Control, WorkFolder, WorkState, question_rows, rows_text, text_digest
-from harness.questions.judging import Judging
+from harness.questions.judging import QuestionJudging
 from harness.questions.models import WriterModels, WriterPlan, check_models, plan_models
 from harness.questions.nouns import Candidate
-from harness.questions.orders import Orders, Wanted, plan_orders
+from harness.questions.orders import Orders, WantedQuestions, plan_orders
 from harness.questions.prompts import VERSION
 from harness.questions.searching import PassageSearch
 from harness.records import Document
@@ -36,7 +36,7 @@ class WritingRequest:
     documents: Sequence[Document]
     source: str
     """The folder or data set, as it was named."""
-    wanted: Wanted
+    wanted: WantedQuestions
     seed: int
     models: ModelsConfig
     budget: BudgetConfig
@@ -153,7 +153,7 @@ class _Command:
                 search = PassageSearch(self._planned.request.documents, models.embedder)
                 with models.charge():
                     await search.prepare()
-            judging = Judging(models.judge, search)
+            judging = QuestionJudging(models.judge, search)
             desk = Desk(models, judging, orders, tell)
             await desk.work()
             stopped = desk.stopped

@@ -20,8 +20,8 @@ from harness.questions.review.checking import Edit, refused, with_edit
 from harness.records import Document, Record
 from harness.store import files
 
-Verdict = Literal["accept", "reject", "undo"]
-Row = dict[str, JsonValue]
+PersonsVerdict = Literal["accept", "reject", "undo"]
+QuestionRow = dict[str, JsonValue]
 _RESTORE = "restore it, or delete it: the question file itself says who has seen what"
 
 
@@ -29,15 +29,15 @@ class Decision(Record):
     """One line of the log."""
 
     id: str
-    verdict: Verdict
+    verdict: PersonsVerdict
     by: str
     at: str
     """UTC, ISO 8601."""
     place: int
     """Of the row in the file."""
-    before: Row
+    before: QuestionRow
     """As it was when nobody had seen it."""
-    row: Row
+    row: QuestionRow
     """As it is now."""
 
 
@@ -45,9 +45,9 @@ class Decision(Record):
 class ReviewedRow:
     """One question, and what was last said of it."""
 
-    row: Row
-    before: Row
-    verdict: Verdict | None = None
+    row: QuestionRow
+    before: QuestionRow
+    verdict: PersonsVerdict | None = None
 
     @property
     def row_id(self) -> str:
@@ -96,14 +96,14 @@ class Review:
                 return one
         raise ConfigError(f"{self.path} has no question '{row_id}'", "reload the page, or export the file anew")
 
-    def decide(self, row_id: str, verdict: Verdict, edit: Edit | None = None) -> ReviewedRow:
+    def decide(self, row_id: str, verdict: PersonsVerdict, edit: Edit | None = None) -> ReviewedRow:
         """Keep one decision, in the log and in the file. `edit`: its words from now on, which have to pass the
         checks that are free (ConfigError with what does not hold); nothing is kept of one that does not.
         """
         (kept,) = self.decide_all([(row_id, verdict, edit)])
         return kept
 
-    def decide_all(self, decisions: Sequence[tuple[str, Verdict, Edit | None]]) -> list[ReviewedRow]:
+    def decide_all(self, decisions: Sequence[tuple[str, PersonsVerdict, Edit | None]]) -> list[ReviewedRow]:
         """Likewise several, all or none."""
         prepared = [
             (self.find(row_id), verdict, self._after(row_id, verdict, edit)) for row_id, verdict, edit in decisions
@@ -128,7 +128,7 @@ class Review:
         self._write()
         return [one for one, _, _ in prepared]
 
-    def _after(self, row_id: str, verdict: Verdict, edit: Edit | None) -> Row:
+    def _after(self, row_id: str, verdict: PersonsVerdict, edit: Edit | None) -> QuestionRow:
         one = self.find(row_id)
         if verdict == "undo":
             return one.before
@@ -157,7 +157,7 @@ class Review:
         files.write_atomic(self.path, rows_text(one.row for one in self.rows if not one.is_rejected))
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _rows(path: Path) -> Iterator[QuestionRow]:
     """Each with an id: its own, or its place."""
     seen = set()
     for number, entry in enumerate(iter_jsonl(path), start=1):

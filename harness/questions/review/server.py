@@ -20,7 +20,7 @@ from pydantic import JsonValue, ValidationError
 
 from harness.errors import ConfigError, HarnessError
 from harness.questions.review.checking import Edit, evidence_of, verdicts
-from harness.questions.review.decisions import Review, ReviewedRow, Verdict
+from harness.questions.review.decisions import PersonsVerdict, Review, ReviewedRow
 from harness.records import Record
 from harness.store.files import first_error
 
@@ -35,7 +35,7 @@ class Asked(Record):
     """What the page sends."""
 
     id: str
-    verdict: Verdict
+    verdict: PersonsVerdict
     edit: Edit | None = None
 
 

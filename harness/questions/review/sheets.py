@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.datasets.question_files.table import FieldRow, read_table
 from harness.errors import ConfigError, DataError
 from harness.questions.review.checking import Edit, EditedQuote, evidence_of
-from harness.questions.review.decisions import Review, ReviewedRow, Verdict
+from harness.questions.review.decisions import PersonsVerdict, Review, ReviewedRow
 from harness.store.files import write_atomic
 
 _ACCEPT = frozenset({"accept", "accepted", "a", "yes", "y", "ok", "x"})
@@ -55,7 +55,7 @@ def write_sheet(review: Review, path: Path) -> int:
 
 def take_sheet(review: Review, path: Path) -> SheetTaken:
     """Apply its decisions, all or none. ConfigError, DataError: what stands there cannot be taken."""
-    decided: list[tuple[str, Verdict, Edit | None]] = []
+    decided: list[tuple[str, PersonsVerdict, Edit | None]] = []
     edited = 0
     for row in read_table(path):
         found = _decision(review, row)
@@ -69,7 +69,7 @@ def take_sheet(review: Review, path: Path) -> SheetTaken:
     return SheetTaken(len(decided) - rejected, rejected, edited, len(review.rows) - len(decided))
 
 
-def _decision(review: Review, row: FieldRow) -> tuple[str, Verdict, Edit | None] | None:
+def _decision(review: Review, row: FieldRow) -> tuple[str, PersonsVerdict, Edit | None] | None:
     cells = {name: _unguarded(str(value)) for name, value in row.fields.items() if value is not None}
     one, word = review.find(cells.get("id", "")), cells.get("decision", "").strip().casefold()
     if word in _REJECT:

@@ -11,7 +11,7 @@ from runtimes import Asked, Chat
 from harness.errors import ModelUnavailable
 from harness.questions.controls import controls_of
 from harness.questions.desk import Desk, Order
-from harness.questions.judging import Judging
+from harness.questions.judging import QuestionJudging
 from harness.questions.models import WriterModels
 from harness.questions.nouns import Candidate, QuestionKind, Site
 from harness.questions.searching import PassageSearch
@@ -27,7 +27,7 @@ def from_quotes(prompt: str) -> str:
 
 
 def desk_of(models: Models, sites: Sequence[Site], wanted: int = 1, search: Any = None) -> Desk:
-    judging = Judging(models.judge, search)
+    judging = QuestionJudging(models.judge, search)
     return Desk(
         cast("WriterModels", models), judging, [Order(sites[0].kind, wanted, sites)], lambda _done, _total: None
     )
@@ -190,7 +190,7 @@ def test_a_judge_that_always_says_yes_is_seen_where_the_truth_is_known(gullible:
         for n, one in enumerate(worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4))
     ]
     models = Models(Chat(writes), judge(from_quotes, same=gullible))
-    judging = Judging(models.judge, None)
+    judging = QuestionJudging(models.judge, None)
     (control,) = asyncio.run(controls_of(cast("WriterModels", models), judging, found))
     assert control.of == 4
     assert control.wrong == (4 if gullible else 0)

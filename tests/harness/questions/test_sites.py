@@ -10,7 +10,7 @@ from harness.errors import ConfigError, DataError
 from harness.questions.dates import date_of
 from harness.questions.links import Pair
 from harness.questions.nouns import KINDS, QuestionKind
-from harness.questions.orders import Orders, Wanted, parse_kinds, plan_orders
+from harness.questions.orders import Orders, WantedQuestions, parse_kinds, plan_orders
 from harness.questions.passages import passages_of, sentences_of
 from harness.questions.sites import WritingSources, sites_of
 from harness.records import Document
@@ -27,7 +27,7 @@ LONG = [
 ]
 
 
-def orders(documents: list[Document], wanted: Wanted) -> Orders:
+def orders(documents: list[Document], wanted: WantedQuestions) -> Orders:
     return asyncio.run(plan_orders(documents, wanted, 0, lambda _done, _total: None))
 
 
@@ -98,7 +98,7 @@ def test_a_document_is_of_the_day_that_it_names_itself(document: Document, day: 
 
 @pytest.mark.slow
 def test_each_kind_is_written_where_the_documents_allow_it() -> None:
-    found = orders([FERRY, YARD, MILL], Wanted(5, {}))
+    found = orders([FERRY, YARD, MILL], WantedQuestions(5, {}))
     assert {order.kind: order.wanted for order in found.orders} == dict.fromkeys(KINDS, 1)
     for order in found.orders:
         if order.kind in {"bridge", "comparison", "temporal"}:
@@ -109,7 +109,7 @@ def test_each_kind_is_written_where_the_documents_allow_it() -> None:
 @pytest.mark.slow
 def test_without_dates_nothing_temporal_is_asked_and_the_others_take_its_part() -> None:
     undated = [one.model_copy(update={"text": one.text.partition(". ")[2]}) for one in (FERRY, YARD)]
-    found = orders(undated, Wanted(8, {}))
+    found = orders(undated, WantedQuestions(8, {}))
     assert {order.kind: order.wanted for order in found.orders} == {
         "single_fact": 2,
         "bridge": 2,
@@ -120,25 +120,25 @@ def test_without_dates_nothing_temporal_is_asked_and_the_others_take_its_part() 
 
 
 def test_one_document_has_no_second_and_that_is_said() -> None:
-    found = orders([FERRY], Wanted(4, {}))
+    found = orders([FERRY], WantedQuestions(4, {}))
     assert [order.kind for order in found.orders] == ["single_fact", "unanswerable"]
     assert len([note for note in found.notes if "two documents" in note]) == 3
 
 
 def test_kinds_that_these_documents_do_not_allow_are_refused_when_nothing_else_was_named() -> None:
     with pytest.raises(ConfigError, match="no bridge questions: they need two documents, and there is one"):
-        orders([FERRY], Wanted(4, parse_kinds(["bridge"])))
+        orders([FERRY], WantedQuestions(4, parse_kinds(["bridge"])))
 
 
 @pytest.mark.parametrize("documents", [[], [Document(doc_id="a", text=" \n")]])
 def test_no_text_is_one_line(documents: list[Document]) -> None:
     with pytest.raises(DataError, match="hold no text"):
-        orders(documents, Wanted(4, {}))
+        orders(documents, WantedQuestions(4, {}))
 
 
 def test_kinds_have_numbers_of_their_own_or_share_the_total() -> None:
     kinds = parse_kinds(["unanswerable=2", "single_fact"])
-    found = orders([FERRY], Wanted(1, kinds))
+    found = orders([FERRY], WantedQuestions(1, kinds))
     counted: dict[QuestionKind, int] = {order.kind: order.wanted for order in found.orders}
     assert counted == {"unanswerable": 2, "single_fact": 1}
 

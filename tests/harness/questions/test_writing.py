@@ -15,7 +15,7 @@ from harness.datasets.question_files import read_questions
 from harness.errors import ConfigError
 from harness.identity import file_digest
 from harness.questions.files import WorkFolder
-from harness.questions.orders import Wanted, parse_kinds
+from harness.questions.orders import WantedQuestions, parse_kinds
 from harness.questions.writing import PlannedWriting, WritingRequest, Written, plan_writing, write_questions
 from harness.runner.progress import Reporter
 from harness.store.journal import paid_by_runs
@@ -41,7 +41,7 @@ def request(
 ) -> WritingRequest:
     fake = {"provider": "fake", "options": {"replies": dict(replies)}}
     models = ModelsConfig.model_validate({"generator": fake, "judge": fake, "embedder": {"provider": "none"}})
-    wanted = Wanted(total, parse_kinds(["single_fact"]))
+    wanted = WantedQuestions(total, parse_kinds(["single_fact"]))
     limits = BudgetConfig.model_validate(budget or {})
     return WritingRequest(DOCUMENTS, "papers", wanted, 0, models, limits, load_prices(), out)
 
