@@ -28,7 +28,7 @@ _TRIED = 5
 """Candidates of which one at least has to be readable, or the model is none for this."""
 
 Told = Callable[[int, int], None]
-"""told(candidates done, candidates begun)."""
+"""told(steps done, steps begun)."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,8 @@ class Desk:
             self._begun += len(sites)
             drafts = await self._draft_all(sites)
             written = await self._let_through(drafts)
+            # What is not asked on is done.
+            self._tell_of(len(sites) - sum(one.survives for one, _ in written))
             checked = await self._each(self._check, [(one, site) for one, site in written if one.survives])
             verdicts = iter(checked)
             for one, site in written:
@@ -142,10 +144,11 @@ class Desk:
                 self.stopped = reached
                 return None
 
-        return await map_bounded(charged, items, self._models.concurrency, self._tell)
+        return await map_bounded(charged, items, self._models.concurrency, lambda _done, _total: self._tell_of(1))
 
-    def _tell(self, _done: int, _total: int) -> None:
-        self._done += 1
+    def _tell_of(self, steps: int) -> None:
+        """Each candidate is two steps: written, and checked."""
+        self._done += steps
         self._told(self._done, 2 * self._begun)
 
 

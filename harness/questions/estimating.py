@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.analysis.estimates.rates import CHARACTERS_PER_TOKEN
 from harness.analysis.prices import Prices, usage_usd
+from harness.questions.controls import SEARCHED, SWAPPED
 from harness.questions.desk import Order
 from harness.questions.judging import ANSWER_TOKENS
 from harness.questions.nouns import Site
@@ -39,15 +40,30 @@ class WritingEstimate:
         )
 
 
-def estimate(orders: Sequence[Order], prices: Prices, models: Mapping[str, Any]) -> WritingEstimate:
-    """For one candidate for each question that is wanted; from the prompts themselves, nothing measured."""
+def estimate(
+    orders: Sequence[Order], prices: Prices, models: Mapping[str, Any], embedded_characters: int
+) -> WritingEstimate:
+    """For one candidate for each question that is wanted, and the controls; from the prompts themselves, nothing
+    measured. `embedded_characters`: of passages that go to an embedder that counts tokens.
+    """
     sites = [site for order in orders for site in order.sites[: order.wanted]]
     usage = {
         "generator": sum((_drafting(site) for site in sites), Usage()),
-        "judge": sum((_judging(site) for site in sites), Usage()),
+        "judge": sum((_judging(site) for site in sites), _controls(sites)),
     }
+    if embedded_characters:
+        usage["embedder"] = _calls(1, embedded_characters, 0)
     tries = sum(len(order.sites) for order in orders) / max(1, len(sites))
     return WritingEstimate(usage, usage_usd(prices, models, usage), tries)
+
+
+def _controls(sites: Sequence[Site]) -> Usage:
+    answerable = sum(site.kind != "unanswerable" for site in sites)
+    swapped = _calls(min(SWAPPED, answerable), _PROMPT, VERDICT_TOKENS)
+    if answerable == len(sites):
+        return swapped
+    single = min(SEARCHED, sum(site.kind == "single_fact" for site in sites))
+    return swapped + _searched(single)
 
 
 def _drafting(site: Site) -> Usage:
@@ -57,11 +73,15 @@ def _drafting(site: Site) -> Usage:
 
 def _judging(site: Site) -> Usage:
     if site.kind == "unanswerable":
-        return _calls(1, _PROMPT + FOUND * PASSAGE, ANSWER_TOKENS) + _calls(
-            1, _PROMPT + FOUND * PASSAGE, VERDICT_TOKENS
-        )
+        return _searched(1)
     answers = _calls(4 if site.kind == "bridge" else 2, _PROMPT, ANSWER_TOKENS)
     return answers + _calls(1, _PROMPT, VERDICT_TOKENS)
+
+
+def _searched(number: int) -> Usage:
+    """An answer from what retrieval finds, and whether it is stated there."""
+    read = _PROMPT + FOUND * PASSAGE
+    return _calls(number, read, ANSWER_TOKENS) + _calls(number, read, VERDICT_TOKENS)
 
 
 def _calls(number: int, characters: int, output_tokens: int) -> Usage:

@@ -11,7 +11,7 @@ from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, ModelsC
 from harness.errors import ConfigError
 from harness.models.budget import Budget
 from harness.models.clients import OpenAIChat, build_chat
-from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
+from harness.models.embedders import CachedEmbedder, EmbedProgress, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.identity import model_identity, server_digests
 from harness.models.local_server import ServerAccess
@@ -87,6 +87,8 @@ class WriterModels:
         self.budget = budget
         self.meter = Meter(_SCOPE)
         """All that was charged."""
+        self.embedding: EmbedProgress = lambda _done, _total: None
+        """Hears how far the embedder is."""
         self._servers: dict[str, ServerAccess | None] = {}
         self._connected: list[OpenAIChat | CachedEmbedder] = []
 
@@ -116,7 +118,7 @@ class WriterModels:
             cache_dir() / "embeddings.sqlite", embedder_cache_key(config), payer=self._work.name
         )
         self._stack.enter_context(closing(cache))
-        self._connected.append(embedder := build_embedder(config, self._seam(), cache))
+        self._connected.append(embedder := build_embedder(config, self._seam(), cache, self._embedded))
         return embedder
 
     @contextmanager
@@ -129,6 +131,9 @@ class WriterModels:
                 yield
         finally:
             self.meter.absorb(meter)
+
+    def _embedded(self, done: int, total: int) -> None:
+        self.embedding(done, total)
 
     async def disconnect(self) -> None:
         """Close the connections, within the loop in which they were asked."""

@@ -1,17 +1,19 @@
 """One command: documents in, a question file out, with every candidate and every check beside it."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.analysis.prices import Prices, usage_usd
+from harness.asking.bounded import Progress
 from harness.asking.loops import run_to_end
 from harness.config import BudgetConfig, ModelsConfig
 from harness.errors import BudgetReached
 from harness.identity import digest
 from harness.models.budget import Budget
+from harness.models.providers import provider_of
 from harness.questions.controls import controls_of
 from harness.questions.desk import Desk
 from harness.questions.estimating import WritingEstimate, estimate
@@ -96,7 +98,7 @@ def plan_writing(request: WritingRequest, reporter: Reporter) -> PlannedWriting:
     models = plan_models(request.models)
     with reporter.bar("what documents share") as bar:
         orders = run_to_end(lambda: plan_orders(request.documents, request.wanted, request.seed, bar.update))
-    expected = estimate(orders.orders, request.prices, models.identities)
+    expected = estimate(orders.orders, request.prices, models.identities, _embedded(request, models, orders))
     return PlannedWriting(request, models, orders, expected)
 
 
@@ -107,6 +109,7 @@ def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
     can be read.
     """
     request, work = planned.request, WorkFolder(planned.request.out)
+    work.check_out()
     with exclusive(work.path / "lock"):
         before = work.check_out()
         spending = _spending(planned, work, reporter)
@@ -120,6 +123,14 @@ def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
         _keep(planned, work, done)
     candidates, controls, stopped = done
     return Written(request.out, candidates, wanted, controls, False, stopped, spending)
+
+
+def _embedded(request: WritingRequest, models: WriterPlan, orders: Orders) -> int:
+    """Characters that are sent to an embedder that counts tokens."""
+    is_searched = any(order.kind == "unanswerable" for order in orders.orders)
+    if not is_searched or models.embedder.is_none or provider_of(models.embedder).encoder is not None:
+        return 0
+    return sum(len(document.text) for document in request.documents)
 
 
 _Done = tuple[tuple[Candidate, ...], tuple[Control, ...], BudgetReached | None]
@@ -142,33 +153,45 @@ class _Command:
                 await models.disconnect()
 
     async def _written(self, models: WriterModels) -> _Done:
-        orders, controls = self._planned.orders.orders, list[Control]()
-        search = None
-        with self._reporter.bar("questions") as bar:
-
-            def tell(done: int, total: int) -> None:
-                bar.update(done, total, self._note(models))
-
-            if any(order.kind == "unanswerable" for order in orders):
-                search = PassageSearch(self._planned.request.documents, models.embedder)
-                with models.charge():
-                    await search.prepare()
-            judging = QuestionJudging(models.judge, search)
-            desk = Desk(models, judging, orders, tell)
+        judging = QuestionJudging(models.judge, await self._searched(models))
+        with self._told("questions", models) as told:
+            desk = Desk(models, judging, self._planned.orders.orders, told)
             await desk.work()
-            stopped = desk.stopped
-            if not stopped:
-                try:
-                    controls = await controls_of(models, judging, desk.candidates)
-                except BudgetReached as reached:
-                    stopped = reached
-        return tuple(desk.candidates), tuple(controls), stopped
+        if desk.stopped:
+            return tuple(desk.candidates), (), desk.stopped
+        with self._told("controls of the judge", models) as told:
+            try:
+                controls = await controls_of(models, judging, desk.candidates, told)
+            except BudgetReached as reached:
+                return tuple(desk.candidates), (), reached
+        return tuple(desk.candidates), tuple(controls), None
+
+    async def _searched(self, models: WriterModels) -> PassageSearch | None:
+        """All documents, where what has no answer is to be looked for in them."""
+        if all(order.kind != "unanswerable" for order in self._planned.orders.orders):
+            return None
+        search = PassageSearch(self._planned.request.documents, models.embedder)
+        with self._told("passages", models) as told, models.charge():
+            models.embedding = told
+            await search.prepare()
+            models.embedding = _untold
+        return search
+
+    @contextmanager
+    def _told(self, what: str, models: WriterModels) -> Iterator[Progress]:
+        """A bar with what was spent."""
+        with self._reporter.bar(what) as bar:
+            yield lambda done, total: bar.update(done, total, self._note(models))
 
     def _note(self, models: WriterModels) -> str:
         if note := self._spending.note(self._budget.spent):
             return note
         usd = usage_usd(self._planned.request.prices, self._planned.models.identities, models.meter.paid)
         return f"${usd:.4f}" if usd else ""
+
+
+def _untold(_done: int, _total: int) -> None:
+    """Nobody hears."""
 
 
 def _keep(planned: PlannedWriting, work: WorkFolder, done: _Done) -> None:

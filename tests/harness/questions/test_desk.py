@@ -191,6 +191,6 @@ def test_a_judge_that_always_says_yes_is_seen_where_the_truth_is_known(gullible:
     ]
     models = Models(Chat(writes), judge(from_quotes, same=gullible))
     judging = QuestionJudging(models.judge, None)
-    (control,) = asyncio.run(controls_of(cast("WriterModels", models), judging, found))
+    (control,) = asyncio.run(controls_of(cast("WriterModels", models), judging, found, lambda _done, _total: None))
     assert control.of == 4
     assert control.wrong == (4 if gullible else 0)
