@@ -18,7 +18,7 @@ from harness.questions.judging import QuestionJudging
 from harness.questions.models import WriterModels
 from harness.questions.nouns import Candidate, QuestionCheck, QuestionKind, Site
 from harness.questions.prompts import draft_question
-from harness.questions.wording import quoted, stands_alone, well_formed
+from harness.questions.wording import left_out, quoted, stands_alone, well_formed
 
 T = TypeVar("T")
 
@@ -153,12 +153,13 @@ class Desk:
 
 
 def _checked_by_rule(one: Candidate, site: Site) -> Candidate:
-    answerable = site.kind != "unanswerable"
+    texts = {excerpt.document.doc_id: excerpt.document.text for excerpt in site.excerpts}
     if one.survives:
-        one = one.checked(well_formed(one.question, one.answer, answerable=answerable))
+        one = one.checked(well_formed(site.kind, one.question, one.answer))
     if one.survives:
         one = one.checked(stands_alone(one.question))
-    if one.survives and answerable:
-        texts = {excerpt.document.doc_id: excerpt.document.text for excerpt in site.excerpts}
-        one = one.checked(quoted(site.kind, one.evidence, texts))
-    return one
+    if not one.survives:
+        return one
+    if site.kind == "unanswerable":
+        return one.checked(left_out(one.answer, texts))
+    return one.checked(quoted(site.kind, one.evidence, texts))

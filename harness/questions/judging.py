@@ -8,17 +8,17 @@ only where that says different is it asked whether both say the same.
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
-from harness.asking.answers import answer_messages, closed_book_messages, shown
+from harness.asking.answers import closed_book_messages
 from harness.asking.structured import ask_json
 from harness.errors import HarnessError
 from harness.evaluators.answer import is_right
-from harness.evaluators.normalise import abstains
+from harness.evaluators.normalise import abstains, is_verdict
 from harness.protocols import ChatModel, Message
 from harness.questions.nouns import Candidate, QuestionCheck, Site
-from harness.questions.prompts import same_answer, stated_answer
+from harness.questions.prompts import answer_from, same_answer, stated_answer
 from harness.questions.searching import PassageSearch
-from harness.questions.wording import gives_away
-from harness.records import Context, Evidence
+from harness.questions.wording import gives_away, unlike
+from harness.records import Evidence
 
 ANSWER_TOKENS = 64
 
@@ -50,10 +50,11 @@ class QuestionJudging:
         """That what retrieval finds in all documents does not answer it."""
         contexts = await self.search.search(question) if self.search else []
         looked = f"{len(contexts)} passages of {len({one.doc_ids for one in contexts})} documents"
-        answer = await self._answered(answer_messages(question, contexts, "short"))
+        passages = [context.text for context in contexts]
+        answer = await self._answered(answer_from(question, passages, polar=False))
         if abstains(answer):
             return QuestionCheck(name="not_found", passed=True, note=f"from {looked}: no answer")
-        asked = stated_answer(question, answer, shown(context.text for context in contexts))
+        asked = stated_answer(question, answer, passages)
         stated = (await ask_json(self.judge, asked)).value
         verdict = "stated there" if stated else "not stated there"
         return QuestionCheck(
@@ -61,7 +62,7 @@ class QuestionJudging:
         )
 
     async def _follows(self, candidate: Candidate, site: Site) -> QuestionCheck:
-        answer = await self._from_quotes(candidate.question, candidate.evidence, site)
+        answer = await self._from_quotes(candidate, candidate.evidence, site)
         passed, how = await self._compared(candidate, answer)
         return QuestionCheck(name="follows", passed=passed, note=f"from the quotes: '{answer}', {how}")
 
@@ -78,7 +79,7 @@ class QuestionJudging:
     async def _needs_both(self, candidate: Candidate, site: Site) -> QuestionCheck:
         for doc_id in site.doc_ids:
             alone = [item for item in candidate.evidence if item.doc_id == doc_id]
-            answer = await self._from_quotes(candidate.question, alone, site)
+            answer = await self._from_quotes(candidate, alone, site)
             if is_right(answer, [candidate.answer]):
                 note = f"from the quotes of '{doc_id}' alone: '{answer}'"
                 return QuestionCheck(name="needs_both", passed=False, note=note)
@@ -90,12 +91,14 @@ class QuestionJudging:
             return True, "equal"
         if abstains(answer) or not answer:
             return False, "no answer"
+        if unlike(answer, candidate.answer):
+            return False, "another"
         same = await self.same(candidate.question, candidate.answer, answer)
         return same, "judged the same" if same else "judged another"
 
-    async def _from_quotes(self, question: str, evidence: Sequence[Evidence], site: Site) -> str:
-        contexts = [Context(text=_quote(item, site), doc_ids=(item.doc_id,)) for item in evidence]
-        return await self._answered(answer_messages(question, contexts, "short"))
+    async def _from_quotes(self, candidate: Candidate, evidence: Sequence[Evidence], site: Site) -> str:
+        quotes, polar = [_quote(item, site) for item in evidence], is_verdict(candidate.answer)
+        return await self._answered(answer_from(candidate.question, quotes, polar=polar))
 
     async def _answered(self, messages: Sequence[Message]) -> str:
         return (await self.judge.complete(messages, max_tokens=ANSWER_TOKENS)).strip()

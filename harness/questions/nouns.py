@@ -14,6 +14,7 @@ CheckName = Literal[
     "form",
     "self_contained",
     "quotes",
+    "left_out",
     "distinct",
     "follows",
     "closed_book",

@@ -11,6 +11,7 @@ _ASKS: dict[CheckName, str] = {
     "form": "it is a question with a short answer",
     "self_contained": "it stands alone (no 'this report')",
     "quotes": "its quotes are in the documents",
+    "left_out": "what it says is missing is not there",
     "distinct": "it was not asked before",
     "follows": "its answer follows from the quotes",
     "closed_book": "and not without them",

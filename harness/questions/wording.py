@@ -8,6 +8,9 @@ from harness.questions.nouns import PAIRED, QuestionCheck
 from harness.records import Evidence
 
 _LONGEST_ANSWER_WORDS = 15
+_SHORTEST_QUESTION = 6
+"""Characters; of scripts without spaces a question has few."""
+_DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+(?:\.\d+)?")
 _SOURCE = (
     r"article|report|document|text|passage|excerpt|author|writer|sentences?|paragraph|section|table|figure|page|"
     r"chapter|memo|note|letter|statement|abstract|story|piece|context|source|speaker|narrator"
@@ -48,23 +51,49 @@ _NAME_OF = re.compile(r"\bthe names? of the (?:\w+ )?\w+\?$", re.IGNORECASE)
 _NAMES = re.compile(r"(?<=.)\b[A-Z][\w'.-]*|\d|[\"\u201c]")
 
 
-def well_formed(question: str, answer: str, *, answerable: bool) -> QuestionCheck:
-    """A question with an answer that can be compared: short, no abstention, and not given away in the question."""
+def well_formed(kind: str, question: str, answer: str) -> QuestionCheck:
+    """A question with an answer that can be compared: short, and no abstention; of two events one of them."""
     trouble = ""
-    if not question.rstrip().endswith(("?", "\uff1f", "\u061f")) or len(question) < 12:
+    if not question.rstrip().endswith(("?", "\uff1f", "\u061f")) or len(question) < _SHORTEST_QUESTION:
         trouble = "it is no question"
-    elif answerable and not normalise(answer):
-        trouble = "it has no answer"
-    elif answerable and abstains(answer):
-        trouble = "its answer says that there is none"
-    elif answerable and len(answer.split()) > _LONGEST_ANSWER_WORDS:
-        trouble = f"its answer is longer than {_LONGEST_ANSWER_WORDS} words"
+    elif kind != "unanswerable":
+        trouble = _no_answer(kind, question, answer)
     return _check("form", trouble)
+
+
+def _no_answer(kind: str, question: str, answer: str) -> str:
+    """Why it is none that can be compared; empty: it is."""
+    if not normalise(answer):
+        return "it has no answer"
+    if abstains(answer):
+        return "its answer says that there is none"
+    if len(answer.split()) > _LONGEST_ANSWER_WORDS:
+        return f"its answer is longer than {_LONGEST_ANSWER_WORDS} words"
+    if kind == "temporal" and not gives_away(question, answer) and not _DIGIT.search(answer):
+        return "its answer is neither a date nor one of the events that it names"
+    return ""
 
 
 def gives_away(question: str, answer: str) -> bool:
     """Whether the question names its answer: it is one to choose from, and a guess is right half of the time."""
     return is_verdict(answer) or f" {normalise(answer)} " in f" {normalise(question)} "
+
+
+def unlike(one: str, other: str) -> bool:
+    """Whether two answers cannot be the same, whoever says so: a bare yes or no and something else, or numbers of
+    which none is in both. A small judge calls those the same.
+    """
+    numbers, others = set(_NUMBER.findall(normalise(one))), set(_NUMBER.findall(normalise(other)))
+    return is_verdict(one) != is_verdict(other) or bool(numbers and others and numbers.isdisjoint(others))
+
+
+def left_out(answer: str, texts: Mapping[str, str]) -> QuestionCheck:
+    """What an unanswerable question asks for is not said in the very documents from which it was written."""
+    form = f" {normalise(answer)} "
+    said = next((doc for doc, text in texts.items() if form.strip() and form in f" {normalise(text)} "), None)
+    return _check(
+        "left_out", f"what it calls left out ('{answer}') is said in '{said}'" if said is not None else ""
+    )
 
 
 def stands_alone(question: str) -> QuestionCheck:

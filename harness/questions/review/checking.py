@@ -54,9 +54,9 @@ def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: Mapping[str, 
 def verdicts(row: Mapping[str, JsonValue], documents: Mapping[str, Document]) -> list[QuestionCheck]:
     """Of the checks that cost nothing; without any document at hand nothing is said of quotes."""
     question, answers = str(row.get("question", "")), _answers(row)
-    answerable = not (answers and all(map(abstains, answers)))
-    found = [well_formed(question, answers[0] if answers else "", answerable=answerable and bool(answers))]
-    found.append(stands_alone(question))
+    is_null = not answers or all(map(abstains, answers))
+    kind = "unanswerable" if is_null else str(row.get("type", ""))
+    found = [well_formed(kind, question, answers[0] if answers else ""), stands_alone(question)]
     if (evidence := evidence_of(row)) and documents:
         texts = {doc_id: document.text for doc_id, document in documents.items()}
         found.append(quoted(str(row.get("type", "")), evidence, texts))

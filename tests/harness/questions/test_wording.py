@@ -3,7 +3,7 @@
 import pytest
 from question_writers import FERRY, YARD
 
-from harness.questions.wording import gives_away, quoted, stands_alone, well_formed
+from harness.questions.wording import gives_away, left_out, quoted, stands_alone, unlike, well_formed
 from harness.records import Evidence
 
 TEXTS = {document.doc_id: document.text for document in (FERRY, YARD)}
@@ -53,7 +53,7 @@ def test_a_question_that_names_what_it_asks_about_stands_alone(question: str) ->
     ("question", "answer"),
     [
         ("The Tarnby yard was founded in 1911.", "1911"),
-        ("Who?", "Hanne Olvik"),
+        ("Who ?", "Hanne Olvik"),
         ("When was the Tarnby yard founded?", ""),
         ("When was the Tarnby yard founded?", "Insufficient information."),
         (
@@ -63,12 +63,12 @@ def test_a_question_that_names_what_it_asks_about_stands_alone(question: str) ->
     ],
 )
 def test_what_is_no_question_with_a_short_answer_has_no_form(question: str, answer: str) -> None:
-    assert well_formed(question, answer, answerable=True).passed is False
-    assert well_formed("When was the Tarnby yard founded?", "1911", answerable=True).passed
+    assert well_formed("single_fact", question, answer).passed is False
+    assert well_formed("single_fact", "When was the Tarnby yard founded?", "1911").passed
 
 
 def test_what_has_no_answer_needs_none() -> None:
-    assert well_formed("Who designed the Curlew?", "", answerable=False).passed
+    assert well_formed("unanswerable", "Who designed the Curlew?", "").passed
 
 
 def test_a_quote_stands_in_its_own_document_letter_by_letter() -> None:
@@ -91,3 +91,43 @@ def test_a_guess_among_what_the_question_names_is_no_knowledge() -> None:
     assert gives_away("Which came first, the flood or the sale?", "the sale")
     assert gives_away("Do both boards meet in May?", "Yes")
     assert not gives_away("When was the Tarnby yard founded?", "1911")
+
+
+@pytest.mark.parametrize(("answer", "passed"), [("the flood", True), ("11 October 2024", True), ("Before", False)])
+def test_of_two_events_the_answer_is_one_or_a_date(answer: str, passed: bool) -> None:
+    question = "Which came first, the flood at Corrie or the trials of the Curlew?"
+    assert well_formed("temporal", question, answer).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Yes", "6.1%"),
+        ("No", "The Curlew"),
+        ("Before", "No"),
+        ("1953", "1911"),
+        ("18.4 million", "21 million crowns"),
+    ],
+)
+def test_what_cannot_be_the_same_is_not_left_to_a_judge(one: str, other: str) -> None:
+    assert unlike(one, other)
+    assert unlike(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("6.1%", "6.1 percent"),
+        ("Yes", "No"),
+        ("Olvik", "Hanne Olvik"),
+        ("in May 2025", "May"),
+        ("the US", "America"),
+    ],
+)
+def test_what_may_be_the_same_is(one: str, other: str) -> None:
+    assert not unlike(one, other)
+
+
+def test_what_is_called_left_out_and_is_said_there_is_not_left_out() -> None:
+    assert left_out("the Kestrel Fund", TEXTS).passed is False
+    assert left_out("its designer", TEXTS).passed

@@ -86,7 +86,7 @@ def test_every_candidate_stands_beside_the_file_with_every_check(out: Path) -> N
     kept = WorkFolder(out).candidates()
     assert kept == list(done.candidates)
     (failed,) = [one for one in kept if one.question.startswith("When") and one.checks[-1].name == "follows"]
-    assert failed.checks[-1].note == "from the quotes: '1953', judged another"
+    assert failed.checks[-1].note == "from the quotes: '1953', another"
     assert "When was" not in out.read_text()
     assert {row["id"] for row in map(json.loads, out.read_text().splitlines())} <= {one.id for one in kept}
 
