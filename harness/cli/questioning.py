@@ -68,7 +68,8 @@ def _print(written: Written, shares: Sequence[CheckShare]) -> None:
         "was there already: nothing was left to do" if written.was_there else "none of them seen by a person yet"
     )
     console.print(f"{written.out}: {written.kept} questions, {there}", soft_wrap=True)
-    console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
+    if written.kept:
+        console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
 
 
 def _control(one: Control) -> str:

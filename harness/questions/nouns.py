@@ -48,6 +48,8 @@ class Site:
     excerpts: tuple[Excerpt, ...]
     link: str = ""
     """What both excerpts name."""
+    focus: str = ""
+    """Of one excerpt: the sentence that is asked about."""
 
     @property
     def doc_ids(self) -> tuple[str, ...]:

@@ -73,18 +73,32 @@ async def plan_orders(
         notes.append(
             f"what documents share was looked for in {MOST_DOCUMENTS} of {len(documents):,}, drawn by the seed"
         )
-    counts = _counts([kind for kind, _ in possible], wanted)
+    counts = _counts({kind: len(sites) for kind, sites in possible}, wanted)
+    notes += [
+        f"{counts[kind]} {kind} questions at most: the documents have no more places for them"
+        for kind, _ in possible
+        if counts[kind] < (wanted.kinds.get(kind) or 0)
+    ]
+    if not wanted.kinds and sum(counts.values()) < wanted.total:
+        notes.append(f"{sum(counts.values())} questions at most: the documents have no more places for them")
     orders = [
         Order(kind, counts[kind], sites[: _TRIES * counts[kind]]) for kind, sites in possible if counts[kind]
     ]
     return Orders(tuple(orders), tuple(notes))
 
 
-def _counts(kinds: Sequence[QuestionKind], wanted: WantedQuestions) -> dict[QuestionKind, int]:
-    sharing = [kind for kind in kinds if not wanted.kinds.get(kind)]
-    counts = {kind: wanted.kinds.get(kind) or 0 for kind in kinds}
-    for place, kind in enumerate(sharing):
-        counts[kind] = wanted.total // len(sharing) + (place < wanted.total % len(sharing))
+def _counts(places: Mapping[QuestionKind, int], wanted: WantedQuestions) -> dict[QuestionKind, int]:
+    """As many of each kind as are wanted, no more than it has places; what one cannot take others share."""
+    counts = {kind: min(wanted.kinds.get(kind) or 0, most) for kind, most in places.items()}
+    sharing = [kind for kind in places if not wanted.kinds.get(kind)]
+    left = wanted.total if sharing else 0
+    while left and sharing:
+        part, more = divmod(left, len(sharing))
+        for number, kind in enumerate(tuple(sharing)):
+            taken = min(part + (number < more), places[kind] - counts[kind])
+            counts[kind] += taken
+            left -= taken
+        sharing = [kind for kind in sharing if counts[kind] < places[kind]]
     return counts
 
 

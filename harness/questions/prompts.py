@@ -36,8 +36,9 @@ _RULES = (
 _ANSWER = "The answer is one word, name, number, date or short phrase, copied from the sentences."
 _TASKS: dict[QuestionKind, str] = {
     "single_fact": (
-        "Choose one sentence that holds a name, a number, an amount or a date. Write one question that asks for "
-        f"it, such as 'Who opened the Orvane bridge in 1962?'. {_ANSWER} Name that sentence."
+        "Write one question about a fact that sentence {focus} states, such as a name, a number, an amount or a "
+        f"date: 'Who opened the Orvane bridge in 1962?'. {_ANSWER} Name that sentence, and others that the answer "
+        "needs."
     ),
     "bridge": (
         "Both documents speak of {link}. Write one question that needs both: it describes {link} by what one "
@@ -58,8 +59,8 @@ _TASKS: dict[QuestionKind, str] = {
     ),
     "unanswerable": (
         "Write one question that a reader of these sentences may well ask and that they do NOT answer: about a "
-        "detail that is left out, such as 'Who designed the Orvane bridge?' where nobody says so. As answer write "
-        "what is left out, such as 'its designer'. Name the sentence that comes nearest."
+        "detail that sentence {focus} leaves out, such as 'Who designed the Orvane bridge?' where nobody says so. "
+        "As answer write what is left out, such as 'its designer'. Name the sentence that comes nearest."
     ),
 }
 _FORMAT = 'Reply with JSON only: {"question": "...", "answer": "...", "sentences": ["A1"]}'
@@ -89,8 +90,9 @@ class Draft:
 def draft_question(site: Site) -> Question[Draft]:
     """Asks for one question of that kind about those excerpts."""
     labelled = _labelled(site)
+    focus = next((label for label, item in labelled.items() if item.fact == site.focus), "")
     dates = [excerpt.date for excerpt in (*site.excerpts, *site.excerpts)]
-    task = _TASKS[site.kind].format(link=site.link, date_a=dates[0], date_b=dates[1])
+    task = _TASKS[site.kind].format(link=site.link, focus=focus, date_a=dates[0], date_b=dates[1])
     schema = object_of(
         {
             "question": string_of(_LONGEST_QUESTION),

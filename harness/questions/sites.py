@@ -4,7 +4,7 @@ No document gets a second question of a kind before all that can have one had th
 documents share allows it.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -42,29 +42,33 @@ def sites_of(kind: QuestionKind, material: WritingSources, most: int) -> list[Si
 
 
 def _single(kind: QuestionKind, material: WritingSources) -> Iterator[Site]:
-    """A round over all documents with one passage of each, then another round with another."""
+    """A round over all documents with one sentence of each, then another round with one of another passage, and
+    then with further sentences. A model that may choose asks about what comes first.
+    """
     draw = Random(f"{material.seed}/{kind}")  # noqa: S311 - a sample, no secret
     waiting = list(range(len(material.documents)))
     draw.shuffle(waiting)
-    left: dict[int, list[str]] = {}
+    left: dict[int, deque[tuple[Excerpt, list[str]]]] = {}
     while waiting:
         again = []
         for place in waiting:
-            document = material.documents[place]
             if place not in left:
-                left[place] = passages_of(document.text)
-                draw.shuffle(left[place])
-            if excerpt := _next_excerpt(document, left[place]):
-                yield Site(kind, (excerpt,))
+                left[place] = _drawn(material.documents[place], draw)
+            if left[place]:
+                excerpt, sentences = left[place].popleft()
+                yield Site(kind, (excerpt,), focus=sentences.pop())
+                if sentences:
+                    left[place].append((excerpt, sentences))
                 again.append(place)
         waiting = again
 
 
-def _next_excerpt(document: Document, passages: list[str]) -> Excerpt | None:
-    while passages:
-        if excerpt := _excerpt(document, passages.pop()):
-            return excerpt
-    return None
+def _drawn(document: Document, draw: Random) -> deque[tuple[Excerpt, list[str]]]:
+    """Its passages and the sentences of each, both in an order that is drawn."""
+    found = (_excerpt(document, passage) for passage in passages_of(document.text))
+    drawn = [(excerpt, draw.sample(excerpt.sentences, len(excerpt.sentences))) for excerpt in found if excerpt]
+    draw.shuffle(drawn)
+    return deque(drawn)
 
 
 def _excerpt(document: Document, passage: str) -> Excerpt | None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import JsonValue
 
 from harness.datasets.files import iter_jsonl
-from harness.errors import ConfigError
+from harness.errors import ConfigError, DataError
 from harness.questions.files import WorkFolder, rows_text
 from harness.questions.review.checking import Edit, refused, with_edit
 from harness.records import Document, Record
@@ -76,7 +76,7 @@ class Review:
     def __init__(self, path: Path, by: str, documents: Mapping[str, Document] | None = None) -> None:
         """`documents`: those that quotes are held against; None: those that the work folder of the file keeps.
 
-        ConfigError, DataError, StoreError: no such file, no JSON Lines, a damaged log.
+        ConfigError: no such file, no JSON Lines. StoreError: a damaged log.
         """
         if not path.is_file():
             raise ConfigError(f"no question file {path}", "write one: rag-harness questions FOLDER")
@@ -87,7 +87,10 @@ class Review:
         self.path, self.by = path, by
         self.log = path.with_name(f"{path.stem}.review.jsonl")
         self.documents = WorkFolder(path).documents() if documents is None else documents
-        self.rows = self._opened()
+        try:
+            self.rows = self._opened()
+        except DataError as error:
+            raise ConfigError(error.what, "correct it: docs/question-files.md has the format") from error
 
     def find(self, row_id: str) -> ReviewedRow:
         """ConfigError: there is none."""
@@ -162,7 +165,7 @@ def _rows(path: Path) -> Iterator[QuestionRow]:
     seen = set()
     for number, entry in enumerate(iter_jsonl(path), start=1):
         row: dict[str, Any] = dict(entry.fields)
-        entry.text("question")
+        entry.text("question", blank=True)
         row["id"] = entry.optional_text("id") or f"q-{number:04d}"
         if row["id"] in seen:
             raise ConfigError(f"{entry.where}: the id '{row['id']}' occurs twice", "give each question its own")

@@ -109,7 +109,7 @@ def test_what_is_no_question_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"is no \.jsonl file"), open_review(tmp_path / "sheet.csv", "ada"):
         pass
     (tmp_path / "bad.jsonl").write_text("no json\n")
-    with pytest.raises(DataError, match="line 1"), open_review(tmp_path / "bad.jsonl", "ada"):
+    with pytest.raises(ConfigError, match=r"line 1.*question-files"), open_review(tmp_path / "bad.jsonl", "ada"):
         pass
 
 

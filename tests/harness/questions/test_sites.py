@@ -35,7 +35,13 @@ def test_no_document_is_asked_about_twice_before_every_one_was_once() -> None:
     sites = sites_of("single_fact", WritingSources(LONG, [], seed=3), 12)
     asked = [site.doc_ids[0] for site in sites]
     assert sorted(asked[:5]) == sorted(asked[5:10]) == [document.doc_id for document in LONG]
-    assert len({(site.doc_ids, site.excerpts[0].sentences) for site in sites}) == 12
+    assert len({(site.excerpts[0].sentences, site.doc_ids, site.focus) for site in sites}) == 12
+    assert len({(site.doc_ids, site.excerpts[0].sentences) for site in sites[:10]}) == 10
+
+
+def test_each_sentence_is_asked_about_once_and_then_there_are_no_more() -> None:
+    sites = sites_of("single_fact", WritingSources([FERRY], [], seed=3), 99)
+    assert sorted(site.focus for site in sites) == sorted(sentences_of(FERRY.text))
 
 
 def test_pairs_spread_over_the_documents_as_far_as_they_share_something() -> None:
@@ -109,14 +115,25 @@ def test_each_kind_is_written_where_the_documents_allow_it() -> None:
 @pytest.mark.slow
 def test_without_dates_nothing_temporal_is_asked_and_the_others_take_its_part() -> None:
     undated = [one.model_copy(update={"text": one.text.partition(". ")[2]}) for one in (FERRY, YARD)]
-    found = orders(undated, WantedQuestions(8, {}))
+    found = orders(undated, WantedQuestions(4, {}))
     assert {order.kind: order.wanted for order in found.orders} == {
-        "single_fact": 2,
-        "bridge": 2,
-        "comparison": 2,
-        "unanswerable": 2,
+        "single_fact": 1,
+        "bridge": 1,
+        "comparison": 1,
+        "unanswerable": 1,
     }
     assert [note for note in found.notes if "temporal" in note and "day" in note]
+
+
+def test_no_more_is_wanted_than_there_are_places_and_that_is_said() -> None:
+    found = orders([FERRY], WantedQuestions(50, {}))
+    assert {order.kind: order.wanted for order in found.orders} == {"single_fact": 3, "unanswerable": 3}
+    assert [note for note in found.notes if note.startswith("6 questions at most")]
+
+
+def test_what_one_kind_has_no_places_for_others_take() -> None:
+    found = orders([FERRY, LONG[4]], WantedQuestions(11, parse_kinds(["single_fact", "unanswerable=2"])))
+    assert {order.kind: order.wanted for order in found.orders} == {"single_fact": 11, "unanswerable": 2}
 
 
 def test_one_document_has_no_second_and_that_is_said() -> None:
