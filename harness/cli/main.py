@@ -215,7 +215,11 @@ def import_command(
     with text, doc_ids, score, kind), `input_tokens`, `output_tokens`, `cached_tokens`, `model_calls`, `latency_s`,
     `repeat` (from 0) and `started_at`. What is left out is unknown, never 0.
 
-    Example: rag-harness import answers.jsonl -d multihop_rag -n my-agent --field answer=response
+    Examples:
+
+      rag-harness import answers.jsonl -d multihop_rag -n my-agent --field answer=response
+
+      rag-harness import answers.jsonl --docs papers --questions asked.jsonl -n my-agent
     """
     from harness.cli.importing import import_file, parse_pairs
     from harness.runner.importing.run import ImportRequest

@@ -14,6 +14,7 @@ from harness.display import NOTHING, Entry, Quantity, Table, number, printable
 from harness.errors import ConfigError, nearest
 from harness.records import Context, Cost, Reference, RunRecord, Score, Usage
 from harness.report import load_chapters, render_terminal
+from harness.report.places import ContextPlaces
 from harness.report.render.terminal import WIDTH, print_table
 from harness.store import RunDir, SampleRow, find_runs
 
@@ -67,19 +68,20 @@ def _show_query(run: RunDir, query_id: str, console: Console) -> None:
     records = [record for record in run.iter_records() if record.query_id == query_id]
     if not records:
         console.print("not answered yet")
+    places = ContextPlaces(run)
     for record in records:
-        _show_record(console, record, rows[query_id].reference)
+        _show_record(console, record, rows[query_id].reference, places)
     own = [score for score in run.scores() if score.query_id == query_id]
     for table in _score_tables(own, {one.evaluator: one.measures for one in run.evaluations()}):
         print_table(table, console, min(console.width, WIDTH))
 
 
-def _show_record(console: Console, record: RunRecord, reference: Reference) -> None:
+def _show_record(console: Console, record: RunRecord, reference: Reference, places: ContextPlaces) -> None:
     title = f"answer (repeat {record.repeat}, attempt {record.attempt}, {record.status})"
     _panel(console, title, Text(_answer(record)))
     if record.prediction:
         for rank, context in enumerate(record.prediction.contexts, start=1):
-            _show_context(console, rank, context, reference)
+            _show_context(console, f"context {rank}", context, reference, places.said(context))
         for step in record.prediction.trace:
             _panel(console, f"trace: {step.name}", Text(step.content))
     for table in (_timing_table(record.cost), _usage_table(record.cost)):
@@ -87,14 +89,14 @@ def _show_record(console: Console, record: RunRecord, reference: Reference) -> N
             print_table(table, console, min(console.width, WIDTH))
 
 
-def _show_context(console: Console, rank: int, context: Context, reference: Reference) -> None:
+def _show_context(console: Console, name: str, context: Context, reference: Reference, place: str) -> None:
     """The text with every gold fact that stands in it marked, by a style and, for whoever sees none, by number."""
     text, held = Text(context.text), []
-    for place, evidence in enumerate(reference.evidence, start=1):
+    for nth, evidence in enumerate(reference.evidence, start=1):
         start, end = _find(text.plain, evidence.fact)
         if end:
             text.stylize(_GOLD, start, end)
-            held.append(str(place))
+            held.append(str(nth))
     about = []
     if held:
         about.append(f"holds gold fact {', '.join(held)}")
@@ -102,8 +104,8 @@ def _show_context(console: Console, rank: int, context: Context, reference: Refe
         about.append("gold document")
     if context.score is not None:
         about.append(f"score {context.score:.3f}")
-    about.append(f"{context.kind}: {', '.join(context.doc_ids)}")
-    _panel(console, f"context {rank} ({', '.join(about)})", text)
+    about.append(f"{context.kind}: {', '.join(filter(None, (*context.doc_ids, place)))}")
+    _panel(console, f"{name} ({', '.join(about)})", text)
 
 
 def _find(text: str, fact: str) -> tuple[int, int]:

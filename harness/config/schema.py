@@ -5,7 +5,7 @@ import re
 from typing import Any, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.outside import without_keys
 from harness.plain_files import without_home
@@ -83,8 +83,16 @@ class DatasetConfig(ConfigSection):
     options: dict[str, Any] = {}
     """The data set's own, as ms_marco's distractors. Likewise."""
     sample: SampleConfig | Literal["full"] = SampleConfig()
+    """Where `questions` names a file, every question of it unless something else is said here."""
     corpus: Literal["full", "cited"] = "full"
     """`full`: every document; `cited`: only those that the data set attaches to a sampled query (easier)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_that_a_file_asks(cls, given: object) -> object:
+        if isinstance(given, dict) and given.get("questions") is not None and "sample" not in given:
+            return {**given, "sample": "full"}
+        return given
 
     @field_validator("path", "questions", mode="before")
     @classmethod

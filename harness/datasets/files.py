@@ -100,7 +100,7 @@ def _unpacked(path: Path, file: BinaryIO) -> bytes:
 
 def read_json(path: Path) -> object:
     """The file's one JSON value; NaN and Infinity are refused."""
-    return _parse_json(_decoded(path, values_of_json), str(path))
+    return parse_json(_decoded(path, values_of_json), str(path))
 
 
 def read_json_object(path: Path) -> FileEntry:
@@ -119,7 +119,7 @@ def iter_jsonl(path: Path) -> Iterator[FileEntry]:
     for number, line in enumerate(_decoded(path, values_of_json).split("\n"), start=1):
         if line.strip():
             where = f"{path} line {number}"
-            yield as_entry(where, _parse_json(line, where))
+            yield as_entry(where, parse_json(line, where))
 
 
 def read_csv(path: Path, delimiter: str) -> list[FileEntry]:
@@ -152,7 +152,8 @@ def read_rows(path: Path) -> list[FileEntry]:
     return list(iter_jsonl(path)) if kind == ".jsonl" else read_json_rows(path)
 
 
-def _parse_json(text: str, where: str) -> object:
+def parse_json(text: str, where: str) -> object:
+    """The one JSON value of a text; `where` it was read, for messages. NaN and Infinity are refused."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

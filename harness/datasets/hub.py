@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
+from typing import Protocol
 
 from harness.datasets import files
 from harness.datasets.entries import FileEntry, as_entry
 from harness.datasets.measuring import check_foreign
+from harness.datasets.published import fetched_by_hand
 from harness.errors import DataError, MissingDependency, install
 from harness.models.hub import hub_is_reachable
+
+
+class HubRows(Protocol):
+    """Rows of a table, each read when it is asked for."""
+
+    def __iter__(self) -> Iterator[Mapping[str, object]]:
+        """One after another."""
+        ...
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+    def __getitem__(self, place: int, /) -> Mapping[str, object]:
+        """The one at that place."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -27,20 +46,57 @@ class HubTable:
         return f"{self.repo} {self.config or 'default'}/{self.split}"
 
 
+@dataclass(frozen=True)
+class RowDraw:
+    """So many rows of a table, drawn by a seed: fewer are a part of more."""
+
+    most: int | None
+    """None: all of them."""
+    seed: int
+
+    def places(self, whole: int) -> list[int]:
+        """The places of those that are drawn, in order, of a table of so many rows."""
+        places = list(range(whole))
+        if self.most is None or self.most >= whole:
+            return places
+        Random(self.seed).shuffle(places)  # noqa: S311 - a sample, not a secret
+        return sorted(places[: self.most])
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Rows of a table, and how many it has."""
+
+    rows: list[FileEntry]
+    whole: int
+
+
+_ALL = RowDraw(None, 0)
+
+
 def load_rows(relative: str, table: HubTable) -> list[FileEntry]:
     """The rows of the file `relative` in the data directory or, where that file is not there, of `table`.
 
     Raises `DataError` if neither can be read or there is no row, `MissingDependency` if the file is not
     there and the `datasets` package is not installed.
     """
+    return load_drawn(relative, table, _ALL).rows
+
+
+def load_drawn(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
+    """Of the same rows those that are drawn: of a table of the hub the others are not read into memory."""
     path = files.find(relative)
-    rows = files.read_rows(path) if path else _hub_rows(relative, table)
-    if not rows:
+    if path is None:
+        found = _hub_rows(relative, table, draw)
+    else:
+        rows = files.read_rows(path)
+        found = DrawnRows([rows[place] for place in draw.places(len(rows))], len(rows))
+    if not found.rows:
         raise DataError(f"{path or table} holds no rows", f"put the full {relative} in the data directory")
-    return rows
+    return found
 
 
-def fetch(table: HubTable) -> Iterable[Mapping[str, object]]:
+def fetch(table: HubTable) -> HubRows:
     """Download `table` through the `datasets` library (its cache is used) and return its rows in order."""
     if not hub_is_reachable():
         # What is in the library's cache is still read; what is not fails at once instead of in half a minute.
@@ -51,7 +107,7 @@ def fetch(table: HubTable) -> Iterable[Mapping[str, object]]:
         datasets.disable_progress_bars()
     builder = datasets.load_dataset_builder(table.repo, table.config)
     builder.download_and_prepare(dl_manager=_checked_downloads())
-    rows: Iterable[Mapping[str, object]] = builder.as_dataset(split=table.split)
+    rows: HubRows = builder.as_dataset(split=table.split)
     return rows
 
 
@@ -70,20 +126,24 @@ def _checked_downloads() -> object:
     return CheckedDownloads(download_config=datasets.DownloadConfig(use_etag=False))
 
 
-def _hub_rows(relative: str, table: HubTable) -> list[FileEntry]:
+def _hub_rows(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
     missing = f"{relative} is not in the data directory {files.data_dir()}"
+    command = fetched_by_hand(relative)
+    by_hand = f", or run: {command}" if command else ""
     ours = f"set {files.ENV} to a folder holding {relative}"
     try:
-        rows = list(fetch(table))
+        held = fetch(table)
+        whole = len(held)
+        rows = [(place, held[place]) for place in draw.places(whole)]
     except DataError as error:
-        raise DataError(f"{missing}, and of {table} on the hub, {error.what}", ours) from error
+        raise DataError(f"{missing}, and of {table} on the hub, {error.what}", f"{ours}{by_hand}") from error
     except ImportError as error:
         what = f"{missing}, and the hub needs the 'datasets' package ({error})"
-        raise MissingDependency(what, f"{ours}, or {install('hub')}") from error
+        raise MissingDependency(what, f"{ours}, or {install('hub')}{by_hand}") from error
     except Exception as error:  # the library raises a dozen unrelated types, from ValueError to OSError
         # Of a damaged table the library says only that it could not be made; why stands below that.
         cause = error.__cause__ or error
         reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:160]}"
         what = f"{missing}, and the Hugging Face hub did not give {table} ({reason})"
-        raise DataError(what, f"{ours}, or connect to the network and try again") from error
-    return [as_entry(f"hub {table} row {number}", row) for number, row in enumerate(rows, start=1)]
+        raise DataError(what, f"{ours}, or connect to the network and try again{by_hand}") from error
+    return DrawnRows([as_entry(f"hub {table} row {place + 1}", row) for place, row in rows], whole)

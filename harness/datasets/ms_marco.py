@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from pydantic import Field
+
 from harness.datasets.entries import FIX, FileEntry
-from harness.datasets.hub import HubTable, load_rows
+from harness.datasets.hub import HubTable, RowDraw, load_drawn
 from harness.datasets.published import departures
 from harness.errors import DataError
-from harness.protocols import DatasetRow, DatasetSpec, RawDataset
+from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, untold
 from harness.records import Document, Evidence, Query, Reference
 
 _FILES = {
@@ -22,10 +24,37 @@ _NULL_ANSWER = "Insufficient information."
 _ID_HEX = 12
 
 
-def load(subset: str) -> RawDataset:
-    """Version `v1.1` or `v2.1`: the sample in the data directory, or the whole train split of the hub."""
-    rows = load_rows(_FILES[subset], HubTable("microsoft/ms_marco", subset))
-    return replace(build(rows, subset), departures=departures({_FILES[subset]: rows}))
+class MsMarcoParams(Params):
+    """How much of the train split."""
+
+    queries: int | None = Field(1000, ge=1)
+    """Drawn with `seed`; their passages are the corpus, and so those of the others what distracts from a query's
+    own. None: all, which is several hundred thousand passages."""
+    seed: int = 42
+
+
+_DEFAULTS = MsMarcoParams()
+
+
+def load(subset: str, params: MsMarcoParams = _DEFAULTS, progress: ReadingProgress = untold) -> RawDataset:
+    """Version `v1.1` or `v2.1`: of the sample in the data directory, or of the train split of the hub."""
+    del progress
+    drawn = load_drawn(
+        _FILES[subset], HubTable("microsoft/ms_marco", subset), RowDraw(params.queries, params.seed)
+    )
+    raw = build(drawn.rows, subset)
+    notes = (*_drawn_notes(raw, drawn.whole, params), *raw.notes)
+    return replace(raw, notes=notes, departures=departures({_FILES[subset]: drawn.rows}))
+
+
+def _drawn_notes(raw: RawDataset, whole: int, params: MsMarcoParams) -> Iterator[str]:
+    if len(raw.rows) < whole:
+        own = sum(len(row.doc_ids) for row in raw.rows) / len(raw.rows)
+        yield (
+            f"{len(raw.rows):,} of the {whole:,} queries of the train split, drawn with seed {params.seed}: their "
+            f"{len(raw.documents):,} passages are the corpus, {own:.0f} of them a query's own and the others "
+            "distractors (dataset.options.queries)"
+        )
 
 
 def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:
@@ -109,8 +138,9 @@ def _notes(rows: Sequence[DatasetRow]) -> tuple[str, ...]:
 
 SPEC = DatasetSpec(
     name="ms_marco",
-    summary="MS MARCO QA, train split: web queries with their passages (a sample, or all of it from the hub)",
+    summary="MS MARCO QA, train split: web queries with their passages (a seeded part of it)",
     load=load,
+    params=MsMarcoParams,
     subsets=("v1.1", "v2.1"),
     primary_measure="token_f1",
     answer_style="sentence",

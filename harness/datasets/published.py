@@ -6,12 +6,13 @@ or the hub, in any order of fields, they are the same rows. A figure of other ro
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from harness.datasets.entries import FileEntry
-from harness.datasets.files import find
+from harness.datasets.files import data_dir, find
 from harness.identity import digest
 
 
@@ -24,12 +25,17 @@ class PublishedRows:
     n_rows: int
     content: str
     """`content_digest` of its rows."""
+    url: str = ""
+    """Where a person can get the file itself; empty: nowhere alone."""
     on_hub: bool = False
     """The table of the hub holds these rows and no others; else it is not known what it should hold."""
 
 
 _MULTIHOP = "yixuantt/MultiHop-RAG @ 3dd4d4e79fc9"
 _UDA = "qinchuanhui/UDA-Benchmark @ fca5237ac316"
+_UDA_FILES = (
+    "https://raw.githubusercontent.com/qinchuanhui/UDA-Benchmark/026d17457b4ba59b9117f990aa926292b2b28f1c/dataset"
+)
 _FETAQA = "Yale-LILY/FeTaQA @ bbc441be8072"
 _MS_MARCO = "a part of microsoft/ms_marco, train split,"
 PUBLISHED: Mapping[str, PublishedRows] = {
@@ -40,13 +46,22 @@ PUBLISHED: Mapping[str, PublishedRows] = {
         _MULTIHOP, 2556, "d100b3672552da0d9c2bc43f720d250e7a2df5f5eadd563ab6ef098a24c4de21", on_hub=True
     ),
     "uda_qa/nq_qa.csv": PublishedRows(
-        _UDA, 2477, "b533242eb687bbdf99877bd0feac6119a5ee1f187e0fc556b95e19d4e702b3cd"
+        _UDA,
+        2477,
+        "b533242eb687bbdf99877bd0feac6119a5ee1f187e0fc556b95e19d4e702b3cd",
+        url=f"{_UDA_FILES}/qa/nq_qa.csv",
     ),
     "uda_qa/feta_qa.csv": PublishedRows(
-        _UDA, 1023, "4d48861c674a915fdb141f4236fe8dab70b49dc5247aa46f6e7b23adf0cf1ed0"
+        _UDA,
+        1023,
+        "4d48861c674a915fdb141f4236fe8dab70b49dc5247aa46f6e7b23adf0cf1ed0",
+        url=f"{_UDA_FILES}/qa/feta_qa.csv",
     ),
     "uda_qa/bench_feta_qa.json": PublishedRows(
-        _UDA, 1, "60d24e4729e932905847baecfca91432286e1b8d52ebd2265b78e88f0a2c5834"
+        _UDA,
+        1,
+        "60d24e4729e932905847baecfca91432286e1b8d52ebd2265b78e88f0a2c5834",
+        url=f"{_UDA_FILES}/extended_qa_info_bench/bench_feta_qa.json",
     ),
     "uda_qa/fetaqa-v1_test.jsonl": PublishedRows(
         _FETAQA, 2003, "72c9c9caf4f10ebad8bbfa14b761922cc6bd903d9ba849f7fede87274875a5ae"
@@ -82,10 +97,17 @@ def departures(rows: Mapping[str, Sequence[FileEntry]]) -> tuple[str, ...]:
         if own != known.content:
             lines.append(
                 f"{place} holds other rows than those published ({known.source}: {known.n_rows:,} rows, content "
-                f"{known.content[:12]}; here {len(found):,} rows, content {own[:12]}): what is measured on them is no "
-                "figure of the published data set"
+                f"{known.content[:12]}; here {len(found):,} rows, content {own[:12]}): what is measured on them "
+                "is no figure of the published data set"
             )
     return tuple(lines)
+
+
+def fetched_by_hand(*places: str) -> str:
+    """The command that puts these files where they are looked for; empty where none of them is to be had alone."""
+    known = [(place, PUBLISHED[place].url) for place in places if place in PUBLISHED and PUBLISHED[place].url]
+    parts = [f"-o {shlex.quote(str(data_dir() / place))} {url}" for place, url in known]
+    return f"curl -fL --create-dirs {' '.join(parts)}" if parts else ""
 
 
 def content_digest(rows: Iterable[FileEntry]) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 from harness.errors import ConfigError, DataError, nearest
 from harness.identity import digest
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset
-from harness.records import Document, Query, Reference
+from harness.records import AnswerStyle, Document, Query, Reference
 
 CorpusChoice = Literal["full", "cited"]
 
@@ -46,6 +46,14 @@ class Dataset:
     """SHA-256 of the documents, queries and references above: changes with any letter of them."""
     is_as_published: bool = True
     """False: rows under this name are not those that were published; `notes` say which."""
+    title: str = ""
+    """What a report calls it; empty: its name."""
+    answer_style: AnswerStyle = "short"
+    """How its references are worded, and so how answers are asked for."""
+    primary_measure: str = ""
+    """The measure that ranks systems on it."""
+    skipped: tuple[str, ...] = ()
+    """What was left out when it was read: a line each."""
 
 
 def load_dataset(
@@ -96,6 +104,10 @@ def select(
         notes=raw.departures + raw.notes + notes,
         digest=_digest(documents, queries, references),
         is_as_published=not raw.departures,
+        title=raw.title,
+        answer_style=raw.answer_style or spec.answer_style,
+        primary_measure=raw.primary_measure or spec.primary_measure,
+        skipped=raw.skipped,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.datasets import files
 from harness.datasets.entries import FIX, FileEntry
+from harness.datasets.published import fetched_by_hand
 from harness.errors import DataError
 
 FETAQA_FILES = ("uda_qa/fetaqa-v1_test.jsonl", "uda_qa/fetaqa-v1_dev.jsonl")
@@ -59,7 +60,8 @@ def read_table_files() -> dict[str, list[FileEntry]]:
             found[name] = [files.read_json_object(path)] if is_one else list(files.iter_jsonl(path))
     if not found:
         what = f"no table of the feta questions is in {files.data_dir()} (the hub has none)"
-        raise DataError(what, f"put {' or '.join(TABLE_FILES)} there, or choose the subset nq")
+        ways = f"put {' or '.join(TABLE_FILES)} there, or choose the subset nq"
+        raise DataError(what, f"{ways}, or run: {fetched_by_hand(BENCH_FILE)}")
     return found
 
 

@@ -47,6 +47,15 @@ class RawDataset:
     departures: tuple[str, ...] = ()
     """In what it is not what was published under its name, a line for each; reports then say beside the name that
     it is not."""
+    title: str = ""
+    """What a report calls it, where the name of its spec is that of many; empty: that name."""
+    answer_style: AnswerStyle | None = None
+    """How its references are worded, and so how answers are asked for; None: as the spec says."""
+    primary_measure: str = ""
+    """The measure that ranks systems on it; empty: that of the spec."""
+    skipped: tuple[str, ...] = ()
+    """Files or rows that were left out, each with why: a line for each, which `rag-harness plan` shows. In no run:
+    the notes count them."""
 
 
 @dataclass(frozen=True)

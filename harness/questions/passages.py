@@ -16,8 +16,10 @@ _ABBREVIATED = (
     r"(?<!\b(?:e\.g|i\.e)\.)"
 )
 _SENTENCE_END = re.compile(
-    rf"(?<=[.!?]){_ABBREVIATED}\s+(?![a-z])|(?<=[.!?][\"')\]\u201d\u2019])\s+|(?<=[\u3002\uff01\uff1f])|\n+"
+    rf"(?<=[.!?]){_ABBREVIATED}\s+(?![a-z])|(?<=[.!?][\"')\]\u201d\u2019])\s+|(?<=[\u3002\uff01\uff1f])"
 )
+_ITEM = re.compile(r"\s*(?:[-*+>|#\u2022]|\d{1,3}[.)] )")
+"""The beginning of a line that begins something: an item of a list, a row of a table, a heading."""
 
 
 def passages_of(text: str, longest: int = LONGEST_EXCERPT) -> list[str]:
@@ -33,8 +35,21 @@ def sentences_of(passage: str) -> tuple[str, ...]:
 
 
 def _quotable(passage: str) -> Iterator[str]:
-    for sentence in _SENTENCE_END.split(passage):
-        for part in windows_of(sentence, _LONGEST_QUOTE):
-            is_long_enough = len(part.encode(errors="replace")) >= _SHORTEST_QUOTE
-            if is_long_enough and any(map(str.isalpha, part)) and not part.startswith("#"):
-                yield part
+    for unit in _units(passage):
+        for sentence in _SENTENCE_END.split(unit):
+            for part in windows_of(sentence, _LONGEST_QUOTE):
+                is_long_enough = len(part.encode(errors="replace")) >= _SHORTEST_QUOTE
+                if is_long_enough and any(map(str.isalpha, part)) and not part.startswith("#"):
+                    yield part
+
+
+def _units(passage: str) -> Iterator[str]:
+    """Paragraphs, items and headings. Lines that only go on stay together: in a PDF each ends where the page does."""
+    unit, is_whole = "", False
+    for line in passage.splitlines(keepends=True):
+        if unit and (is_whole or not line.strip() or _ITEM.match(line)):
+            yield unit
+            unit = ""
+        unit += line
+        is_whole = line.startswith(("#", "|")) or line.endswith("\f") or not line.strip()
+    yield unit

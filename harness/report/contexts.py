@@ -9,11 +9,19 @@ from statistics import mean, median
 from harness.analysis.paired_values import QueryValues
 from harness.analysis.prompt_sizes import equal_size
 from harness.display.text import counted, printable
+from harness.errors import HarnessError
+from harness.evaluators.sides import is_null
 from harness.protocols import Measure
 from harness.records import EvaluationRecord, Score
+from harness.registry import SYSTEMS
+from harness.store import Manifest, SampleRow
 
 _WHOLE = 0.9995
 """Said as 100 %."""
+_FEWEST_SHOWN = 0.9
+"""Share of the answerable queries with evidence, below which answers from evidence are no ceiling: for the others
+the model is shown nothing.
+"""
 _Points = Mapping[float, Sequence[str]]
 """Place on a curve -> the measures there."""
 
@@ -35,6 +43,26 @@ def share_notes(evaluations: Iterable[EvaluationRecord], scores: Iterable[Score]
             )
 
 
+def sees_gold(manifest: Manifest) -> bool | None:
+    """Whether its system is given the reference evidence; None where that is not installed here."""
+    try:
+        return SYSTEMS.load(str(manifest.identity.get("system", {}).get("name"))).sees_gold
+    except HarnessError:
+        return None
+
+
+def lacks_evidence(rows: Iterable[SampleRow]) -> str:
+    """Why a bracket that is given the reference evidence is no ceiling for these queries; empty: it is one."""
+    answerable = [row.reference for row in rows if not is_null(row.reference)]
+    shown = sum(any(item.fact.strip() for item in one.evidence) for one in answerable)
+    if shown >= _FEWEST_SHOWN * len(answerable):
+        return ""
+    return (
+        f"Of {counted(len(answerable), 'answerable query', 'answerable queries')} {shown:,} have evidence in "
+        "words: it was shown nothing for the others, so it is no ceiling here."
+    )
+
+
 def reach_notes(runs: Mapping[str, Mapping[str, QueryValues]], known: Mapping[str, Measure]) -> list[str]:
     """Of a group: where a curve goes on beyond what runs have at all, and the place up to which all have it.
 
@@ -42,7 +70,8 @@ def reach_notes(runs: Mapping[str, Mapping[str, QueryValues]], known: Mapping[st
     """
     reaches: dict[str, dict[float, list[str]]] = {}
     for name, measure in known.items():
-        if measure.panel and measure.panel.reach and any(name in values for values in runs.values()):
+        has_values = any(name in values and values[name].values for values in runs.values())
+        if measure.panel and measure.panel.reach and has_values:
             points = reaches.setdefault(measure.panel.reach, {})
             points.setdefault(measure.panel.at, []).append(name)
     notes = (

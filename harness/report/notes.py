@@ -11,7 +11,7 @@ from harness.analysis.cost import fails_too_often, unpriced_roles
 from harness.analysis.spreads import Spreads
 from harness.display.text import counted, printable
 from harness.records import EvaluationRecord, Score
-from harness.report.contexts import share_notes
+from harness.report.contexts import lacks_evidence, sees_gold, share_notes
 from harness.report.labels import differences, other_weights
 from harness.store import Manifest, Records, RunDir
 
@@ -28,6 +28,7 @@ def run_notes(run: RunDir, frame: Frame, scores: Sequence[Score], records: Recor
     """One sentence for each thing; empty for a run that finished without any of them."""
     return [
         *(printable(note, _LONGEST_REASON) for note in (run.manifest().bracket, *run.manifest().notes) if note),
+        *_gold_notes(run),
         *_progress_notes(run, frame, records),
         *_score_notes(run, scores, records),
         *_index_notes(run),
@@ -35,6 +36,13 @@ def run_notes(run: RunDir, frame: Frame, scores: Sequence[Score], records: Recor
         *_dataset_notes(run),
         *share_notes(run.evaluations(), scores),
     ]
+
+
+def _gold_notes(run: RunDir) -> list[str]:
+    """Of a bracket that is given the evidence: where there is too little of it."""
+    if not sees_gold(run.manifest()):
+        return []
+    return [why] if (why := lacks_evidence(run.sample())) else []
 
 
 def resource_notes(resources: Resources | None) -> list[str]:

@@ -12,6 +12,8 @@ def dataset_name(manifest: Manifest) -> str:
 
 
 def dataset_title(manifest: Manifest) -> str:
-    """Its name and subset, and where the rows under that name are others than those published, that they are."""
-    departs = manifest.dataset.get("is_as_published") is False
-    return f"{dataset_name(manifest)}, not as published" if departs else dataset_name(manifest)
+    """Its own title, else its name and subset; and where the rows under that name are others than those published,
+    that they are.
+    """
+    own = printable(str(manifest.dataset.get("title") or "")) or dataset_name(manifest)
+    return f"{own}, not as published" if manifest.dataset.get("is_as_published") is False else own

@@ -24,7 +24,7 @@ _PLACES = {"path": "--docs FOLDER", "questions": "--questions FILE"}
 class _Wanted:
     """What is to be read, and how it lies on the disk: read again where either is another."""
 
-    name: str
+    spec: DatasetSpec
     subset: str
     params: str
     stamps: tuple[PlaceStamp, ...]
@@ -43,7 +43,7 @@ class DatasetReader:
         spec = DATASETS.load(config.name)
         subset, params = checked_subset(spec, config.subset), dataset_params(spec, config)
         wanted = _Wanted(
-            name=spec.name,
+            spec=spec,
             subset=subset,
             params=params.model_dump_json() if params else "",
             stamps=tuple(self._stamp(place) for place in (config.path, config.questions) if place is not None),
@@ -72,8 +72,7 @@ def _selected(
     wanted: _Wanted, sample: SampleConfig | Literal["full"], corpus: CorpusChoice
 ) -> tuple[Dataset, str]:
     drawn = QuerySample(sample.per_type, sample.seed) if isinstance(sample, SampleConfig) else None
-    spec = DATASETS.load(wanted.name)
-    dataset = select(spec, _raw(wanted), subset=wanted.subset, sample=drawn, corpus=corpus)
+    dataset = select(wanted.spec, _raw(wanted), subset=wanted.subset, sample=drawn, corpus=corpus)
     return dataset, corpus_digest(dataset.documents)
 
 

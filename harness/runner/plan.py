@@ -24,7 +24,7 @@ from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.rerankers import reranker_identity
 from harness.protocols import Params, ReadingProgress, Role, Roles, SystemSpec, untold
 from harness.records import AnswerStyle
-from harness.registry import DATASETS, SYSTEMS
+from harness.registry import SYSTEMS
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.loading import DatasetReader
 
@@ -110,7 +110,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         for role, model in (("generator", generator), ("embedder", embedder))
         if model is not None
     }
-    style = config.answer_style or DATASETS.load(config.dataset.name).answer_style
+    style = config.answer_style or dataset.answer_style
     weights = spec.own_weights(index_params)
     identity: dict[str, Any] = {
         "schema": IDENTITY_SCHEMA,

@@ -8,7 +8,6 @@ from harness.analysis.race import RaceRules, expected_pace
 from harness.config import BenchConfig
 from harness.errors import ConfigError, nearest
 from harness.protocols import Measure
-from harness.registry import DATASETS
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.plan import Cell
 
@@ -70,7 +69,7 @@ def _taken(n: int | None) -> str:
 
 
 def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[PlannedEvaluator, Measure]:
-    name = config.measure or DATASETS.load(cell.dataset.name).primary_measure
+    name = config.measure or cell.dataset.primary_measure
     if not name:
         what = f"a race needs a measure, and neither the config nor {cell.dataset.name} names one"
         raise ConfigError(what, f"add measure: one of {_able(plan)}")

@@ -1,9 +1,11 @@
 """The contract of data sets, for every one that is registered and each of its subsets."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from made_files import pdf, word
 
 from harness.datasets import files
 from harness.registry import DATASETS
@@ -27,11 +29,37 @@ class TestDemo(DatasetContract):
     name = "demo"
 
 
+class TestFiles(DatasetContract):
+    """Documents of one's own: a folder, which only the test knows."""
+
+    name = "files"
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def its_folder(cls, tmp_path_factory: pytest.TempPathFactory) -> None:
+        folder = tmp_path_factory.mktemp("own")
+        (folder / "papers").mkdir()
+        (folder / "papers" / "oven.pdf").write_bytes(pdf(["The oven was built in 1931."]))
+        (folder / "papers" / "rules.docx").write_bytes(
+            word([("Heading 1", "Keys"), ("Normal", "Keys hang left.")])
+        )
+        evidence = [{"document": "oven.pdf", "quote": "built in 1931"}]
+        asked = {"question": "When was the oven built?", "answers": ["1931"], "evidence": evidence}
+        (folder / "asked.jsonl").write_text(json.dumps(asked))
+        cls.given = {"path": str(folder / "papers"), "questions": str(folder / "asked.jsonl")}
+
+
+def lies_anywhere(name: str) -> bool:
+    """Whether somebody has to say where it is."""
+    params = DATASETS.load(name).params
+    return params is not None and any(field.is_required() for field in params.model_fields.values())
+
+
 globals().update(
     {
         f"Test_{name}_{subset}": type(f"Test_{name}_{subset}", (RealData,), {"name": name, "subset": subset})
         for name in DATASETS.names()
-        if name != TestDemo.name
+        if name != TestDemo.name and not lies_anywhere(name)
         for subset in DATASETS.load(name).subsets
     }
 )

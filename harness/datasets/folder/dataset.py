@@ -3,8 +3,9 @@
 import shlex
 from pathlib import Path
 
-from harness.datasets.folder.listing import check_folder
+from harness.datasets.folder.listing import check_file, check_folder
 from harness.datasets.folder.reading import read_folder
+from harness.datasets.judged.beir import is_beir
 from harness.datasets.question_files import read_questions
 from harness.errors import DataError
 from harness.plain_files import without_home
@@ -24,11 +25,22 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
     shown = without_home(str(params.path))
     if params.questions is None:
         check_folder(params.path)
-        fix = f"write some with `rag-harness questions {shlex.quote(shown)}`, then add --questions FILE"
+        if is_beir(params.path):
+            raise DataError(f"{shown} is a data set as BEIR publishes them", "add --dataset beir")
+        fix = f"write some with `rag-harness questions {shlex.quote(str(params.path))}`, then add --questions FILE"
         raise DataError(f"no questions are named about the documents in {shown}", fix)
+    check_file(params.questions)  # Before thousands of documents are read in vain.
     corpus = read_folder(params.path, progress)
     asked = read_questions(params.questions, corpus.documents)
-    return RawDataset(documents=corpus.documents, rows=asked.rows, notes=(*corpus.notes, *asked.notes))
+    return RawDataset(
+        documents=corpus.documents,
+        rows=asked.rows,
+        notes=(*corpus.notes, *asked.notes),
+        title=params.path.resolve().name,
+        answer_style="sentence" if asked.are_sentences else None,
+        primary_measure="token_f1" if asked.are_sentences else "",
+        skipped=tuple(f"{one.path}: {one.why}" for one in corpus.skipped),
+    )
 
 
 SPEC = DatasetSpec(

@@ -8,9 +8,12 @@ from pathlib import Path
 
 from harness.errors import DataError
 from harness.outside import visible
+from harness.plain_files import open_plain
 
 _MOST_DEEP = 100
 """Folders within folders."""
+_OURS = ({"indexes", "corpora"}, {"manifest.json", "sample.jsonl"}, {"report.html", "summary.csv"})
+"""What tells a folder of results, a run and a report: answers to questions are no documents about them."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def list_files(folder: Path) -> Listing:
     """
     check_folder(folder)
     try:
-        found = sorted(_walk(folder, "", 0), key=lambda one: one.name)
+        found = sorted(_walk(folder, "", 0), key=lambda one: (one.name, os.fsencode(one.path)))
     except OSError as error:
         raise DataError(f"{folder} cannot be listed: {error.strerror}", "check its permissions") from error
     listing = Listing()
@@ -63,6 +66,14 @@ def check_folder(folder: Path) -> None:
         raise DataError(f"{folder} {what}", "name a folder of documents")
 
 
+def check_file(file: Path) -> None:
+    """DataError unless it is a file of questions that may be read."""
+    try:
+        open_plain(file).close()
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}", "name a file of questions") from error
+
+
 @dataclass(frozen=True)
 class _Entry:
     name: str
@@ -71,27 +82,34 @@ class _Entry:
 
 
 def _walk(folder: Path, inside: str, deep: int) -> Iterator[_Entry]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            name = inside + shown_name(entry.name)
-            path = Path(entry.path)
-            if entry.name.startswith("."):
-                yield _Entry(name, path, "hidden")
-            elif entry.is_symlink():
-                yield _Entry(name, path, "a link, which is not followed")
-            elif not entry.is_dir():
-                yield _Entry(name, path, "" if entry.is_file() else "a pipe or device, not a file")
-            elif deep == _MOST_DEEP:
-                yield _Entry(name, path, f"folders more than {_MOST_DEEP} deep")
-            else:
-                yield from _inside(path, name, deep)
+    with os.scandir(folder) as listed:
+        entries = list(listed)
+    names = {entry.name for entry in entries}
+    if any(marks <= names for marks in _OURS):
+        yield _Entry(inside.rstrip("/") or ".", folder, "results of this harness")
+        return
+    for entry in entries:
+        name, path = inside + shown_name(entry.name), Path(entry.path)
+        if why := _why_not(entry):
+            yield _Entry(name, path, why)
+        elif not entry.is_dir():
+            yield _Entry(name, path)
+        elif deep == _MOST_DEEP:
+            yield _Entry(name, path, f"folders more than {_MOST_DEEP} deep")
+        else:
+            try:
+                yield from _walk(path, f"{name}/", deep + 1)
+            except OSError as error:
+                yield _Entry(name, path, f"cannot be listed ({error.strerror})")
 
 
-def _inside(path: Path, name: str, deep: int) -> Iterator[_Entry]:
-    try:
-        yield from list(_walk(path, f"{name}/", deep + 1))
-    except OSError as error:
-        yield _Entry(name, path, f"cannot be listed ({error.strerror})")
+def _why_not(entry: "os.DirEntry[str]") -> str:
+    """Why it is neither read nor looked into; empty: it may be."""
+    if entry.name.startswith("."):
+        return "hidden"
+    if entry.is_symlink():
+        return "a link, which is not followed"
+    return "" if entry.is_dir() or entry.is_file() else "a pipe or device, not a file"
 
 
 def shown_name(name: str) -> str:

@@ -1,11 +1,7 @@
 """Plain text and Markdown, as they stand."""
 
-import re
-
 from harness.datasets.folder.texts import NoDocument, ReadText
-
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$")
-_FENCE = re.compile(r"^ {0,3}(```|~~~)")
+from harness.display.places import headings
 
 
 def read_text(content: bytes) -> ReadText:
@@ -16,7 +12,7 @@ def read_text(content: bytes) -> ReadText:
 def read_markdown(content: bytes) -> ReadText:
     """Markdown as it stands, its headings too: they say what a passage is about. The first one is the title."""
     text = decoded(content)
-    return ReadText(text, title=first_heading(text))
+    return ReadText(text, title=first.title if (first := next(headings(text), None)) else "")
 
 
 def decoded(content: bytes) -> str:
@@ -34,14 +30,3 @@ def decoded(content: bytes) -> str:
     if "\0" in text:
         raise NoDocument("binary, not text")
     return text
-
-
-def first_heading(text: str) -> str:
-    """Of a Markdown text; empty where it has none."""
-    fenced = False
-    for line in text.splitlines():
-        if _FENCE.match(line):
-            fenced = not fenced
-        elif not fenced and (heading := _HEADING.match(line)):
-            return heading[1]
-    return ""

@@ -3,11 +3,14 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from harness.datasets.folder.listing import Skipped, list_files
+from harness.datasets.folder.listing import Listing, Skipped, list_files
+from harness.datasets.folder.parser import READERS
+from harness.datasets.folder.parsing import parse_all
 from harness.datasets.folder.plain import read_markdown, read_text
+from harness.datasets.folder.rows import read_rows_of
 from harness.datasets.folder.texts import NoDocument, ReadText, one_line, plain
 from harness.errors import DataError
 from harness.plain_files import read_plain, without_home
@@ -15,12 +18,19 @@ from harness.protocols import ReadingProgress, untold
 from harness.records import Document
 
 _MOST_BYTES = 100_000_000
-_READERS: dict[str, Callable[[bytes], ReadText]] = {
+_PLAIN: dict[str, Callable[[bytes], ReadText]] = {
     ".txt": read_text,
+    ".text": read_text,
     ".md": read_markdown,
     ".markdown": read_markdown,
 }
+_ROWS = ".jsonl"
+KINDS = (*_PLAIN, *READERS, _ROWS)
+"""The ends of names of files that are read."""
 _NOT_READ = "of a kind that is not read"
+
+FoundText = tuple[str, ReadText | NoDocument]
+"""Where something stands, and what came of it."""
 
 
 @dataclass(frozen=True)
@@ -41,64 +51,100 @@ def read_folder(path: Path, progress: ReadingProgress = untold) -> FolderCorpus:
     DataError of one line: the folder is not there, or nothing in it can be read.
     """
     listing = list_files(path)
-    documents: dict[str, Document] = {}
-    skipped = list(listing.skipped)
-    for number, (name, file) in enumerate(listing.files.items()):
-        progress(number, len(listing.files), "documents")
-        try:
-            for read in _read(name, file):
-                document = _document(name, read)
-                if document.doc_id in documents:
-                    skipped.append(Skipped(name, "its doc_id occurs before"))
-                else:
-                    documents[document.doc_id] = document
-        except NoDocument as error:
-            skipped.append(Skipped(name, str(error)))
-    if not documents:
-        raise DataError(
-            f"no document in {path}{_in_brackets(skipped)}", f"put files there that end in {', '.join(_READERS)}"
-        )
-    skipped.sort(key=lambda one: (one.path, one.why))
-    ordered = tuple(documents[doc_id] for doc_id in sorted(documents))
-    return FolderCorpus(ordered, tuple(skipped), _notes(path, ordered, skipped))
+    gathered = _Gathered(list(listing.skipped))
+    for name, found in sorted(_found(listing, progress).items()):
+        for where, one in found:
+            gathered.add(name, where, one)
+    if not gathered.documents:
+        shown = without_home(os.fspath(path))
+        skipped = f" ({_reasons(gathered.skipped)})" if gathered.skipped else ""
+        raise DataError(f"no document in {shown}{skipped}", f"put files there that end in {', '.join(KINDS)}")
+    return gathered.corpus(path)
 
 
-def _read(name: str, file: Path) -> Iterator[ReadText]:
-    reader = _READERS.get(PurePosixPath(name).suffix.lower())
-    if reader is None:
-        raise NoDocument(_NOT_READ)
+def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[FoundText]]:
+    """By name of the file what it holds."""
+    kinds = {name: PurePosixPath(name).suffix.lower() for name in listing.files}
+    risky = {name: (path, kinds[name]) for name, path in listing.files.items() if kinds[name] in READERS}
+    found: dict[str, list[FoundText]] = {}
+
+    def tell() -> None:
+        progress(len(found), len(listing.files), "documents")
+
+    tell()
+    for name, path in listing.files.items():
+        if name not in risky:
+            found[name] = list(_read(name, kinds[name], path))
+            tell()
+    for name, one in parse_all(risky):
+        found[name] = [(name, one)]
+        tell()
+    return found
+
+
+def _read(name: str, kind: str, path: Path) -> Iterator[FoundText]:
+    if kind not in KINDS:
+        yield name, NoDocument(_NOT_READ)
+        return
     try:
-        content = read_plain(file, _MOST_BYTES)
+        content = read_plain(path, _MOST_BYTES)
+        if kind == _ROWS:
+            yield from read_rows_of(name, content)
+        else:
+            yield name, _PLAIN[kind](content)
+    except NoDocument as error:
+        yield name, error
     except OSError as error:
-        raise NoDocument(f"cannot be read ({error.strerror})") from error
-    yield reader(content)
+        yield name, NoDocument(f"cannot be read ({error.strerror})")
 
 
-def _document(name: str, read: ReadText) -> Document:
-    text = plain(read.text)
-    if not text.strip():
-        raise NoDocument("without text")
-    return Document(
-        doc_id=read.doc_id or name,
-        text=text,
-        title=one_line(read.title) or one_line(PurePosixPath(name).stem),
-        metadata=read.metadata,
-    )
+@dataclass
+class _Gathered:
+    """What has been found so far."""
 
+    skipped: list[Skipped]
+    documents: dict[str, Document] = field(default_factory=dict)
+    remarks: Counter[str] = field(default_factory=Counter)
 
-def _notes(path: Path, documents: tuple[Document, ...], skipped: list[Skipped]) -> tuple[str, ...]:
-    said = [f"{len(documents):,} documents were read from {without_home(os.fspath(path))}"]
-    if skipped:
-        said.append(f"{len(skipped):,} files were skipped: {_reasons(skipped)}")
-    return tuple(said)
+    def add(self, name: str, where: str, one: ReadText | NoDocument) -> None:
+        """A document of that file, or the reason why it is none."""
+        if isinstance(one, NoDocument):
+            self.skipped.append(Skipped(where, str(one)))
+            return
+        text, doc_id = plain(one.text), plain(one.doc_id) or name
+        if not text.strip():
+            self.skipped.append(Skipped(where, "without text"))
+        elif doc_id in self.documents:
+            self.skipped.append(Skipped(where, "its doc_id is that of another document"))
+        else:
+            self.documents[doc_id] = Document(
+                doc_id=doc_id,
+                text=text,
+                title=one_line(one.title) or one_line(PurePosixPath(name).stem),
+                metadata={one_line(key): plain(value) for key, value in one.metadata.items()},
+            )
+            self.remarks.update(one.remarks)
 
+    def corpus(self, path: Path) -> FolderCorpus:
+        """All of it."""
+        ordered = tuple(self.documents[doc_id] for doc_id in sorted(self.documents))
+        skipped = tuple(sorted(self.skipped, key=lambda one: (one.path, one.why)))
+        return FolderCorpus(ordered, skipped, tuple(self._notes(path)))
 
-def _in_brackets(skipped: list[Skipped]) -> str:
-    return f" ({_reasons(skipped)})" if skipped else ""
+    def _notes(self, path: Path) -> Iterator[str]:
+        yield f"documents read from {without_home(os.fspath(path))}: {len(self.documents):,}"
+        if self.skipped:
+            yield f"files or rows skipped ({len(self.skipped):,}; plan lists them): {_reasons(self.skipped)}"
+        yield from (f"{remark}: {count:,}" for remark, count in sorted(self.remarks.items()))
+        texts = Counter(document.text for document in self.documents.values())
+        alike = sum(count for count in texts.values() if count > 1)
+        if alike:
+            yield (
+                f"documents whose text another has too: {alike:,}; whoever finds the one has not found the other: "
+                "measures of retrieval are too low for questions about them"
+            )
 
 
 def _reasons(skipped: list[Skipped]) -> str:
-    counted = Counter(one.why for one in skipped)
-    return ", ".join(
-        f"{count:,} {why}" for why, count in sorted(counted.items(), key=lambda one: (-one[1], one[0]))
-    )
+    counted = sorted(Counter(one.why for one in skipped).items(), key=lambda one: (-one[1], one[0]))
+    return "; ".join(f"{why} ({count:,})" for why, count in counted)

@@ -2,15 +2,18 @@
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+PAGE_BREAK = "\f"
+"""Stands between the pages of a text: `harness.display.places` counts them."""
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]")
-"""Controls that no text needs; tabs, line ends and form feeds (page breaks) stay."""
+"""Controls that no text needs; tabs, line ends and page breaks stay."""
 _LONGEST_TITLE = 200
 
 
 class NoDocument(Exception):
-    """A file that gives no document; its text is the reason, without the file's name."""
+    """A file that gives no document; its text is the reason, without the file's name: many may share it."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +24,13 @@ class ReadText:
     title: str = ""
     doc_id: str = ""
     """As the file says; empty: the file's name."""
-    metadata: dict[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    remarks: Mapping[str, int] = field(default_factory=dict)
+    """What is missing in it, such as pages without text, and how many of them."""
 
 
 def plain(text: str) -> str:
-    """Composed (NFC), with `\\n` at the end of lines and without controls: what every document's text is."""
+    r"""Composed (NFC), with `\n` at the end of lines and without controls: what every document's text is."""
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -34,4 +39,9 @@ def plain(text: str) -> str:
 
 def one_line(text: str) -> str:
     """A title: one line of bounded length."""
-    return " ".join(plain(text).split())[:_LONGEST_TITLE]
+    return " ".join(plain(text).split())[:_LONGEST_TITLE].strip()
+
+
+def heading(level: int, text: str) -> str:
+    """A heading as Markdown writes it: in every format's text they stand so."""
+    return f"{'#' * max(1, min(level, 6))} {' '.join(text.split())}"

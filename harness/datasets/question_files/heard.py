@@ -37,6 +37,11 @@ def say_that_there_is_none(answers: Sequence[str]) -> bool:
     return bool(answers) and all(_form(answer) == _NO_ANSWER for answer in answers)
 
 
+def is_settled(answers: Sequence[str]) -> bool:
+    """Whether the right answer is a verdict, or that there is none."""
+    return all(_form(answer) in _SAID_OF_DOCUMENTS for answer in answers)
+
+
 def _states(text: str, words: set[str], form: str, parts: Sequence[str]) -> bool:
     # Most documents lack one of the words, and that is quick to see.
     return (words.issuperset(parts) or bool(_UNSPACED.search(form))) and form in text

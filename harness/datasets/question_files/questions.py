@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.datasets.question_files.heard import say_that_there_is_none, unheard
+from harness.datasets.question_files.heard import is_settled, say_that_there_is_none, unheard
 from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.rows import AskedQuestion, listed, parse_rows, shortened
 from harness.datasets.question_files.table import read_table
@@ -17,6 +17,8 @@ from harness.records import Document, Evidence, Query, Reference
 
 _MODEL = "model:"
 """What `made_by` begins with where no person wrote a question."""
+_MOST_WORDS = 5
+"""Of an answer that systems can be expected to give word for word."""
 _CORRECT = "correct it, or leave the document out"
 
 
@@ -27,6 +29,8 @@ class QuestionSet:
     rows: tuple[DatasetRow, ...]
     notes: tuple[str, ...]
     """What a reader must know: what cannot be scored and why, who wrote the questions."""
+    are_sentences: bool = False
+    """Its answers are mostly too long to be given word for word: a share of equal answers would be 0 for all."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,19 @@ def read_questions(path: Path, documents: Sequence[Document]) -> QuestionSet:
     held = [_hold(question, finder) for question in asked]
     _refuse_foreign(path, asked, held)
     rows = tuple(_row(*one) for one in zip(asked, ids, held, strict=True))
+    sentences = _are_sentences(asked)
     notes = [*_unscored(asked, held), *_doubtful(asked, documents), *_writers(asked)]
+    if sentences:
+        notes.append("most answers are longer than a phrase: sentences are asked for, and ranked by token F1")
     if strange:
         notes.append(f"fields of the question file that nobody reads: {listed(strange)}")
-    return QuestionSet(rows, tuple(notes))
+    return QuestionSet(rows, tuple(notes), sentences)
+
+
+def _are_sentences(asked: Sequence[AskedQuestion]) -> bool:
+    worded = [question.answers for question in asked if question.answers and not is_settled(question.answers)]
+    long = sum(min(len(answer.split()) for answer in answers) > _MOST_WORDS for answers in worded)
+    return 2 * long > len(worded)
 
 
 def _ids(asked: Sequence[AskedQuestion]) -> list[str]:

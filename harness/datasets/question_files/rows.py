@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.datasets.entries import kind_of
-from harness.datasets.question_files.table import FieldRow
+from harness.datasets.question_files.table import FieldRow, FieldTable
 from harness.errors import DataError, nearest
 
 _FORMAT = "docs/question-files.md has the format"
@@ -47,16 +47,16 @@ class AskedQuestion:
     seen_by: str
 
 
-def parse_rows(path: Path, rows: Sequence[FieldRow]) -> tuple[list[AskedQuestion], list[str]]:
+def parse_rows(path: Path, table: FieldTable) -> tuple[list[AskedQuestion], list[str]]:
     """The questions, and the fields that are passed over. `DataError` in one line names what is not as it should
     be, with its line.
     """
-    names = list(dict.fromkeys(name for row in rows for name in row.fields))
+    names = table.names
     if "question" not in names:
         near = next((name for name in _ASKED if name in names), "")
         fix = f"rename '{near}' to 'question'" if near else f"name the column of questions so; {_FORMAT}"
         raise DataError(f"{path} has no column 'question', its columns are {listed(names)}", fix)
-    return [_parse(row) for row in rows], _strangers(path, names)
+    return [_parse(row) for row in table.rows], _strangers(path, names)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -71,7 +71,7 @@ def shortened(text: str, most: int = 60) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def _strangers(path: Path, names: Iterable[str]) -> list[str]:
+def _strangers(path: Path, names: Sequence[str]) -> list[str]:
     """Fields that nobody reads; one that is nearly called like one that is not there was meant to be read."""
     strange = [name for name in names if name not in (*_FIELDS, *_PASSED_OVER) and not _NUMBERED.fullmatch(name)]
     for name in strange:

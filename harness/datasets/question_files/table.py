@@ -37,15 +37,25 @@ class FieldRow:
     """Its values are cells: texts in which several may stand."""
 
 
-def read_table(path: Path) -> list[FieldRow]:
-    """The rows of the file, those without any field left out. `DataError` in one line where it is none."""
+@dataclass(frozen=True)
+class FieldTable:
+    """A whole file."""
+
+    names: tuple[str, ...]
+    """Of its fields, whether any row says something there or not."""
+    rows: tuple[FieldRow, ...]
+
+
+def read_table(path: Path) -> FieldTable:
+    """What the file holds, without blank lines. `DataError` in one line where it is no such file, or empty."""
     text = _decoded(path, _bytes_of(path))
     kind = path.suffix.lower()
     is_csv = kind in _CSV or (kind not in _JSON and not text.lstrip().startswith(("{", "[")))
-    found = [row for row in (_csv_rows if is_csv else _json_rows)(path, text) if row.fields]
-    if not found:
+    names: dict[str, None] = {}
+    rows = tuple((_csv_rows if is_csv else _json_rows)(path, text, names))
+    if not rows:
         raise DataError(f"{path} holds no questions", "write one a line, see docs/question-files.md")
-    return found
+    return FieldTable(tuple(names), rows)
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -74,7 +84,7 @@ def _decoded(path: Path, data: bytes) -> str:
     return text
 
 
-def _json_rows(path: Path, text: str) -> Iterator[FieldRow]:
+def _json_rows(path: Path, text: str, names: dict[str, None]) -> Iterator[FieldRow]:
     data = text.encode("utf-8", "surrogatepass")
     if values_of_json(data) > most_values(len(data)):
         raise DataError(f"{path} holds too many values to be questions", "write one question a line")
@@ -82,20 +92,21 @@ def _json_rows(path: Path, text: str) -> Iterator[FieldRow]:
         found = _parsed(text, str(path))
         values = found if isinstance(found, list) else [found]
         for number, value in enumerate(values, start=1):
-            yield _json_row(value, f"{path} row {number}")
+            yield _json_row(value, f"{path} row {number}", names)
         return
     # Not splitlines(): it would also split at the U+2028 that a JSON string may hold as it is.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             where = f"{path} line {number}"
-            yield _json_row(_parsed(line, where), where)
+            yield _json_row(_parsed(line, where), where, names)
 
 
-def _json_row(value: object, where: str) -> FieldRow:
+def _json_row(value: object, where: str, names: dict[str, None]) -> FieldRow:
     if not isinstance(value, Mapping):
         raise DataError(f"{where} is {kind_of(value)}, not an object", 'write {"question": "..."} a line')
     fields: dict[str, object] = {}
     for name, held in value.items():
+        names[name.strip().lower()] = None
         if _says_something(held) and fields.setdefault(name.strip().lower(), held) is not held:
             raise DataError(f"{where} names the field '{name}' twice", "leave one of them out")
     return FieldRow(where, fields, is_csv=False)
@@ -128,12 +139,13 @@ def _refused(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _csv_rows(path: Path, text: str) -> Iterator[FieldRow]:
+def _csv_rows(path: Path, text: str, known: dict[str, None]) -> Iterator[FieldRow]:
     delimiter = _delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     begun = 1
     try:
         names = _header(path, next(reader, []))
+        known.update(dict.fromkeys(filter(None, names)))
         begun = reader.line_num + 1
         for cells in reader:
             where, begun = f"{path} line {begun}", reader.line_num + 1

@@ -99,7 +99,10 @@ class CauseEvaluator:
         if measure == MISSED:
             if not run.has_contexts:
                 return NO_CONTEXTS
-            return "" if reference.evidence and not is_null(reference) else "the reference names no evidence"
+            if not reference.evidence or is_null(reference):
+                return "the reference names no evidence"
+            # Which part of a document matters is not said, so nobody can tell whether that part is there.
+            return "" if any(item.fact.strip() for item in reference.evidence) else "the evidence states no fact"
         if reason := why_not(measure, reference, run):
             return reason
         shortest = min(len(answer.split()) for answer in said(reference))

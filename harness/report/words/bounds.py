@@ -10,11 +10,10 @@ from harness.analysis import Aggregate, Frame, aggregate_scores
 from harness.analysis.paired import compare_measure
 from harness.analysis.paired_values import QueryValues
 from harness.display.text import printable
-from harness.errors import HarnessError
 from harness.protocols import Measure
 from harness.records import Score
-from harness.registry import SYSTEMS
 from harness.report.comparison.choosing import paired
+from harness.report.contexts import lacks_evidence, sees_gold
 from harness.report.view import Group, RunView
 from harness.report.words.entrants import has_values, why_apart
 from harness.report.words.wording import Gap, name
@@ -72,9 +71,10 @@ def bounds_of(group: Group, measure: str, entrants: Sequence[int]) -> MeasureBou
     if like is None:
         return MeasureBounds(constant=constant, floor=constant)
     marks = [view for view in group.views if view.is_bracket and _is_comparable(view, like, measure)]
-    given = {view.run.run_id: _sees_gold(view) for view in marks}
+    given = {view.run.run_id: sees_gold(view.manifest) for view in marks}
     blind = [_of_run(view, measure) for view in marks if given[view.run.run_id] is False]
-    seeing = [_of_run(view, measure) for view in marks if given[view.run.run_id] is True]
+    shown = [view for view in marks if given[view.run.run_id] is True and not lacks_evidence(view.sample.values())]
+    seeing = [_of_run(view, measure) for view in shown]
     floor = _best(group, measure, [*([constant] if constant else []), *blind])
     ceiling = _best(group, measure, seeing)
     return MeasureBounds(constant, floor, ceiling, _headroom(group, measure, floor, ceiling))
@@ -122,14 +122,6 @@ def _is_comparable(view: RunView, like: RunView, measure: str) -> bool:
     if not has_values(view, measure) or why_apart(view, measure):
         return False
     return view.way(measure) == like.way(measure)
-
-
-def _sees_gold(view: RunView) -> bool | None:
-    """Whether its system is given the reference evidence; None where that is not installed here."""
-    try:
-        return SYSTEMS.load(view.frame.system).sees_gold
-    except HarnessError:
-        return None
 
 
 def _of_run(view: RunView, measure: str) -> Bound:

@@ -61,6 +61,15 @@ def is_scored(view: RunView) -> bool:
     return any(has_values(view, measure) for measure in view.values if measure not in COSTS)
 
 
+def is_only_described(group: Group, view: RunView) -> bool:
+    """Whether it has values, and none of them says that it is good or bad."""
+    return is_scored(view) and not any(
+        has_values(view, name) and (name not in group.known or _is_merit(group.known[name]))
+        for name in view.values
+        if name not in COSTS
+    )
+
+
 def was_evaluated(view: RunView) -> bool:
     """Whether an evaluator has looked at it, with whatever outcome."""
     return any(measure not in COSTS for measure in view.values)
@@ -99,13 +108,20 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
     equal = [measure.name for measure in at_equal_size([group.views[place] for place in scored], known)]
     held = {
         name: found
-        for name in dict.fromkeys((first, *equal, *(one.name for one in known.values() if not one.labels)))
+        for name in dict.fromkeys((first, *equal, *(one.name for one in known.values() if _is_merit(one))))
         if name in known and (found := _with_one_way(group, scored, name))
     }
     fitting = [
         name for name, found in held.items() if len(found) == len(scored) or (name == first and len(found) > 1)
     ]
     return next(iter(fitting or held), None)
+
+
+def _is_merit(measure: Measure) -> bool:
+    """Whether more or less of it is better, so that it may rank where nobody names a measure: how long contexts
+    are, say, is neither, and what sorts answers says again what another measure of them says.
+    """
+    return measure.failure_value is not None and not measure.labels
 
 
 def _alike(group: Group, places: Sequence[int], measure: str) -> list[int]:

@@ -8,11 +8,12 @@ from harness.analysis import Aggregate
 from harness.analysis.paired import MeasureComparison
 from harness.analysis.power import can_show_anything
 from harness.display.text import counted, printable
+from harness.evaluators.sides import said
 from harness.report.comparison.quantities import ON
-from harness.report.view import Group
+from harness.report.view import Group, RunView
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
 from harness.report.words.contest import Contest
-from harness.report.words.entrants import is_scored, was_evaluated
+from harness.report.words.entrants import is_only_described, is_scored, was_evaluated
 from harness.report.words.racing import race_of, race_verdict
 from harness.report.words.scope import holds_on
 from harness.report.words.settling import margin_of, needed_for, shown_by
@@ -67,11 +68,24 @@ def headline_of_nothing(group: Group) -> str:
     if not any(view.n_answered for view in views):
         return "Nothing was answered yet: there is nothing to say of these runs."
     competing = [view for view in views if not view.is_bracket] or views
+    if all(is_only_described(group, view) for view in competing):
+        why = _without_gold(competing)
+        return f"Nothing ranks these runs: {why}. What they hand over and what they take is shown."
     if any(is_scored(view) for view in competing):
         return "Nothing ranks these runs: nobody here knows of their scores whether a high value is good."
     if any(was_evaluated(view) for view in competing):
         return "No score has a value, so no system ranks: see what there is to know before comparing."
     return "Nothing was scored yet, so no system ranks: run rag-harness evaluate."
+
+
+def _without_gold(views: Sequence[RunView]) -> str:
+    """Why no score says who is right, by what is known of the queries."""
+    references = [row.reference for view in views for row in view.sample.values()]
+    if any(said(one) for one in references) and not any(view.manifest.has_generator for view in views):
+        return "the queries come without evidence, and the runs without answers"
+    if not any(said(one) or one.evidence for one in references):
+        return "the queries come with neither answers nor evidence, so nobody can say which system is right"
+    return "no score says which is better"
 
 
 def _barred(contest: Contest, bounds: MeasureBounds) -> str:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from harness.display.places import has_places
 from harness.registry import DATASETS
 from harness.runner.machine import describe_machine, git_commit, package_versions
 from harness.runner.plan import Cell
@@ -26,9 +27,11 @@ def build_manifest(cell: Cell) -> Manifest:
             "type_mix": dataset.type_mix,
             "sample": cell.config.dataset.model_dump(mode="json")["sample"],
             "corpus": cell.config.dataset.corpus,
-            "primary_measure": spec.primary_measure,
+            "primary_measure": dataset.primary_measure,
             "cluster_by": spec.cluster_by,
+            "title": dataset.title,
             "is_as_published": dataset.is_as_published,
+            "has_places": any(has_places(document.text) for document in dataset.documents),
             "notes": list(dataset.notes),
         },
         index_id=cell.index_id,

@@ -64,7 +64,8 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
     records = list(imported.records(manifest.created_at))
     was_there = _write(run, records, mended)
     n_failed = sum(record.status != "ok" for record in records)
-    return ImportResult(run, was_there, len(matched.rows), n_failed, manifest.notes, tuple(mended))
+    notes = (*manifest.notes, *(() if request.like else dataset.notes))
+    return ImportResult(run, was_there, len(matched.rows), n_failed, notes, tuple(mended))
 
 
 def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -103,7 +104,8 @@ def _check_shared(request: ImportRequest, like: RunDir) -> None:
 def _load(request: ImportRequest) -> Dataset:
     name = request.dataset or (OWN_DOCUMENTS if request.docs else None)
     if name is None:
-        raise ConfigError("no data set is named", "add --dataset NAME, or --like RUN to share a run's")
+        ways = "add --docs FOLDER" if request.questions else "add --dataset NAME, or --like RUN to share a run's"
+        raise ConfigError("no data set is named", ways)
     keys = {"name": name, "subset": request.subset, "path": request.docs, "questions": request.questions}
     return load_whole(DatasetConfig.model_validate(keys))
 

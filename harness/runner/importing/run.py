@@ -142,8 +142,9 @@ class ImportedRun:
             "n_documents": len(dataset.documents),
             "type_mix": dataset.type_mix,
             "corpus": "full",
-            "primary_measure": spec.primary_measure,
+            "primary_measure": dataset.primary_measure,
             "cluster_by": spec.cluster_by,
+            "title": dataset.title,
             "is_as_published": dataset.is_as_published,
             "notes": list(dataset.notes),
         }

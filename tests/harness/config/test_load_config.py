@@ -345,3 +345,10 @@ def test_the_sections_of_both_roles_refuse_a_secret_when_built_directly() -> Non
     for kind in (GeneratorConfig, EmbedderConfig):
         with pytest.raises(ValueError, match="must hold no user"):
             kind(base_url="http://a:b@c/v1")
+
+
+def test_every_question_of_a_file_is_asked_unless_a_sample_is_named() -> None:
+    assert BenchConfig.model_validate({"dataset": {"questions": "asked.csv"}}).dataset.sample == "full"
+    sampled = {"questions": "asked.csv", "sample": {"per_type": 5}}
+    assert BenchConfig.model_validate({"dataset": sampled}).dataset.sample == SampleConfig(per_type=5)
+    assert BenchConfig().dataset.sample == SampleConfig()

@@ -1,7 +1,7 @@
 """The real data sets, read once; and no test may reach for the hub."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from harness.datasets import files, hub
 from harness.protocols import DatasetSpec, RawDataset
 
 
-def _refuse(table: hub.HubTable) -> Iterable[Mapping[str, object]]:
+def _refuse(table: hub.HubTable) -> Sequence[Mapping[str, object]]:
     # pytest's own exception is no Exception, so the loader cannot turn it into a DataError
     pytest.fail(f"the test reached for the hub: {table}")
 

@@ -3,7 +3,7 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from harness.errors import DataError, MissingDependency
 from harness.protocols import DatasetSpec, RawDataset
 
 TABLE = HubTable("someone/something", "part")
-Rows = Iterable[Mapping[str, object]]
+Rows = Sequence[Mapping[str, object]]
 LoadReal = Callable[[DatasetSpec, str], RawDataset]
 
 
@@ -97,11 +97,13 @@ def test_of_a_damaged_table_the_reason_is_said_that_the_library_wraps(monkeypatc
 
 
 def test_a_connection_lost_between_two_rows_is_a_data_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def rows() -> Rows:
-        yield {"a": "x"}
-        raise TimeoutError("read timed out")
+    class Lost(list[dict[str, object]]):
+        def __getitem__(self, place: object) -> dict[str, object]:  # type: ignore[override]
+            if place:
+                raise TimeoutError("read timed out")
+            return {"a": "x"}
 
-    serve(monkeypatch, {TABLE: rows()})
+    serve(monkeypatch, {TABLE: Lost([{}, {}])})
     with pytest.raises(DataError, match="read timed out"):
         hub.load_rows("r.json", TABLE)
 
@@ -217,6 +219,34 @@ def test_ms_marco_is_the_same_from_the_hub(
     rows = real_rows(data_folder, "ms_marco/ms_marco_v1.1_train_sample200.json")
     serve(monkeypatch, {HubTable("microsoft/ms_marco", "v1.1"): rows})
     assert ms_marco.SPEC.load("v1.1") == load_real(ms_marco.SPEC, "v1.1")
+
+
+def test_of_a_table_as_large_as_ms_marco_a_seeded_part_is_read_and_said(
+    monkeypatch: pytest.MonkeyPatch, data_folder: Path
+) -> None:
+    """A laptop holds a thousand queries and their passages; the others are not even read."""
+    real, read = real_rows(data_folder, "ms_marco/ms_marco_v1.1_train_sample200.json"), set()
+
+    class Table(list[dict[str, object]]):
+        def __len__(self) -> int:
+            return 82_326
+
+        def __getitem__(self, place: int) -> dict[str, object]:  # type: ignore[override]
+            read.add(place)
+            return real[place % 200] | {"query_id": place}
+
+    serve(monkeypatch, {HubTable("microsoft/ms_marco", "v1.1"): Table()})
+
+    def drawn(**options: int) -> RawDataset:
+        return ms_marco.SPEC.read("v1.1", ms_marco.MsMarcoParams(**options))
+
+    raw = drawn()
+    assert len(raw.rows) == len(read) == 1000
+    assert raw.notes[0].startswith("1,000 of the 82,326 queries of the train split, drawn with seed 42: their ")
+    assert f"{len(raw.documents):,} passages are the corpus" in raw.notes[0]
+    assert set(drawn(queries=50).rows) < set(raw.rows), "fewer are a part of more"
+    assert set(drawn(queries=50, seed=7).rows) != set(drawn(queries=50).rows)
+    assert drawn(queries=50) == drawn(queries=50)
 
 
 def test_rag_12000_is_the_same_from_the_hub(

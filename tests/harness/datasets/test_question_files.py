@@ -157,6 +157,16 @@ def test_answers_that_no_document_states_are_counted(tmp_path: Path) -> None:
     )
 
 
+def test_answers_that_are_sentences_are_asked_for_as_sentences(tmp_path: Path) -> None:
+    """Nobody gives them word for word: by equal answers every system would have 0."""
+    long = "In the first year there are 24 days of leave."
+    phrases = lines(*({"question": f"{n}?", "answers": one} for n, one in enumerate(("24 days", long, "No"))))
+    assert not read(tmp_path, phrases).are_sentences
+    found = read(tmp_path, phrases + lines({"question": "3?", "answers": long}))
+    assert found.are_sentences
+    assert "sentences are asked for, and ranked by token F1" in the_notes(found)
+
+
 def test_a_question_that_is_asked_twice_is_noted(tmp_path: Path) -> None:
     assert "1 of 3 questions asked more than once" in the_notes(
         read(tmp_path, "question\na  b?\nA b?\nc?\n", "asked.csv")
@@ -191,6 +201,8 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
         "nobody reads a field 'anwsers': did you mean 'answers'",
     ),
     "blank": ('{"question": "a?"}\n\n{"question": " ", "id": 1}\n', "a.jsonl", "line 3: the question is blank"),
+    "blank everywhere": ("question,answers\n,b\n", "a.csv", "line 2: the question is blank"),
+    "null": ('{"question": null}\n', "a.jsonl", "line 1: the question is blank"),
     "the same id": (
         '{"question": "a?", "id": 1}\n{"question": "b?", "id": "1"}\n',
         "a.jsonl",

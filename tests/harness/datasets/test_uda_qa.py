@@ -220,7 +220,25 @@ def test_all_is_nq_and_feta_without_a_clash_of_ids(load_real: LoadReal, nq: RawD
     assert len({document.doc_id for document in both.documents}) == 645 + 460
     assert len({row.query.query_id for row in both.rows}) == 2993
     assert Counter(row.reference.query_type for row in both.rows) == {"nq": 2477, "feta": 516}
-    assert SPEC.subsets[0] == "all"
+
+
+def test_whoever_has_nothing_is_given_what_the_hub_serves() -> None:
+    assert SPEC.subsets[0] == "nq"
+
+
+@pytest.mark.parametrize("subset", ["feta", "all"])
+def test_what_must_be_fetched_by_hand_is_a_command_that_can_be_typed(
+    monkeypatch: pytest.MonkeyPatch, data_folder: Path, own_data: Path, subset: str
+) -> None:
+    (own_data / "uda_qa").mkdir()
+    (own_data / "uda_qa" / "nq_qa.csv").write_bytes((data_folder / "uda_qa" / "nq_qa.csv").read_bytes())
+    with pytest.raises(DataError) as caught:
+        SPEC.load(subset)
+    command = caught.value.fix.partition("or run: ")[2]
+    assert command.startswith(
+        f"curl -fL --create-dirs -o {own_data}/uda_qa/feta_qa.csv https://raw.githubusercontent"
+    )
+    assert f"-o {own_data}/uda_qa/bench_feta_qa.json https://" in command
 
 
 def test_questions_lose_the_spaces_at_their_ends(feta: RawDataset, nq: RawDataset) -> None:

@@ -291,6 +291,12 @@ def test_a_query_without_evidence_misses_none() -> None:
     assert why(evidence=(), measure="missed_evidence").status == "not_applicable"
 
 
+def test_where_no_part_of_a_document_is_marked_nothing_is_said_to_be_missed() -> None:
+    """That its document is there does not tell whether what matters is."""
+    score = why(None, [passage(FACT)], evidence=[("bridge", "")], measure="missed_evidence")
+    assert (score.status, score.explanation) == ("not_applicable", "the evidence states no fact")
+
+
 def test_every_label_has_a_title_and_what_to_try() -> None:
     measures = SPEC.measures(CauseParams())
     labels = [label for measure in measures for label in measure.labels]

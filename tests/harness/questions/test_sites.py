@@ -87,6 +87,19 @@ def test_an_abbreviation_ends_no_sentence() -> None:
     )
 
 
+def test_lines_that_only_go_on_are_one_sentence_and_items_are_not() -> None:
+    page = "# Report of the year\nThe mill was closed for five\nweeks after the flood. It opened\nagain in May.\f"
+    items = "- oats for the whole valley\n- rye for the town of Corrie\n1. a third kind of grain"
+    assert sentences_of(f"{page}A new page begins here.\n{items}") == (
+        "The mill was closed for five\nweeks after the flood.",
+        "It opened\nagain in May.",
+        "A new page begins here.",
+        "- oats for the whole valley",
+        "- rye for the town of Corrie",
+        "1. a third kind of grain",
+    )
+
+
 @pytest.mark.parametrize(
     ("document", "day"),
     [

@@ -18,6 +18,8 @@ PUBLISHED = ("No", "No", "Yes", "Insufficient information.", "Google", "No", "Ye
 """References of eight queries, three of them the same."""
 NAMES = (*(f"name {number}" for number in range(98)), "Yes", "Yes")
 EVIDENCE = "fact_Recall@1000c"
+CITES = tuple(f"d{number}" for number in range(200))
+"""A document for each query, so that they are independent draws."""
 
 
 def right(count: int, n: int) -> Sequence[Value]:
@@ -33,7 +35,7 @@ def eight(system: str, count: int, bracket: str = "", evidence: Sequence[Value] 
     scores: dict[str, Sequence[Value]] = {"accuracy": right(count, 8)}
     if evidence:
         scores |= {EVIDENCE: evidence, "context_characters": [3000.0] * 8}
-    return ScoredRun(system=system, scores=scores, gold=PUBLISHED, bracket=bracket)
+    return ScoredRun(system=system, scores=scores, gold=PUBLISHED, bracket=bracket, cites=CITES)
 
 
 def said(findings: Findings) -> str:
@@ -86,7 +88,9 @@ def test_where_the_ceiling_is_not_above_the_floor_accuracy_ranks_nothing(tmp_pat
 def test_of_queries_too_few_to_tell_anything_apart_it_is_said_and_no_headroom_denied(tmp_path: Path) -> None:
     runs = (("naive", 1, ""), ("kg", 2, ""), ("gold", 3, GOLD), ("closed-book", 1, BLIND))
     plans = [
-        ScoredRun(system=name, scores={"accuracy": right(count, 3)}, gold=("a", "b", "c"), bracket=bracket)
+        ScoredRun(
+            system=name, scores={"accuracy": right(count, 3)}, gold=("a", "b", "c"), bracket=bracket, cites=CITES
+        )
         for name, count, bracket in runs
     ]
     headline = find(group_of(tmp_path, *plans)).headline
@@ -111,15 +115,31 @@ def test_evidence_beyond_what_a_run_has_in_its_prompt_does_not_rank(tmp_path: Pa
     short = eight("kg", 2, evidence=right(8, 8))
     plans = [
         eight("naive", 1, evidence=right(1, 8)),
-        ScoredRun(system="kg", scores={**short.scores, "context_characters": [900.0] * 8}, gold=PUBLISHED),
+        ScoredRun(
+            system="kg", scores={**short.scores, "context_characters": [900.0] * 8}, gold=PUBLISHED, cites=CITES
+        ),
         eight("gold", 4, GOLD, right(8, 8)),
     ]
     assert find(group_of(tmp_path, *plans)).measure == "accuracy"
 
 
-def test_with_room_between_floor_and_ceiling_accuracy_ranks(tmp_path: Path) -> None:
+def test_answers_from_evidence_are_no_ceiling_where_the_queries_come_without_evidence(tmp_path: Path) -> None:
+    """Shown nothing, the model answers as without documents: accuracy may well rank."""
     plans = [
         ScoredRun(system=name, scores={"accuracy": right(count, 200)}, gold=NAMES, bracket=bracket)
+        for name, count, bracket in (("naive", 90, ""), ("kg", 150, ""), ("gold", 10, GOLD))
+    ]
+    group = group_of(tmp_path, *plans)
+    findings = find(group)
+    assert findings.bounds.ceiling is None
+    assert findings.headline.startswith("Choose kg: best in accuracy")
+    told = [note for view in group.views for note in view.notes if "so it is no ceiling here" in note]
+    assert [note[: note.index(":")] for note in told] == ["Of 200 answerable queries 0 have evidence in words"]
+
+
+def test_with_room_between_floor_and_ceiling_accuracy_ranks(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system=name, scores={"accuracy": right(count, 200)}, gold=NAMES, bracket=bracket, cites=CITES)
         for name, count, bracket in (("naive", 90, ""), ("kg", 150, ""), ("gold", 190, GOLD))
     ]
     findings = find(group_of(tmp_path, *plans))

@@ -49,6 +49,7 @@ def test_the_data_sets_whose_references_are_sentences_say_so() -> None:
     styles = {name: DATASETS.load(name).answer_style for name in DATASETS.names()}
     assert styles == {
         "demo": "short",
+        "files": "short",
         "ms_marco": "sentence",
         "multihop_rag": "short",
         "rag_12000": "sentence",

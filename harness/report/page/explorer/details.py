@@ -90,8 +90,9 @@ class _Unit:
         return told
 
     def _context(self, context: Sequence[Any]) -> int:
-        text, kind, doc_ids, _ = context
-        return self._text([text, kind, [self._document(doc_id) for doc_id in doc_ids]])
+        text, kind, doc_ids, _, place = context
+        where = [place] if place else []
+        return self._text([text, kind, [self._document(doc_id) for doc_id in doc_ids], *where])
 
     def _text(self, text: list[Any]) -> int:
         """The number of a text with what kind it is and where it comes from."""

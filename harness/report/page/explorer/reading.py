@@ -14,6 +14,7 @@ from harness.evaluators.normalise import abstains
 from harness.protocols import Measure, ScoreLabel
 from harness.records import Context, Cost, RunRecord, Score
 from harness.report.page.explorer.packing import as_json, cut
+from harness.report.places import ContextPlaces
 from harness.report.view import RunView
 from harness.store import SampleRow
 
@@ -103,6 +104,7 @@ class RunReader:
         self._view = view
         self._repeats = range(view.frame.repeats)
         self._records = view.run.records()
+        self._places = ContextPlaces(view.run)
         self._scores: dict[str, dict[str, list[Score]]] = defaultdict(lambda: defaultdict(list))
         for score in view.run.scores():
             if score.repeat in self._repeats:
@@ -140,7 +142,8 @@ class RunReader:
     def _details(self, query_id: str) -> list[Detail]:
         scores = self._scores_of(query_id)
         return [
-            _detail(self._records.get((query_id, repeat)), _of_repeat(scores, repeat)) for repeat in self._repeats
+            _detail(self._records.get((query_id, repeat)), _of_repeat(scores, repeat), self._places)
+            for repeat in self._repeats
         ]
 
 
@@ -180,7 +183,7 @@ def _of_repeat(scores: ScoresOf, repeat: int) -> Detail:
     }
 
 
-def _detail(record: RunRecord | None, scores: Detail) -> Detail:
+def _detail(record: RunRecord | None, scores: Detail, places: ContextPlaces) -> Detail:
     detail: Detail = {"scores": scores}
     if record is None:
         return detail
@@ -192,15 +195,15 @@ def _detail(record: RunRecord | None, scores: Detail) -> Detail:
     if record.prediction:
         if record.prediction.answer is not None:
             detail["answer"] = cut(record.prediction.answer, TEXT_CHARS)
-        detail["contexts"] = [_context(context) for context in record.prediction.contexts]
-        detail["evidence"] = [_context(context) for context in record.prediction.evidence]
+        detail["contexts"] = [_context(one, places) for one in record.prediction.contexts]
+        detail["evidence"] = [_context(one, places) for one in record.prediction.evidence]
         detail["trace"] = [[step.name[:200], cut(step.content, TEXT_CHARS)] for step in record.prediction.trace]
     return detail
 
 
-def _context(context: Context) -> list[Any]:
+def _context(context: Context, places: ContextPlaces) -> list[Any]:
     score = None if context.score is None else float(f"{context.score:.3g}")
-    return [cut(context.text, TEXT_CHARS), context.kind, list(context.doc_ids), score]
+    return [cut(context.text, TEXT_CHARS), context.kind, list(context.doc_ids), score, places.said(context)]
 
 
 def _cost(cost: Cost) -> Detail:

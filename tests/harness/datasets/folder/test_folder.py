@@ -28,7 +28,7 @@ def test_a_file_is_a_document_under_its_path_from_the_folder(tmp_path: Path) -> 
     assert (md.doc_id, md.title, md.text) == ("a.md", "Rye", "# Rye #\n\nNeeds a sour.\n")
     assert (txt.doc_id, txt.title, txt.text) == ("b/oven.txt", "oven", "Built in 1931.")
     assert corpus.skipped == ()
-    assert corpus.notes == (f"2 documents were read from {tmp_path}",)
+    assert corpus.notes == (f"documents read from {tmp_path}: 2",)
 
 
 def test_a_heading_within_a_fence_is_code_and_no_title(tmp_path: Path) -> None:
@@ -79,7 +79,9 @@ def test_what_is_hidden_linked_or_no_file_is_skipped_and_nothing_outside_is_read
         "pipe.txt": "a pipe or device, not a file",
         "x.bin": "of a kind that is not read",
     }
-    assert corpus.notes[1].startswith("5 files were skipped: 2 a link, which is not followed, 1 a pipe or device")
+    assert corpus.notes[1].startswith(
+        "files or rows skipped (5; plan lists them): a link, which is not followed (2); a pipe"
+    )
 
 
 def test_names_are_composed_and_what_is_no_text_in_them_is_its_escape(tmp_path: Path) -> None:
@@ -92,7 +94,7 @@ def test_names_are_composed_and_what_is_no_text_in_them_is_its_escape(tmp_path: 
 def test_two_names_that_are_one_when_composed_are_one_document(tmp_path: Path) -> None:
     put(tmp_path, **{"A\u0308_dot_txt": "one", "\u00c4_dot_txt": "two"})
     corpus = read_folder(tmp_path)
-    assert len(corpus.documents) == 1
+    assert [document.text for document in corpus.documents] == ["one"]
     assert why(corpus) == {"\u00c4.txt": "the name of another file in other code points"}
 
 
@@ -101,7 +103,7 @@ def test_two_names_that_are_one_when_composed_are_one_document(tmp_path: Path) -
     [
         ("nowhere", "does not exist: name a folder of documents"),
         ("a.bin", "is not a folder: name a folder of documents"),
-        ("", "(1 of a kind that is not read): put files there that end in .txt"),
+        ("", "(of a kind that is not read (1)): put files there that end in .txt"),
     ],
 )
 def test_a_folder_that_gives_nothing_is_one_line(tmp_path: Path, name: str, line: str) -> None:
@@ -109,3 +111,73 @@ def test_a_folder_that_gives_nothing_is_one_line(tmp_path: Path, name: str, line
     with pytest.raises(DataError) as refused:
         read_folder(tmp_path / name)
     assert line in str(refused.value)
+
+
+def test_results_of_earlier_runs_are_no_documents(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        ok_dot_txt="ok",
+        results__corpora__x_dot_jsonl='{"text": "old"}',
+        results__indexes__y_dot_txt="old",
+    )
+    put(tmp_path, out__report_dot_html="old", out__summary_dot_csv="", out__summary_dot_md="old")
+    corpus = read_folder(tmp_path)
+    assert [document.doc_id for document in corpus.documents] == ["ok.txt"]
+    assert why(corpus) == {"out": "results of this harness", "results": "results of this harness"}
+
+
+def test_rows_with_a_text_are_documents_with_what_else_they_say(tmp_path: Path) -> None:
+    rows = [
+        '{"doc_id": "r1", "text": "One", "title": "First", "year": 1931, "open": true, "tags": ["a"]}',
+        "",
+        '{"text": "Two"}',
+        "no json",
+        "[1]",
+        '{"text": " "}',
+        '{"text": "Again", "doc_id": "r1"}',
+    ]
+    corpus = read_folder(put(tmp_path, rows_dot_jsonl="\n".join(rows)))
+    first, second = corpus.documents
+    assert (first.doc_id, first.title, first.text) == ("r1", "First", "One")
+    assert first.metadata == {"year": "1931", "open": "true"}
+    assert (second.doc_id, second.title) == ("rows.jsonl#3", "rows 3")
+    assert why(corpus) == {
+        "rows.jsonl line 4": "a row that is no JSON",
+        "rows.jsonl line 5": "a row that is no JSON object",
+        "rows.jsonl line 6": "a row without `text`",
+        "rows.jsonl line 7": "its doc_id is that of another document",
+    }
+
+
+def test_a_file_of_rows_without_any_text_is_skipped_once(tmp_path: Path) -> None:
+    asked = '{"question": "Why?"}\n' * 1000
+    assert why(read_folder(put(tmp_path, ok_dot_txt="ok", asked_dot_jsonl=asked))) == {
+        "asked.jsonl": "no row of it holds a `text`"
+    }
+
+
+def test_rows_that_would_fill_the_memory_are_not_read(tmp_path: Path) -> None:
+    bomb = '{"text": "x", "a": [' + "[]," * 5_000_000 + "[]]}"
+    assert why(read_folder(put(tmp_path, ok_dot_txt="ok", bomb_dot_jsonl=bomb))) == {
+        "bomb.jsonl": "holds too many values to be data"
+    }
+
+
+def test_a_file_of_more_bytes_than_any_text_has_is_not_read(tmp_path: Path) -> None:
+    with (put(tmp_path, ok_dot_txt="ok") / "large.txt").open("wb") as file:
+        file.truncate(1_000_000_000)
+    assert why(read_folder(tmp_path)) == {"large.txt": "cannot be read (longer than 100,000,000 bytes)"}
+
+
+def test_texts_that_are_the_same_stay_and_are_said(tmp_path: Path) -> None:
+    corpus = read_folder(put(tmp_path, a_dot_txt="same", b_dot_txt="same", c_dot_txt="other"))
+    assert len(corpus.documents) == 3
+    assert corpus.notes[1].startswith("documents whose text another has too: 2;")
+
+
+def test_who_is_told_hears_of_every_file(tmp_path: Path) -> None:
+    heard: list[tuple[int, int]] = []
+    read_folder(
+        put(tmp_path, a_dot_txt="a", b_dot_txt="b", c_dot_bin="c"), lambda done, of, _: heard.append((done, of))
+    )
+    assert heard == [(0, 3), (1, 3), (2, 3), (3, 3)]

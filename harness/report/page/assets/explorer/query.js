@@ -227,7 +227,7 @@ class QueryView {
   }
 
   context(known, [text, score], { run, rank, found }) {
-    const [whole, kind, docs] = known.texts.get(text);
+    const [whole, kind, docs, place] = known.texts.get(text);
     const shown = plain(whole);
     const { found: where, merged } = places(shown, known.facts.map((fact) => fact.text));
     where.forEach((place, at) => {
@@ -240,6 +240,7 @@ class QueryView {
       make("span", { className: "ex-rank" }, String(rank)),
       kind === "passage" ? null : make("span", { className: "ex-kind" }, kind),
       ...names,
+      place ? foreign("span", place, "ex-kind") : null,
       score === null ? null : make("span", { className: "ex-score" }, `score ${number(score)}`),
       merged.length ? make("span", { className: "ex-found" }, plural(where.filter(Boolean).length, "gold fact")) : null,
     ];

@@ -1,0 +1,117 @@
+"""A folder as BEIR publishes its data sets (Thakur et al. 2021): corpus.jsonl, queries.jsonl and qrels/*.tsv."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.datasets.entries import FIX, FileEntry, as_entry
+from harness.datasets.files import find_in, parse_json
+from harness.datasets.folder.listing import check_folder
+from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, Judgement, build
+from harness.errors import DataError
+from harness.plain_files import open_plain
+from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
+from harness.records import Document
+
+CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
+_LONGEST_LINE = 16_000_000
+_SHAPE = f"a BEIR folder holds {CORPUS}, {QUERIES} and qrels/test.tsv, each plain or .gz"
+
+
+class BeirParams(CollectionParams):
+    """Where it lies, and how much of it."""
+
+    path: Path
+
+
+def load(subset: str, params: BeirParams, progress: ReadingProgress) -> RawDataset:
+    """The queries that qrels/`subset`.tsv judges, over the whole corpus or a part of it."""
+    del progress
+    check_folder(params.path)
+    judgements = list(_judgements(_judged_file(params.path, subset)))
+    judged = {one.query_id for one in judgements}
+    queries = map(_parsed, _lines(_file(params.path, QUERIES)))
+    texts = {query_id: entry.text("text", blank=True) for entry in queries if (query_id := _id(entry)) in judged}
+    documents = (_document(_parsed(line)) for line in _lines(_file(params.path, CORPUS)))
+    return build(Collection(params.path.resolve().name, texts, judgements, documents), params)
+
+
+def is_beir(folder: Path) -> bool:
+    """Whether it looks like one."""
+    return bool(find_in(folder, CORPUS) and find_in(folder, QUERIES)) and (folder / "qrels").is_dir()
+
+
+def _file(folder: Path, name: str) -> Path:
+    path = find_in(folder, name)
+    if path is None:
+        raise DataError(f"{folder} holds no {name}", _SHAPE)
+    return path
+
+
+def _judged_file(folder: Path, subset: str) -> Path:
+    path = find_in(folder, f"qrels/{subset}.tsv")
+    if path is not None:
+        return path
+    there = [name for name in SPEC.subsets if find_in(folder, f"qrels/{name}.tsv")]
+    fix = f"choose --set dataset.subset={there[0]}" if there else _SHAPE
+    raise DataError(f"{folder} holds no qrels/{subset}.tsv", fix)
+
+
+def _judgements(path: Path) -> Iterator[Judgement]:
+    for number, (where, line) in enumerate(_lines(path)):
+        cells = line.rstrip("\r\n").split("\t")
+        score = cells[2].strip() if len(cells) == 3 else ""
+        if score.lstrip("-").isdecimal():
+            yield Judgement(cells[0], cells[1], int(score))
+        elif number or len(cells) != 3:
+            raise DataError(
+                f"{where} is no judgement", "write query id, document id and a whole number, tabs between"
+            )
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Place and text of each line that is not blank, one at a time: a corpus may be larger than memory."""
+    number = 0
+    try:
+        with open_plain(path) as file:
+            lines = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+            while line := lines.readline(_LONGEST_LINE + 1):
+                number += 1
+                if len(line) > _LONGEST_LINE:
+                    raise DataError(f"{path} line {number} is longer than {_LONGEST_LINE:,} bytes", FIX)
+                if line.strip():
+                    yield f"{path} line {number}", line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} is not intact gzip ({error})", FIX) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} line {number} is not UTF-8", FIX) from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(f"{path} cannot be read: {reason}", "check that it is a file you may read") from error
+
+
+def _parsed(placed: tuple[str, str]) -> FileEntry:
+    where, line = placed
+    return as_entry(where, parse_json(line, where))
+
+
+def _id(entry: FileEntry) -> str:
+    return entry.identifier("_id")
+
+
+def _document(entry: FileEntry) -> Document:
+    title, text = entry.optional_text("title"), entry.text("text", blank=True)
+    return Document(doc_id=_id(entry), text=text if text.strip() else title, title=title)
+
+
+SPEC = DatasetSpec(
+    name="beir",
+    summary="a folder as BEIR publishes its data sets: -d beir --docs FOLDER; relevant documents, no answers",
+    load=load,
+    subsets=("test", "dev", "train"),
+    params=BeirParams,
+    primary_measure=PRIMARY_MEASURE,
+)

@@ -1,0 +1,82 @@
+"""Any test collection that the package ir_datasets knows by name (MacAvaney et al. 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, Judgement, build
+from harness.errors import DataError, HarnessError, nearest, need
+from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
+from harness.records import Document
+
+_PARTS = ("docs", "queries", "qrels")
+_EVERY = 1000
+
+
+class NamedParams(CollectionParams):
+    """Which one, and how much of it."""
+
+    id: str
+    """As the package has it, such as beir/scifact/test."""
+
+
+def load(subset: str, params: NamedParams, progress: ReadingProgress) -> RawDataset:
+    """Fetched from where it is published, and kept by the package in its own folder (IR_DATASETS_HOME)."""
+    del subset
+    need("ir-datasets", "ir_datasets")
+    found = _find(params.id)
+    try:
+        judgements = [Judgement(one.query_id, one.doc_id, int(one.relevance)) for one in found.qrels_iter()]
+        judged = {one.query_id for one in judgements}
+        texts = {one.query_id: one.default_text() for one in found.queries_iter() if one.query_id in judged}
+        return build(Collection(params.id, texts, judgements, _documents(found, progress)), params)
+    except HarnessError:
+        raise
+    except Exception as error:  # Each collection is parsed by code of its own, which raises what it likes.
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        fix = "connect to the network and try again, or see what ir_datasets says of getting it by hand"
+        raise DataError(f"ir_datasets could not give {params.id} ({reason})", fix) from error
+
+
+def _find(name: str) -> Any:
+    import ir_datasets
+
+    try:
+        found = ir_datasets.load(name)
+    except KeyError as error:
+        raise DataError(f"ir_datasets knows no '{name[:200]}'", nearest(name[:200], _near(name))) from error
+    missing = [part for part in _PARTS if not getattr(found, f"has_{part}")()]
+    if missing:
+        parts = sorted(one for one in ir_datasets.registry if one.startswith(f"{name}/"))
+        fix = f"choose a part that has them: {', '.join(parts[:5])}" if parts else "choose another"
+        raise DataError(f"{name} of ir_datasets has no {' and no '.join(missing)}", fix)
+    return found
+
+
+def _near(name: str) -> list[str]:
+    """Names of the same family, or the families."""
+    import ir_datasets
+
+    names = list(ir_datasets.registry)
+    family = [one for one in names if one.partition("/")[0] == name.partition("/")[0]]
+    return family or [one for one in names if "/" not in one]
+
+
+def _documents(found: Any, progress: ReadingProgress) -> Iterator[Document]:
+    total = found.docs_count() or 0
+    for number, one in enumerate(found.docs_iter()):
+        if total and not number % _EVERY:
+            progress(number, total, "documents")
+        text, title = getattr(one, "text", None), getattr(one, "title", None)
+        body = text if isinstance(text, str) and text.strip() else one.default_text()
+        yield Document(doc_id=one.doc_id, text=body, title=title if isinstance(title, str) else "")
+
+
+SPEC = DatasetSpec(
+    name="ir_datasets",
+    summary="a test collection by its name: --set dataset.options.id=beir/scifact/test; needs ir_datasets",
+    load=load,
+    params=NamedParams,
+    primary_measure=PRIMARY_MEASURE,
+)

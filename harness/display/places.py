@@ -1,0 +1,68 @@
+"""Where in a document something stands, in words: read off the text, so that every corpus that is kept says it.
+
+Page breaks are form feeds, headings lines as Markdown writes them (`## Keys`): readers of files write both so.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_PAGE_BREAK = "\f"
+_LINE = re.compile(
+    r"^ {0,3}(?:(?P<fence>```|~~~)|(?P<level>#{1,6})[ \t]+(?P<title>\S.*?)[ \t]*#*[ \t]*$)", re.MULTILINE
+)
+_LONGEST = 80
+
+
+class HeadingLine(NamedTuple):
+    """A heading of a text."""
+
+    start: int
+    level: int
+    title: str
+
+
+def headings(text: str) -> Iterator[HeadingLine]:
+    """Every heading, in order; what stands between fences is code."""
+    fence = ""
+    for line in _LINE.finditer(text.replace(_PAGE_BREAK, "\n")):
+        if line["fence"]:
+            fence = "" if line["fence"] == fence else fence or line["fence"]
+        elif not fence:
+            yield HeadingLine(line.start(), len(line["level"]), " ".join(line["title"].split()))
+
+
+def has_places(text: str) -> bool:
+    """Whether there is anything to say of where something stands in it."""
+    return _PAGE_BREAK in text or ("#" in text and next(headings(text), None) is not None)
+
+
+class PlacesOfText:
+    """The pages and headings of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._breaks = [found.start() for found in re.finditer(_PAGE_BREAK, text)]
+        self._headings = list(headings(text))
+        self._starts = [one.start for one in self._headings]
+
+    def said(self, start: int, end: int) -> str:
+        """`page 12, 3.1 Ovens`, `pages 12-13`; empty where nothing is known. The section is where it begins."""
+        own = self._text[start:end]
+        start += len(own) - len(own.lstrip())
+        end -= len(own) - len(own.rstrip())
+        if not own or end <= start:
+            return ""
+        return ", ".join(filter(None, (self._pages(start, end), self._section(start))))
+
+    def _pages(self, start: int, end: int) -> str:
+        if not self._breaks:
+            return ""
+        first, last = (1 + bisect_right(self._breaks, place) for place in (start, end - 1))
+        return f"page {first}" if first == last else f"pages {first}-{last}"
+
+    def _section(self, start: int) -> str:
+        number = bisect_right(self._starts, start) - 1
+        title = self._headings[number].title if number >= 0 else ""
+        return title if len(title) <= _LONGEST else title[: _LONGEST - 1] + "…"

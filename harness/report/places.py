@@ -1,0 +1,28 @@
+"""Where the contexts of a run stand in their documents."""
+
+from functools import lru_cache
+
+from harness.display.places import PlacesOfText
+from harness.display.text import printable
+from harness.evaluators.searched import KeptSearch
+from harness.records import Context
+from harness.store import RunDir
+
+
+class ContextPlaces:
+    """Says it in words; the corpus is read when it is first needed, and only where it has pages or sections."""
+
+    def __init__(self, run: RunDir) -> None:
+        self._search = KeptSearch(run)
+        self._is_known = run.manifest().dataset.get("has_places") is True
+        self._of = lru_cache(maxsize=256)(self._read)
+
+    def said(self, context: Context) -> str:
+        """`page 12, 3.1 Ovens`; empty where nothing is known."""
+        span = context.span
+        places = self._of(span.doc_id) if self._is_known and span else None
+        return printable(places.said(span.start, span.end)) if places and span else ""
+
+    def _read(self, doc_id: str) -> PlacesOfText | None:
+        text = self._search.documents.get(doc_id)
+        return None if text is None else PlacesOfText(text)

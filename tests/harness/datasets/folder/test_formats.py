@@ -1,0 +1,155 @@
+"""Each format's reader, on files of our own words and on what is none."""
+
+import io
+import zipfile
+from collections.abc import Callable
+
+import pytest
+from made_files import pdf, word
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import NameObject
+
+from harness.datasets.folder.pdf import read_pdf
+from harness.datasets.folder.texts import NoDocument, ReadText
+from harness.datasets.folder.web import read_html
+from harness.datasets.folder.word import read_word
+
+
+def idle() -> None:
+    pass
+
+
+def html(text: str | bytes) -> ReadText:
+    return read_html(io.BytesIO(text if isinstance(text, bytes) else text.encode()), idle)
+
+
+def refusal(read: Callable[[], ReadText]) -> str:
+    with pytest.raises(NoDocument) as refused:
+        read()
+    return str(refused.value)
+
+
+def test_a_pdf_is_its_pages_with_the_headings_of_its_outline() -> None:
+    made = pdf(
+        ["1 Ovens\nBuilt in 1931 (old).", "2 Bread\nRye needs a sour."],
+        title="On ovens",
+        outline=[("Ovens", 0), ("2. Bread", 1), ("Elsewhere", 1)],
+    )
+    read = read_pdf(io.BytesIO(made), idle)
+    assert read.title == "On ovens"
+    assert read.text == "# 1 Ovens\nBuilt in 1931 (old).\n\n\f# 2 Bread\nRye needs a sour.\n"
+    assert not read.remarks
+
+
+@pytest.mark.parametrize("title", ["Microsoft Word - draft.doc", "thesis.tex", "untitled", "17", "  "])
+def test_a_title_that_a_program_made_is_none(title: str) -> None:
+    assert read_pdf(io.BytesIO(pdf(["text"], title=title)), idle).title == ""
+
+
+def test_pages_without_text_are_counted_and_keep_their_numbers() -> None:
+    read = read_pdf(io.BytesIO(pdf(["one", "", "three"])), idle)
+    assert read.text.split("\f")[2] == "three\n"
+    assert read.remarks == {"pages of PDF files without text (scans need OCR first)": 1}
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
+def test_a_pdf_with_a_password_is_encrypted_and_one_that_forbids_to_copy_is_read(algorithm: str) -> None:
+    locked, restricted = (pdf(["text"], password=word, algorithm=algorithm) for word in ("secret", ""))
+    assert refusal(lambda: read_pdf(io.BytesIO(locked), idle)) == "encrypted: save it without a password"
+    assert read_pdf(io.BytesIO(restricted), idle).text == "text\n"
+
+
+def test_a_scanned_pdf_says_what_it_needs() -> None:
+    assert "OCR" in refusal(lambda: read_pdf(io.BytesIO(pdf(["", ""])), idle))
+
+
+def test_a_page_that_its_parser_gives_up_on_is_not_the_whole_document() -> None:
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf(["one", "two"]))))
+    writer.pages[1][NameObject("/Contents")] = NameObject("/Nonsense")
+    made = io.BytesIO()
+    writer.write(made)
+    read = read_pdf(made, idle)
+    assert read.text.startswith("one\n")
+    assert sum(read.remarks.values()) == 1
+
+
+def test_a_word_file_is_its_paragraphs_headings_and_tables() -> None:
+    styles = [("Title", "Rules"), ("Heading 1", "Ovens"), ("Normal", "Off at 9."), ("Heading 3", "Keys")]
+    read = read_word(io.BytesIO(word(styles, table=[["item", "price"], ["rye", "3"]])), idle)
+    assert read.title == "Rules"
+    assert read.text == "# Rules\n\n# Ovens\n\nOff at 9.\n\n### Keys\n\nitem | price\n\nrye | 3"
+
+
+def changed_word(body: str, declared: str = "") -> io.BytesIO:
+    """A Word file whose document is this XML."""
+    names = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(word([]))) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
+        for part in old.infolist():
+            own = f'{declared}<w:document xmlns:w="{names}"><w:body>{body}</w:body></w:document>'
+            new.writestr(part, own if part.filename == "word/document.xml" else old.read(part))
+    packed.seek(0)
+    return packed
+
+
+def test_changes_that_were_tracked_are_read_as_accepted_and_controls_are_looked_into() -> None:
+    run = "<w:r><w:t>{}</w:t></w:r>"
+    body = (
+        f"<w:p>{run.format('kept ')}<w:ins>{run.format('new')}</w:ins>"
+        f"<w:del><w:r><w:delText>old</w:delText></w:r></w:del><w:moveFrom>{run.format('moved')}</w:moveFrom></w:p>"
+        f"<w:sdt><w:sdtContent><w:p>{run.format('within')}</w:p></w:sdtContent></w:sdt>"
+    )
+    assert read_word(changed_word(body), idle).text == "kept new\n\nwithin"
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        (io.BytesIO(b"hello"), "no intact Word file"),
+        (io.BytesIO(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), "encrypted or an old .doc: save it as .docx without"),
+        (changed_word(" " * 300_000_001), "unpacks to more than a document may"),
+    ],
+    ids=["no zip", "password", "zip bomb"],
+)
+def test_what_is_no_word_file_or_a_bomb_is_refused(file: io.BytesIO, reason: str) -> None:
+    assert refusal(lambda: read_word(file, idle)).startswith(reason)
+
+
+def test_an_entity_is_not_looked_up_and_what_follows_it_is_read() -> None:
+    outside = '<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+    text = read_word(changed_word("<w:p><w:r><w:t>see &x; here</w:t></w:r></w:p>", outside), idle).text
+    assert text.startswith("see ")
+    assert text.endswith(" here")
+    assert "root" not in text
+
+
+def test_a_page_is_what_it_says_without_menus_and_scripts() -> None:
+    read = html(
+        "<title>T</title><style>x{}</style><script>bad()</script><nav>menu</nav><h1>Breads</h1>"
+        "<p>Rye <b>bread</b>\nis dark.<br>Yes<ul><li>one<li>two</ul><table><tr><th>a<th>b<tr><td>c<td>d</table>"
+        "<pre>x\n  y</pre><h2>Un<i>closed</h2> &amp; &lt;b&gt; <!-- c -->tail<footer>imprint</footer>"
+    )
+    assert read.title == "Breads"
+    assert read.text == (
+        "# Breads\n\nRye bread is dark.\nYes\n\n- one\n- two\n\na | b\nc | d\n\nx\n  y\n\n"
+        "## Unclosed\n\n& <b> tail"
+    )
+
+
+def test_of_a_page_with_one_main_part_only_that_is_read() -> None:
+    assert html("<header>top</header><main><p>said</main><div>beside</div>").text == "said"
+    assert html("<article>one</article><article>two</article>").text == "one\n\ntwo"
+
+
+def test_the_charset_that_a_page_names_is_believed_and_none_is_guessed() -> None:
+    assert html(b"<meta charset=iso-8859-1><p>caf\xe9").text == "caf\xe9"
+    assert html('<?xml version="1.0" encoding="utf-8"?><html><p>caf\xe9</html>').text == "caf\xe9"
+    assert refusal(lambda: html(b"<p>caf\xe9")) == "not UTF-8: save it as UTF-8"
+
+
+@pytest.mark.parametrize("text", ["", " \n", "<!-- only this -->"])
+def test_a_page_that_says_nothing_is_no_document(text: str) -> None:
+    try:
+        assert html(text).text == ""
+    except NoDocument as error:
+        assert str(error) == "without text"

@@ -1,0 +1,70 @@
+"""Questions that come without answers or evidence: what is said of runs over them, and what is not."""
+
+from pathlib import Path
+
+from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
+
+from harness.analysis.prices import load_prices
+from harness.report.chapter import Chapter, load_chapters
+
+N = 40
+NOTHING: list[Value] = [NOT_APPLICABLE] * N
+DESCRIBED: dict[str, list[Value]] = {
+    "context_characters": [1900.0] * 20 + [2500.0] * 20,
+    "contexts_shown": [10.0] * N,
+    "accuracy": NOTHING,
+    "fact_AllHit@1000c": NOTHING,
+    "fact_AllHit@2000c": NOTHING,
+}
+
+
+def chapter_of(results: Path, **wishes: object) -> Chapter:
+    plans = [
+        ScoredRun(system=name, scores=scores, name=name, **wishes)  # type: ignore[arg-type]
+        for name, scores in (
+            ("naive", DESCRIBED),
+            ("kg", {**DESCRIBED, "context_characters": [1400.0] * N}),
+        )
+    ]
+    (chapter,) = load_chapters([write_run(results, plan) for plan in plans], load_prices())
+    return chapter
+
+
+def test_how_long_contexts_are_ranks_nobody(tmp_path: Path) -> None:
+    chapter = chapter_of(tmp_path, gold=("",))
+    assert chapter.findings.headline == (
+        "Nothing ranks these runs: the queries come with neither answers nor evidence, so nobody can say which "
+        "system is right. What they hand over and what they take is shown."
+    )
+    assert chapter.findings.ranks == (None, None)
+    assert chapter.findings.measure is None
+
+
+def test_what_only_describes_ranks_nobody_where_there_are_answers_either(tmp_path: Path) -> None:
+    headline = chapter_of(tmp_path).findings.headline
+    assert headline.startswith("Nothing ranks these runs: no score says which is better.")
+
+
+def test_nobody_is_told_to_compare_by_a_measure_that_has_no_value(tmp_path: Path) -> None:
+    notes = chapter_of(tmp_path, gold=("",)).section("notes")
+    assert notes is not None
+    assert not [item for item in notes.content.items if "whose cutoff lies beyond" in item]
+
+
+def test_two_files_that_number_their_questions_alike_are_no_look_at_each_other(tmp_path: Path) -> None:
+    for n, gold in ((20, "Tuesday"), (N, "Friday")):
+        runs = [
+            write_run(
+                tmp_path,
+                ScoredRun(
+                    system=name,
+                    scores={"accuracy": [1.0] * right + [0.0] * (n - right)},
+                    gold=(gold,),
+                    digest=f"{n:064d}",
+                    name=f"{name}-{n}",
+                ),
+            )
+            for name, right in (("naive", n // 2), ("kg", n // 4))
+        ]
+    (chapter,) = load_chapters(runs, load_prices())
+    assert not [said for said in chapter.findings.sentences if said.startswith("Looked at before")]

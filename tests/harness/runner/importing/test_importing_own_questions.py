@@ -1,0 +1,49 @@
+"""Answers to questions of one's own, over one's own documents."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ConfigError, DataError
+from harness.runner.importing.importer import ImportResult, import_run
+from harness.runner.importing.run import ImportRequest
+
+QUESTIONS = 'question,answers,quote,document\n"How long, then?",24 days,24 days,leave.md\nWho?,,,\nWhat else?,,,\n'
+
+
+def take(folder: Path, *rows: dict[str, object], **request: object) -> ImportResult:
+    (folder / "docs").mkdir(exist_ok=True)
+    (folder / "docs" / "leave.md").write_text("# Leave\n\nIn the first year,\n24\ndays.\n")
+    (folder / "asked.csv").write_text(QUESTIONS)
+    (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = {"docs": folder / "docs", "questions": folder / "asked.csv", **request}
+    asked = ImportRequest(file=folder / "answers.jsonl", label="ours", **given)  # type: ignore[arg-type]
+    return import_run(asked, folder / "results")
+
+
+def test_the_same_question_file_is_taken_as_by_a_run(tmp_path: Path) -> None:
+    result = take(
+        tmp_path, {"query": "How long,  then?", "answer": "24 days"}, {"query_id": "q-0002", "answer": "Ada"}
+    )
+    first, second = result.run.sample()
+    assert (first.query.query_id, first.reference.answers) == ("q-0001", ("24 days",))
+    assert first.reference.evidence[0].fact == "24\ndays"
+    assert second.reference.answers == ()
+
+
+def test_what_cannot_be_scored_is_said_when_it_is_imported(tmp_path: Path) -> None:
+    result = take(tmp_path, {"query_id": "q-0001", "answer": "24 days"})
+    assert (
+        "2 of 3 questions without answers: whether what is said is right cannot be scored for them" in result.notes
+    )
+
+
+def test_an_answer_to_what_nobody_asked_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="files has no query 'How wide"):
+        take(tmp_path, {"query": "How wide?", "answer": "24 days"})
+
+
+def test_questions_without_documents_are_one_line_with_the_flag(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no data set is named: add --docs FOLDER"):
+        take(tmp_path, {"query_id": "q-0001", "answer": "24 days"}, docs=None)

@@ -1,0 +1,64 @@
+"""PDF and Word files of our own words, made where a test needs them."""
+
+import io
+from collections.abc import Sequence
+
+import docx
+from pypdf import PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+
+def pdf(
+    pages: Sequence[str],
+    *,
+    title: str = "",
+    outline: Sequence[tuple[str, int]] = (),
+    password: str | None = None,
+    algorithm: str = "AES-256",
+) -> bytes:
+    """A page for each text, its lines below each other; `outline`: title and page from 0. `password`: to open it;
+    empty: nobody needs one to read it, but it is encrypted.
+    """
+    writer = PdfWriter()
+    named = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+    font = DictionaryObject({NameObject(key): NameObject(value) for key, value in named.items()})
+    fonts = writer._add_object(DictionaryObject({NameObject("/F1"): writer._add_object(font)}))
+    for text in pages:
+        page = writer.add_blank_page(595, 842)
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+        page[NameObject("/Contents")] = writer._add_object(stream_of(text))
+    for name, number in outline:
+        writer.add_outline_item(title=name, page_number=number)
+    if title:
+        writer.add_metadata({"/Title": title})
+    if password is not None:
+        writer.encrypt(password, owner_password="owner", algorithm=algorithm)
+    made = io.BytesIO()
+    writer.write(made)
+    return made.getvalue()
+
+
+def stream_of(text: str) -> DecodedStreamObject:
+    shown = [line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)") for line in text.split("\n")]
+    stream = DecodedStreamObject()
+    stream.set_data(
+        ("BT /F1 11 Tf 14 TL 40 800 Td " + " ".join(f"({line}) Tj T*" for line in shown) + " ET").encode("latin-1")
+        if text
+        else b""
+    )
+    return stream
+
+
+def word(paragraphs: Sequence[tuple[str, str]], *, table: Sequence[Sequence[str]] = ()) -> bytes:
+    """(style, text) of each paragraph, and a table after them."""
+    document = docx.Document()
+    for style, text in paragraphs:
+        document.add_paragraph(text, style=style)
+    if table:
+        made = document.add_table(len(table), len(table[0]))
+        for row, cells in zip(made.rows, table, strict=True):
+            for cell, text in zip(row.cells, cells, strict=True):
+                cell.text = text
+    packed = io.BytesIO()
+    document.save(packed)
+    return packed.getvalue()
