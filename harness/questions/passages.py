@@ -44,7 +44,7 @@ def _quotable(passage: str) -> Iterator[str]:
 
 
 def _units(passage: str) -> Iterator[str]:
-    """Paragraphs, items and headings. Lines that only go on stay together: in a PDF each ends where the page does."""
+    """Paragraphs, items and headings. Lines that only go on stay together: in a PDF each ends where it is full."""
     unit, is_whole = "", False
     for line in passage.splitlines(keepends=True):
         if unit and (is_whole or not line.strip() or _ITEM.match(line)):

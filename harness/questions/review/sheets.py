@@ -7,7 +7,7 @@ spreadsheet would take for a formula has an apostrophe in front, which is taken 
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,8 +57,9 @@ def take_sheet(review: Review, path: Path) -> SheetTaken:
     """Apply its decisions, all or none. ConfigError, DataError: what stands there cannot be taken."""
     decided: list[tuple[str, PersonsVerdict, Edit | None]] = []
     edited = 0
-    for row in read_table(path):
-        found = _decision(review, row)
+    table = read_table(path)
+    for row in table.rows:
+        found = _decision(review, row, table.names)
         if found is not None:
             edited += found[2] is not None
             decided.append(found)
@@ -69,7 +70,9 @@ def take_sheet(review: Review, path: Path) -> SheetTaken:
     return SheetTaken(len(decided) - rejected, rejected, edited, len(review.rows) - len(decided))
 
 
-def _decision(review: Review, row: FieldRow) -> tuple[str, PersonsVerdict, Edit | None] | None:
+def _decision(
+    review: Review, row: FieldRow, names: Sequence[str]
+) -> tuple[str, PersonsVerdict, Edit | None] | None:
     cells = {name: _unguarded(str(value)) for name, value in row.fields.items() if value is not None}
     one, word = review.find(cells.get("id", "")), cells.get("decision", "").strip().casefold()
     if word in _REJECT:
@@ -77,6 +80,8 @@ def _decision(review: Review, row: FieldRow) -> tuple[str, PersonsVerdict, Edit 
     if word and word not in _ACCEPT:
         raise DataError(f"{row.where}: the decision '{word}' is none", "write accept, reject or nothing")
     before = _cells(one)
+    # A column that somebody took out says nothing; a cell that somebody emptied does.
+    cells = {name: value for name, value in before.items() if name not in names} | cells
     read = ("question", "answers", *(name for name in (*before, *cells) if name.startswith(("quote", "document"))))
     if all(_same(cells.get(name, ""), before.get(name, "")) for name in read):
         return (one.row_id, "accept", None) if word else None

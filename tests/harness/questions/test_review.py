@@ -148,6 +148,12 @@ def test_a_sheet_that_nobody_filled_in_decides_nothing(file: Path, tmp_path: Pat
     assert rows_in(file) == ROWS
 
 
+def test_a_column_that_was_taken_out_says_nothing(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("id;decision\na;accept\nb;\nc;reject\n")
+    take_sheet(review(file), tmp_path / "q.csv")
+    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, ROWS[1]]
+
+
 def test_a_sheet_is_a_question_file_too(file: Path, tmp_path: Path) -> None:
     write_sheet(review(file), tmp_path / "q.csv")
     asked = read_questions(tmp_path / "q.csv", [FERRY, YARD])
