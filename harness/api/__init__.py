@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     RunNames = Runs | str | Path | RunDir | Iterable[str | Path | RunDir]
     """`Runs`, or run ids, unique parts of them, paths or run directories."""
 
-__all__ = ["Runs", "compare", "estimate", "evaluate", "load", "plan", "report", "run"]
+__all__ = ["Runs", "compare", "estimate", "evaluate", "load", "plan", "questions", "report", "run"]
 
 
 def __getattr__(name: str) -> object:
@@ -226,6 +226,44 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
     for one in found:
         one.manifest()  # One of a newer version is refused here, not at the first frame.
     return Runs(found)
+
+
+def questions(
+    folder: str | Path | None = None,
+    *,
+    dataset: str | None = None,
+    out: str | Path = "questions.jsonl",
+    n: int = 50,
+    kinds: Sequence[str] = (),
+    seed: int = 0,
+    config: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    quiet: bool = False,
+) -> DataFrame:
+    """Write questions about the documents of a folder, or of a data set, into the file `out`, and check each; a
+    row for each candidate with the verdict of every check (None: it tells nothing, or was not reached).
+
+    `kinds`: such as `bridge` or `bridge=10`; none: all that the documents allow. A budget that was reached is a
+    warning; the same call goes on.
+    """
+    from harness.api.configs import as_names, as_settings
+    from harness.api.frames import data_frame
+    from harness.api.writing import CANDIDATE_COLUMNS, WriteOptions, candidate_rows, written_questions
+
+    options = WriteOptions(
+        folder=_path(folder),
+        dataset=dataset,
+        out=Path(out),
+        total=n,
+        kinds=as_names(kinds),
+        seed=seed,
+        config=_path(config),
+        settings=tuple(as_settings(settings or {})),
+        quiet=quiet,
+    )
+    _, written = written_questions(options)
+    _warn([f"stopped at the budget ({written.stopped.what})"] if written.stopped else [])
+    return data_frame(candidate_rows(written.candidates), CANDIDATE_COLUMNS)
 
 
 def _config(

@@ -25,6 +25,7 @@ from harness.cli.options import (
     SetOption,
     SystemOption,
 )
+from harness.cli.questions import add_questions
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
 app = typer.Typer(
@@ -357,6 +358,9 @@ def new(
     from harness.cli.creating import create
 
     create(kind.value, name, into)
+
+
+add_questions(app)
 
 
 @app.command()

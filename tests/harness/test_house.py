@@ -85,7 +85,8 @@ def _types(tree: ast.Module) -> Iterator[str]:
 
 
 ROOMS = (
-    *("cli", "testing", "api", "report", "runner", "evaluators", "datasets", "analysis", "models", "store"),
+    *("cli", "testing", "api", "questions", "report", "runner"),
+    *("evaluators", "datasets", "analysis", "models", "store"),
     *("registry", "config", "extraction", "asking", "protocols", "display", "records", "identity", "errors"),
     *("outside", "plain_files"),
 )

@@ -1,0 +1,36 @@
+"""A person's review of a question file."""
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import ConfigError
+from harness.questions.reading import DocumentPlace, read_documents
+from harness.questions.review.decisions import Review
+from harness.runner.progress import Reporter
+from harness.store.lock import exclusive
+
+_LONGEST_NAME = 100
+
+
+@contextmanager
+def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> Iterator[Review]:
+    """The review of a file by one person, alone while it is open; `docs`: a folder that quotes are held against.
+
+    HarnessError: no such file, no such folder, or another process that has it open.
+    """
+    name = (getpass.getuser() if by is None else by).strip()
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable() or name.startswith("model:"):
+        raise ConfigError(
+            f"--by {name[:_LONGEST_NAME]!r} is no name of a person", "name who looks, such as --by ada"
+        )
+    documents = None
+    if docs is not None:
+        with Reporter().reading() as tell:
+            read = read_documents(DocumentPlace(folder=docs), tell)
+        documents = {document.doc_id: document for document in read.documents}
+    if not file.is_file():
+        raise ConfigError(f"no question file {file}", "write one: rag-harness questions FOLDER")
+    with exclusive(file.with_name(f".{file.name}.lock"), wait_s=1.0):
+        yield Review(file, name, documents)

@@ -1,0 +1,167 @@
+"use strict";
+// Whatever comes from documents and models is put in as text, never as markup.
+const token = new URLSearchParams(location.search).get("token");
+const at = (id) => document.getElementById(id);
+let rows = [];
+let place = 0;
+let shown = null;
+
+async function ask(path, body) {
+  const headers = { "X-Review-Token": token };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const reply = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const value = await reply.json();
+  if (!reply.ok) throw new Error(value.error);
+  return value;
+}
+
+function make(tag, text, parent) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  parent.append(made);
+  return made;
+}
+
+function list(id, lines) {
+  at(id).replaceChildren();
+  for (const line of lines) make("li", line, at(id));
+}
+
+function progress() {
+  const seen = rows.filter((row) => row.state !== "new").length;
+  const rejected = rows.filter((row) => row.state === "rejected").length;
+  at("progress").textContent = `${place + 1} of ${rows.length}; ${seen} seen, ${rejected} rejected`;
+}
+
+function quote(one) {
+  const block = document.createElement("blockquote");
+  make("cite", one.title ? `${one.title} (${one.document})` : one.document, block);
+  block.append(one.before);
+  make("mark", one.quote, block);
+  block.append(one.after);
+  at("quotes").append(block);
+}
+
+function draw() {
+  at("editor").hidden = true;
+  at("card").hidden = false;
+  const state = { new: "not seen yet", seen: `accepted by ${shown.seen_by}`, rejected: "rejected" }[shown.state];
+  const parts = [shown.id, shown.type, shown.made_by && `by ${shown.made_by}`, shown.edited && "edited", state];
+  at("about").textContent = parts.filter(Boolean).join(" \u00b7 ");
+  at("question").textContent = shown.question;
+  at("answers").textContent = answers().join(" | ") || "none";
+  at("quotes").replaceChildren();
+  shown.quotes.forEach(quote);
+  list("warnings", shown.warnings);
+  const said = Object.entries(shown.checks && typeof shown.checks === "object" ? shown.checks : {});
+  list("checks", said.map(([name, note]) => `${name}: ${typeof note === "string" ? note : JSON.stringify(note)}`));
+  at("error").textContent = "";
+  progress();
+  document.body.dataset.ready = shown.id;
+}
+
+function answers() {
+  return Array.isArray(shown.answers) ? shown.answers.map(String) : shown.answers ? [String(shown.answers)] : [];
+}
+
+function fail(error) {
+  at("error").textContent = error.message;
+}
+
+async function go(to) {
+  if (!rows.length) return void (at("progress").textContent = "no questions");
+  place = Math.min(Math.max(to, 0), rows.length - 1);
+  shown = await ask(`/row?id=${encodeURIComponent(rows[place].id)}`);
+  draw();
+}
+
+function unseen(from) {
+  const order = rows.map((_, n) => (from + n) % rows.length);
+  const found = order.find((n) => rows[n].state === "new");
+  return found === undefined ? place : found;
+}
+
+async function decide(verdict, edit) {
+  shown = await ask("/decide", { id: shown.id, verdict, edit: edit || null });
+  rows[place].state = shown.state;
+  rows[place].question = shown.question;
+  if (verdict === "undo") return draw();
+  await go(unseen(place + 1));
+  at("card").focus();
+}
+
+function edit() {
+  at("editor").hidden = false;
+  at("edit-question").value = shown.question;
+  at("edit-answers").value = answers().join("\n");
+  at("edit-quotes").replaceChildren();
+  for (const one of [...shown.quotes, { document: "", quote: "" }]) {
+    const label = make("label", "Quote, word for word, and its document", at("edit-quotes"));
+    const text = label.appendChild(document.createElement("textarea"));
+    text.rows = 2;
+    text.value = one.quote;
+    const name = label.appendChild(document.createElement("input"));
+    name.value = one.document;
+  }
+  at("edit-question").focus();
+}
+
+function edited() {
+  const evidence = [...at("edit-quotes").children].map((label) => ({
+    quote: label.querySelector("textarea").value,
+    document: label.querySelector("input").value,
+  }));
+  const lines = at("edit-answers").value.split("\n").filter((line) => line.trim());
+  return { question: at("edit-question").value, answers: lines, evidence: evidence.filter((one) => one.quote || one.document) };
+}
+
+// One thing at a time: a key that is held down decides one question, not ten.
+let busy = false;
+async function run(action) {
+  if (busy) return;
+  busy = true;
+  try {
+    await action();
+  } catch (error) {
+    fail(error);
+  } finally {
+    busy = false;
+  }
+}
+
+const save = () => run(() => decide("accept", edited()));
+const actions = {
+  a: () => decide("accept"),
+  r: () => decide("reject"),
+  u: () => decide("undo"),
+  e: async () => edit(),
+  j: () => go(place + 1),
+  k: () => go(place - 1),
+  n: () => go(unseen(place + 1)),
+};
+const buttons = { accept: "a", reject: "r", undo: "u", edit: "e", next: "j", previous: "k" };
+for (const [id, key] of Object.entries(buttons)) at(id).addEventListener("click", () => run(actions[key]));
+at("cancel").addEventListener("click", draw);
+at("editor").addEventListener("submit", (event) => {
+  event.preventDefault();
+  save();
+});
+at("done").addEventListener("click", () =>
+  run(() => ask("/done", {}).then(() => (at("progress").textContent = "kept; this page can be closed"))),
+);
+document.addEventListener("keydown", (event) => {
+  if (!at("editor").hidden) {
+    if (event.key === "Escape") draw();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(actions, event.key) || !shown) return;
+  event.preventDefault();
+  run(actions[event.key]);
+});
+ask("/rows")
+  .then((found) => {
+    rows = found;
+    return go(rows.length ? unseen(0) : 0);
+  })
+  .catch(fail);

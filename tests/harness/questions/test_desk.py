@@ -1,0 +1,196 @@
+"""Sites to candidates, candidates through their checks."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+from question_writers import FERRY, YARD, Models, draft, judge, site
+from runtimes import Asked, Chat
+
+from harness.errors import ModelUnavailable
+from harness.questions.controls import controls_of
+from harness.questions.desk import Desk, Order
+from harness.questions.judging import QuestionJudging
+from harness.questions.models import WriterModels
+from harness.questions.nouns import Candidate, QuestionKind, Site
+from harness.questions.searching import PassageSearch
+from harness.questions.shares import shares_of
+
+FOUNDED = draft("When was the Tarnby yard founded?", "1911", "A2")
+UNKNOWN = "Insufficient information"
+
+
+def from_quotes(prompt: str) -> str:
+    """Reads the year where it is shown, and knows nothing else."""
+    return "1911" if "founded in 1911" in prompt else UNKNOWN
+
+
+def desk_of(models: Models, sites: Sequence[Site], wanted: int = 1, search: Any = None) -> Desk:
+    judging = QuestionJudging(models.judge, search)
+    return Desk(
+        cast("WriterModels", models), judging, [Order(sites[0].kind, wanted, sites)], lambda _done, _total: None
+    )
+
+
+def worked(models: Models, sites: Sequence[Site], wanted: int = 1, search: Any = None) -> list[Candidate]:
+    desk = desk_of(models, sites, wanted, search)
+    asyncio.run(desk.work())
+    return desk.candidates
+
+
+def said(one: Candidate) -> dict[str, bool | None]:
+    return {check.name: check.passed for check in one.checks}
+
+
+def test_a_candidate_that_passes_has_the_verdict_of_every_check() -> None:
+    (one,) = worked(Models(Chat(lambda _: FOUNDED), judge(from_quotes)), [site("single_fact", YARD)])
+    names = ("written", "form", "self_contained", "quotes", "distinct", "follows", "closed_book")
+    assert said(one) == dict.fromkeys(names, True)
+    assert one.evidence[0].fact in YARD.text
+
+
+@pytest.mark.parametrize(
+    ("reply", "failed"),
+    [
+        (draft("When was the yard in this report founded?", "1911", "A2"), "self_contained"),
+        (draft("The Tarnby yard is old.", "1911", "A2"), "form"),
+        (draft("When was the Tarnby yard founded?", "1911", "Z9"), "quotes"),
+        (draft("When was the Tarnby yard founded?", "1953", "A2"), "follows"),
+    ],
+)
+def test_a_candidate_that_fails_one_check_is_kept_with_it_and_asked_nothing_more(reply: str, failed: str) -> None:
+    (one,) = worked(Models(Chat(lambda _: reply), judge(from_quotes)), [site("single_fact", YARD)])
+    assert not one.survives
+    assert [name for name, passed in said(one).items() if passed is False] == [failed] == [one.checks[-1].name]
+
+
+def test_an_answer_that_is_known_without_the_documents_fails() -> None:
+    (one,) = worked(
+        Models(Chat(lambda _: FOUNDED), judge(lambda _: "In 1911.", same=True)), [site("single_fact", YARD)]
+    )
+    assert said(one)["follows"]
+    assert said(one)["closed_book"] is False
+
+
+def test_a_lucky_guess_between_two_drops_nothing_and_is_told() -> None:
+    reply = draft("Which was built first, the Tarnby yard or the Corrie Mill?", "the Tarnby yard", "A2")
+    (one,) = worked(Models(Chat(lambda _: reply), judge(lambda _: "The Tarnby yard")), [site("single_fact", YARD)])
+    assert said(one)["closed_book"] is None
+    assert one.survives
+    assert shares_of([one])[-1].untold == 1
+
+
+def test_a_bridge_that_one_document_answers_is_none() -> None:
+    reply = draft("When was the yard founded that builds the ferry of Lowmere?", "1911", "A2", "B2")
+    sites = [site("bridge", FERRY, YARD)]
+    (one,) = worked(Models(Chat(lambda _: reply), judge(from_quotes)), sites)
+    assert said(one)["needs_both"] is False
+
+    def from_both(prompt: str) -> str:
+        quotes = prompt.partition("Question:")[0]
+        return "1911" if "founded in 1911" in quotes and "harbour board" in quotes else UNKNOWN
+
+    (one,) = worked(Models(Chat(lambda _: reply), judge(from_both)), sites)
+    assert said(one)["needs_both"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "stated", "passed"), [(UNKNOWN, True, True), ("1911", True, False), ("1911", False, True)]
+)
+def test_what_has_no_answer_is_held_against_what_retrieval_finds(answer: str, stated: bool, passed: bool) -> None:
+    reply = draft("How many welders did the Tarnby yard have in 1953?", "the number", "A2")
+    models = Models(Chat(lambda _: reply), judge(lambda _: answer, stated=stated))
+    (one,) = worked(models, [site("unanswerable", YARD)], search=PassageSearch([FERRY, YARD], None))
+    assert said(one)["not_found"] is passed
+    assert YARD.text.split(". ")[1] in models.judge.calls[0].text
+
+
+def test_a_judge_that_gives_no_verdict_lets_nothing_through() -> None:
+    def reply(asked: Asked) -> str:
+        return "perhaps" if '"same"' in asked.text else "long ago"
+
+    (one,) = worked(Models(Chat(lambda _: FOUNDED), Chat(reply)), [site("single_fact", YARD)])
+    assert said(one)["follows"] is False
+    assert "no verdict" in one.checks[-1].note
+
+
+def numbered(number: int, kind: QuestionKind = "single_fact") -> list[Site]:
+    """Sites whose first sentences tell them apart."""
+    return [
+        site(
+            kind,
+            YARD.model_copy(update={"doc_id": f"yard-{n}", "text": f"Yard number {n} was built. {YARD.text}"}),
+        )
+        for n in range(number)
+    ]
+
+
+def writes(asked: Asked) -> str:
+    """Asks about the yard that is shown; every third question points at a report."""
+    number = int(asked.text.split("Yard number ")[1].split(" ")[0])
+    where = "this report" if number % 3 == 0 else f"Tarnby yard {number}"
+    return draft(f"When was {where} founded?", "1911", "A2", "A1")
+
+
+def test_missing_questions_are_written_at_the_next_sites_and_no_more_than_wanted() -> None:
+    found = worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4)
+    assert [one.survives for one in found] == [False, True, True, False, True, True]
+    assert [one.documents[0] for one in found] == [f"yard-{n}" for n in range(6)]
+
+
+def test_where_no_site_is_left_there_are_fewer() -> None:
+    assert (
+        sum(one.survives for one in worked(Models(Chat(writes), judge(from_quotes)), numbered(4), wanted=4)) == 2
+    )
+
+
+@pytest.mark.parametrize("at_once", [1, 7])
+def test_how_many_are_under_way_at_once_changes_nothing(at_once: int) -> None:
+    alone = worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4)
+    assert worked(Models(Chat(writes), judge(from_quotes), concurrency=at_once), numbered(9), wanted=4) == alone
+
+
+def test_the_same_question_twice_counts_once() -> None:
+    found = worked(Models(Chat(lambda _: FOUNDED), judge(from_quotes)), numbered(3), wanted=3)
+    assert [said(one)["distinct"] for one in found] == [True, False, False]
+
+
+def test_a_budget_that_ends_keeps_what_was_finished_and_says_so() -> None:
+    whole = worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4)
+    desk = desk_of(Models(Chat(writes), judge(from_quotes), left=7), numbered(9), wanted=4)
+    asyncio.run(desk.work())
+    assert desk.stopped
+    assert 0 < len(desk.candidates) < len(whole)
+    assert all(one in whole for one in desk.candidates)
+
+
+def test_a_model_that_never_writes_json_stops_the_command_after_a_few() -> None:
+    models = Models(Chat(lambda _: "Once upon a time"))
+    with pytest.raises(ModelUnavailable, match="none of the first 5 questions that the model wrote can be read"):
+        worked(models, numbered(9), wanted=9)
+    assert len(models.writer.calls) == 10
+
+
+def test_a_call_that_fails_is_that_candidates_alone() -> None:
+    def reply(asked: Asked) -> str:
+        if "Yard number 1 " in asked.text:
+            raise TimeoutError("no whole reply")
+        return writes(asked)
+
+    found = worked(Models(Chat(reply), judge(from_quotes)), numbered(3), wanted=3)
+    assert [one.checks[0].passed for one in found] == [True, False, True]
+    assert "TimeoutError" in found[1].checks[0].note
+
+
+@pytest.mark.parametrize("gullible", [False, True])
+def test_a_judge_that_always_says_yes_is_seen_where_the_truth_is_known(gullible: bool) -> None:
+    found = [
+        one.model_copy(update={"answer": str(1911 + n)})
+        for n, one in enumerate(worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4))
+    ]
+    models = Models(Chat(writes), judge(from_quotes, same=gullible))
+    judging = QuestionJudging(models.judge, None)
+    (control,) = asyncio.run(controls_of(cast("WriterModels", models), judging, found, lambda _done, _total: None))
+    assert control.of == 4
+    assert control.wrong == (4 if gullible else 0)

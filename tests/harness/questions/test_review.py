@@ -1,0 +1,186 @@
+"""What a person decides is kept at once, in a log and in the file; what is edited passes the free checks."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from question_reviews import CHAIR, DOCUMENTS, FACT, ROWS, question_file, rows_in
+from question_writers import FERRY, YARD
+
+from harness.api.reviewing import open_review
+from harness.datasets.question_files import read_questions
+from harness.errors import ConfigError, DataError, StoreError
+from harness.questions.files import rows_text
+from harness.questions.review.checking import Edit, EditedQuote
+from harness.questions.review.decisions import Review
+from harness.questions.review.sheets import take_sheet, write_sheet
+
+EDIT = Edit(
+    question="In which year was the Tarnby yard founded?",
+    answers=("1911", " in  1911"),
+    evidence=(EditedQuote(document="yard.md", quote="founded in  1911"),),
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return question_file(tmp_path)
+
+
+def review(file: Path, by: str = "ada") -> Review:
+    return Review(file, by, DOCUMENTS)
+
+
+def test_an_accepted_question_says_who_has_seen_it_and_the_others_do_not(file: Path) -> None:
+    review(file).decide("a", "accept")
+    assert [one["seen_by"] for one in rows_in(file)] == ["ada", None, None]
+    asked = read_questions(file, [FERRY, YARD])
+    assert "3 of 3 questions machine-made (by 'fake/fake'); of these no person has seen 2" in asked.notes
+    assert "1 of 3 questions seen and accepted by a person" in asked.notes
+
+
+def test_a_rejected_question_leaves_the_file_and_comes_back_where_it_stood(file: Path) -> None:
+    review(file).decide("b", "reject")
+    assert [one["id"] for one in rows_in(file)] == ["a", "c"]
+    again = review(file)
+    assert [one.row_id for one in again.rows] == ["a", "b", "c"]
+    again.decide("b", "undo")
+    assert rows_in(file) == ROWS
+
+
+def test_an_edit_is_kept_with_quotes_as_the_document_spells_them(file: Path) -> None:
+    kept = review(file).decide("a", "accept", EDIT)
+    (first, *_) = rows_in(file)
+    assert first["question"] == EDIT.question
+    assert first["answers"] == ["1911", "in 1911"]
+    assert first["evidence"] == [{"document": "yard.md", "quote": "founded in 1911"}]
+    assert first["checks"] == {"quotes": True, "edited": "by a person"}, "a verdict on other words says nothing"
+    assert kept.is_edited
+    assert review(file).find("a").is_edited
+
+
+@pytest.mark.parametrize(
+    ("quote", "document", "trouble"),
+    [
+        ("founded in 1912", "yard.md", "is not in 'yard.md'"),
+        ("founded in 1911", "ferry.md", "is not in"),
+        ("x", "gone.md", "no document 'gone.md'"),
+    ],
+)
+def test_a_quote_that_its_document_does_not_hold_is_refused_and_nothing_is_kept(
+    file: Path, quote: str, document: str, trouble: str
+) -> None:
+    edit = EDIT.model_copy(update={"evidence": (EditedQuote(document=document, quote=quote),)})
+    opened = review(file)
+    with pytest.raises(ConfigError, match=trouble):
+        opened.decide("a", "accept", edit)
+    assert rows_in(file) == ROWS
+    assert not opened.log.exists()
+
+
+def test_a_kill_between_log_and_file_is_mended(file: Path) -> None:
+    opened = review(file)
+    opened.decide("a", "accept", EDIT)
+    opened.decide("b", "reject")
+    file.write_text(rows_text(ROWS), encoding="utf-8")
+    with opened.log.open("ab") as log:
+        log.write(b'{"id": "c", "verd')
+    again = review(file)
+    again.decide("c", "accept")
+    assert [(one["id"], one["seen_by"]) for one in rows_in(file)] == [("a", "ada"), ("c", "ada")]
+    assert rows_in(file)[0]["question"] == EDIT.question
+
+
+def test_two_at_once_are_refused(file: Path) -> None:
+    with open_review(file, "ada"), pytest.raises(StoreError, match="another process"), open_review(file, "bob"):
+        pass
+
+
+@pytest.mark.parametrize("by", ["", " ", "model:gpt", "a\nb", "x" * 200])
+def test_who_looks_is_a_person(file: Path, by: str) -> None:
+    with pytest.raises(ConfigError, match="no name of a person"), open_review(file, by):
+        pass
+
+
+def test_what_is_no_question_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no question file"), open_review(tmp_path / "gone.jsonl", "ada"):
+        pass
+    (tmp_path / "sheet.csv").write_text("question\nwhy?\n")
+    with pytest.raises(ConfigError, match=r"is no \.jsonl file"), open_review(tmp_path / "sheet.csv", "ada"):
+        pass
+    (tmp_path / "bad.jsonl").write_text("no json\n")
+    with pytest.raises(ConfigError, match=r"line 1.*question-files"), open_review(tmp_path / "bad.jsonl", "ada"):
+        pass
+
+
+def sheet_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as sheet:
+        return list(csv.DictReader(sheet))
+
+
+def fill(path: Path, *changes: dict[str, str]) -> None:
+    """Change rows as a person with a spreadsheet does."""
+    rows = [{**one, **change} for one, change in zip(sheet_rows(path), changes, strict=True)]
+    with path.open("w", encoding="utf-8-sig", newline="") as sheet:
+        writer = csv.DictWriter(sheet, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_a_sheet_goes_out_and_comes_back(file: Path, tmp_path: Path) -> None:
+    sheet = tmp_path / "q.csv"
+    assert write_sheet(review(file), sheet) == 3
+    assert sheet_rows(sheet)[2]["question"].startswith("'=HYPERLINK"), "a spreadsheet would run it"
+    fill(sheet, {"decision": "accept"}, {"decision": "reject"}, {"question": "What did the Tarnby yard build?"})
+    taken = take_sheet(review(file), sheet)
+    assert (taken.accepted, taken.edited, taken.rejected, taken.left) == (2, 1, 1, 0)
+    first, last = rows_in(file)
+    assert (first["id"], first["question"], first["seen_by"]) == ("a", ROWS[0]["question"], "ada")
+    assert (last["id"], last["question"], last["seen_by"]) == ("c", "What did the Tarnby yard build?", "ada")
+    assert last["answers"] == ["trawlers|ferries"], "a bar that belongs to an answer parts nothing"
+    assert last["evidence"] == ROWS[2]["evidence"]
+
+
+def test_a_sheet_that_nobody_filled_in_decides_nothing(file: Path, tmp_path: Path) -> None:
+    write_sheet(review(file), tmp_path / "q.csv")
+    taken = take_sheet(review(file), tmp_path / "q.csv")
+    assert (taken.accepted, taken.rejected, taken.left) == (0, 0, 3)
+    assert rows_in(file) == ROWS
+
+
+def test_a_column_that_was_taken_out_says_nothing(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("id;decision\na;accept\nb;\nc;reject\n")
+    take_sheet(review(file), tmp_path / "q.csv")
+    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, ROWS[1]]
+
+
+def test_a_sheet_is_a_question_file_too(file: Path, tmp_path: Path) -> None:
+    write_sheet(review(file), tmp_path / "q.csv")
+    asked = read_questions(tmp_path / "q.csv", [FERRY, YARD])
+    assert [row.reference.evidence[0].fact for row in asked.rows] == [FACT, CHAIR, FACT]
+
+
+@pytest.mark.parametrize(
+    ("change", "trouble"),
+    [
+        ({"decision": "maybe"}, "decision 'maybe' is none"),
+        ({"id": "zzz", "decision": "accept"}, "no question 'zzz'"),
+        ({"quote": "founded in 1912"}, "is not in 'yard.md'"),
+        ({"question": ""}, "it has no question"),
+    ],
+)
+def test_a_sheet_with_one_wrong_row_is_not_taken_at_all(
+    file: Path, tmp_path: Path, change: dict[str, str], trouble: str
+) -> None:
+    sheet = tmp_path / "q.csv"
+    write_sheet(review(file), sheet)
+    fill(sheet, change, {"decision": "accept"}, {})
+    with pytest.raises((ConfigError, DataError), match=trouble):
+        take_sheet(review(file), sheet)
+    assert rows_in(file) == ROWS
+
+
+def test_a_sheet_is_not_written_over_another(file: Path, tmp_path: Path) -> None:
+    write_sheet(review(file), tmp_path / "q.csv")
+    with pytest.raises(ConfigError, match="is there already"):
+        write_sheet(review(file), tmp_path / "q.csv")

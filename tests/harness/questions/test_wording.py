@@ -1,0 +1,133 @@
+"""The checks of a question that need no model."""
+
+import pytest
+from question_writers import FERRY, YARD
+
+from harness.questions.wording import gives_away, left_out, quoted, stands_alone, unlike, well_formed
+from harness.records import Evidence
+
+TEXTS = {document.doc_id: document.text for document in (FERRY, YARD)}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What does this report say about the flood at Corrie?",
+        "What is the main finding of these two articles on Corrie?",
+        "According to the article, who chairs the harbour board of Lowmere?",
+        "Who is named in the text as the manager of the Tarnby yard?",
+        "What does the author think of the Kestrel Fund?",
+        "Which is larger, the sum in document A or the sum in document B?",
+        "Do both documents say that the Tarnby yard was founded in 1911?",
+        "Who chairs the board mentioned above?",
+        "He was born in which town?",
+        "When did she hand the chair of the Kestrel Fund over?",
+        "What is its price?",
+        "When was the company founded?",
+        "What is the name of the ferry?",
+    ],
+)
+def test_a_question_that_points_at_what_its_reader_has_not_seen_does_not_stand_alone(question: str) -> None:
+    assert stands_alone(question).passed is False
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who chairs the harbour board of Lowmere?",
+        "How many days of leave are there in the first year?",
+        "What is the name of the ferry that has crossed the sound since 1987?",
+        "Which report did Dagny Voss publish in 2024?",
+        "According to the report of the river office on the Elder, how high did the water rise?",
+        "When was the company founded that Joren Brask manages?",
+        "How long did it take the Curlew to reach Lowmere?",
+        "What did the author of 'Wind on the Hask ridge' do before?",
+        "東京の人口は何人ですか？",  # noqa: RUF001
+    ],
+)
+def test_a_question_that_names_what_it_asks_about_stands_alone(question: str) -> None:
+    assert stands_alone(question).note == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("The Tarnby yard was founded in 1911.", "1911"),
+        ("Who ?", "Hanne Olvik"),
+        ("When was the Tarnby yard founded?", ""),
+        ("When was the Tarnby yard founded?", "Insufficient information."),
+        (
+            "When was the Tarnby yard founded?",
+            "in the year 1911, long before any of the men who work there now were born",
+        ),
+    ],
+)
+def test_what_is_no_question_with_a_short_answer_has_no_form(question: str, answer: str) -> None:
+    assert well_formed("single_fact", question, answer).passed is False
+    assert well_formed("single_fact", "When was the Tarnby yard founded?", "1911").passed
+
+
+def test_what_has_no_answer_needs_none() -> None:
+    assert well_formed("unanswerable", "Who designed the Curlew?", "").passed
+
+
+def test_a_quote_stands_in_its_own_document_letter_by_letter() -> None:
+    fact = "The Tarnby yard was founded in 1911 and built trawlers."
+    assert quoted("single_fact", [Evidence(doc_id="yard.md", fact=fact)], TEXTS).passed
+    for doc_id, other in (("ferry.md", fact), ("yard.md", fact.replace("1911", "1912")), ("nowhere.md", fact)):
+        assert quoted("single_fact", [Evidence(doc_id=doc_id, fact=other)], TEXTS).passed is False
+    assert quoted("single_fact", [], TEXTS).passed is False
+
+
+@pytest.mark.parametrize("kind", ["bridge", "comparison", "temporal"])
+def test_a_question_over_two_documents_quotes_both(kind: str) -> None:
+    one = Evidence(doc_id="yard.md", fact="Joren Brask manages the Tarnby yard.")
+    other = Evidence(doc_id="ferry.md", fact="The ship is to cost 18.4 million crowns.")
+    assert quoted(kind, [one, one], TEXTS).passed is False
+    assert quoted(kind, [one, other], TEXTS).passed
+
+
+def test_a_guess_among_what_the_question_names_is_no_knowledge() -> None:
+    assert gives_away("Which came first, the flood or the sale?", "the sale")
+    assert gives_away("Do both boards meet in May?", "Yes")
+    assert not gives_away("When was the Tarnby yard founded?", "1911")
+
+
+@pytest.mark.parametrize(("answer", "passed"), [("the flood", True), ("11 October 2024", True), ("Before", False)])
+def test_of_two_events_the_answer_is_one_or_a_date(answer: str, passed: bool) -> None:
+    question = "Which came first, the flood at Corrie or the trials of the Curlew?"
+    assert well_formed("temporal", question, answer).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Yes", "6.1%"),
+        ("No", "The Curlew"),
+        ("Before", "No"),
+        ("1953", "1911"),
+        ("18.4 million", "21 million crowns"),
+    ],
+)
+def test_what_cannot_be_the_same_is_not_left_to_a_judge(one: str, other: str) -> None:
+    assert unlike(one, other)
+    assert unlike(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("6.1%", "6.1 percent"),
+        ("Yes", "No"),
+        ("Olvik", "Hanne Olvik"),
+        ("in May 2025", "May"),
+        ("the US", "America"),
+    ],
+)
+def test_what_may_be_the_same_is(one: str, other: str) -> None:
+    assert not unlike(one, other)
+
+
+def test_what_is_called_left_out_and_is_said_there_is_not_left_out() -> None:
+    assert left_out("the Kestrel Fund", TEXTS).passed is False
+    assert left_out("its designer", TEXTS).passed

@@ -1,0 +1,182 @@
+"""One command, with the fake as writer and judge: what is kept, resumed, refused and read again."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from question_writers import FERRY, MILL, YARD, draft
+
+from harness.analysis.prices import load_prices
+from harness.config import BudgetConfig, ModelsConfig
+from harness.datasets.question_files import read_questions
+from harness.errors import ConfigError
+from harness.identity import file_digest
+from harness.questions.files import WorkFolder
+from harness.questions.orders import WantedQuestions, parse_kinds
+from harness.questions.writing import PlannedWriting, WritingRequest, Written, plan_writing, write_questions
+from harness.runner.progress import Reporter
+from harness.store.journal import paid_by_runs
+
+QUIET = Reporter(quiet=True)
+DOCUMENTS = (FERRY, YARD, MILL)
+REPLIES = {
+    r'"question".*\n.*Document A \(Lowmere ferry': draft(
+        "Who chairs the harbour board of Lowmere?", "Hanne Olvik", "A3"
+    ),
+    r'"question".*\n.*Document A \(Tarnby yard': draft("When was the Tarnby yard founded?", "1911", "A1"),
+    r'"question".*\n.*Document A \(Corrie Mill': draft("What does the Corrie Mill grind?", "oats", "A1"),
+    r"no documents": "Insufficient information",
+    r'"same"': '{"same": false}',
+    r"Passages:(.|\n)*Question: Who chairs": "Hanne Olvik",
+    r"Passages:(.|\n)*Question: When was": "1911",
+    r"Passages:(.|\n)*Question: What does": "Oats.",
+}
+
+
+def request(
+    out: Path, *, total: int = 3, replies: Mapping[str, str] = REPLIES, budget: Any = None
+) -> WritingRequest:
+    fake = {"provider": "fake", "options": {"replies": dict(replies)}}
+    models = ModelsConfig.model_validate({"generator": fake, "judge": fake, "embedder": {"provider": "none"}})
+    wanted = WantedQuestions(total, parse_kinds(["single_fact"]))
+    limits = BudgetConfig.model_validate(budget or {})
+    return WritingRequest(DOCUMENTS, "papers", wanted, 0, models, limits, load_prices(), out)
+
+
+def planned(out: Path, **changes: Any) -> PlannedWriting:
+    return plan_writing(request(out, **changes), QUIET)
+
+
+def written(out: Path, **changes: Any) -> Written:
+    return write_questions(planned(out, **changes), QUIET)
+
+
+def paid(out: Path) -> int:
+    return sum(usage.calls for usage in paid_by_runs(WorkFolder(out).path / "calls.sqlite").values())
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "asked.jsonl"
+
+
+def test_the_reader_of_question_files_takes_what_was_written(out: Path) -> None:
+    done = written(out)
+    assert done.kept == 3
+    asked = read_questions(out, DOCUMENTS)
+    assert {row.query.text: row.reference.answers for row in asked.rows} == {
+        "Who chairs the harbour board of Lowmere?": ("Hanne Olvik",),
+        "When was the Tarnby yard founded?": ("1911",),
+        "What does the Corrie Mill grind?": ("oats",),
+    }
+    assert all(row.reference.evidence[0].fact for row in asked.rows)
+    assert "3 of 3 questions machine-made (by 'fake/fake'); of these no person has seen 3" in asked.notes
+
+
+def test_every_candidate_stands_beside_the_file_with_every_check(out: Path) -> None:
+    done = written(out, replies={**REPLIES, r"Passages:(.|\n)*Question: When was": "1953"})
+    kept = WorkFolder(out).candidates()
+    assert kept == list(done.candidates)
+    (failed,) = [one for one in kept if one.question.startswith("When") and one.checks[-1].name == "follows"]
+    assert failed.checks[-1].note == "from the quotes: '1953', another"
+    assert "When was" not in out.read_text()
+    assert {row["id"] for row in map(json.loads, out.read_text().splitlines())} <= {one.id for one in kept}
+
+
+def test_the_same_command_again_does_nothing(out: Path) -> None:
+    first = written(out)
+    before = out.stat().st_mtime_ns
+    again = written(out)
+    assert again.was_there
+    assert again.candidates == first.candidates
+    assert out.stat().st_mtime_ns == before
+
+
+def test_a_file_that_was_lost_is_written_again_from_the_journal(out: Path) -> None:
+    written(out)
+    text, calls = out.read_text(), paid(out)
+    out.unlink()
+    assert not written(out).was_there
+    assert out.read_text() == text
+    assert paid(out) == calls
+
+
+def test_more_questions_pay_for_the_new_ones_alone(out: Path) -> None:
+    written(out, total=1)
+    first = out.read_text()
+    written(out, total=3)
+    assert out.read_text().startswith(first)
+    whole = out.with_name("whole.jsonl")
+    written(whole, total=3)
+    assert out.read_text() == whole.read_text()
+    # The control of the judge is another where there are others to swap with.
+    assert paid(whole) <= paid(out) <= paid(whole) + 1
+
+
+def test_a_file_that_somebody_changed_is_never_overwritten(out: Path) -> None:
+    written(out, total=1)
+    out.write_text(out.read_text().replace("null", '"ada"'))
+    digest = file_digest(out)
+    with pytest.raises(ConfigError, match="was changed since it was written"):
+        written(out, total=3)
+    assert file_digest(out) == digest
+
+
+def test_a_file_of_somebody_else_is_never_overwritten(out: Path) -> None:
+    out.write_text("mine\n")
+    with pytest.raises(ConfigError, match="is there already"):
+        written(out)
+    assert out.read_text() == "mine\n"
+
+
+def test_a_budget_that_ends_in_the_middle_keeps_what_is_finished_and_a_larger_one_ends_the_same(out: Path) -> None:
+    whole = out.with_name("whole.jsonl")
+    written(whole)
+    stops = [written(out, budget={"tokens": tokens}) for tokens in (1_200, 2_000, 2_200, 10**6)]
+    *_, last = stops
+    assert [one.kept for one in stops] == sorted(one.kept for one in stops)
+    for one in stops[:3]:
+        assert one.stopped
+        assert "--set budget.tokens=" in one.spending.larger(one.stopped)
+    assert not last.stopped
+    assert out.read_text() == whole.read_text()
+    assert paid(out) == paid(whole)
+
+
+def test_a_model_without_a_price_is_refused_where_dollars_are_limited(out: Path) -> None:
+    http = {"provider": "openai-compatible", "base_url": "http://127.0.0.1:9/v1", "model": "nobody-prices-it"}
+    models = ModelsConfig.model_validate({"generator": http, "embedder": {"provider": "none"}})
+    unpriced = replace(request(out, budget={"usd": 1.0}), models=models)
+    with pytest.raises(ConfigError, match="has no price"):
+        write_questions(plan_writing(unpriced, QUIET), QUIET)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("role", ["generator", "judge"])
+def test_a_model_that_is_set_alone_writes_and_judges(out: Path, role: str) -> None:
+    models = ModelsConfig.model_validate({role: {"provider": "fake", "model": "mine"}})
+    plan = plan_writing(replace(request(out), models=models), QUIET).models
+    assert plan.written_by == plan.judged_by == "fake/mine"
+
+
+def test_nobody_to_write_is_one_line(out: Path) -> None:
+    models = ModelsConfig.model_validate({"generator": {"provider": "none"}})
+    with pytest.raises(ConfigError, match="a model has to write and to check"):
+        plan_writing(replace(request(out), models=models), QUIET)
+
+
+def test_the_estimate_counts_what_is_then_paid(out: Path) -> None:
+    plan = planned(out)
+    expected = sum(usage.calls for usage in plan.estimate.usage.values())
+    done = write_questions(plan, QUIET)
+    assert done.kept == 3
+    # Second opinions are asked only where an answer is not the same by rule.
+    assert expected - 3 <= paid(out) <= expected

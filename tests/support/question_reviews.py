@@ -1,0 +1,40 @@
+"""A question file that a person looks through."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from question_writers import FERRY, YARD
+
+from harness.questions.files import rows_text
+
+FACT = "The Tarnby yard was founded in 1911 and built trawlers."
+CHAIR = "Hanne Olvik chairs the harbour board of Lowmere."
+DOCUMENTS = {document.doc_id: document for document in (FERRY, YARD)}
+
+
+def row(row_id: str, question: str, answer: str, doc_id: str, fact: str) -> dict[str, Any]:
+    evidence = [{"document": doc_id, "quote": fact}]
+    checks = {"quotes": True, "follows": "from the quotes: equal"}
+    return {
+        "id": row_id, "question": question, "answers": [answer], "evidence": evidence, "type": "single_fact",
+        "made_by": "model:fake/fake", "checks": checks, "seen_by": None,
+    }  # fmt: skip
+
+
+ROWS = [
+    row("a", "When was the Tarnby yard founded?", "1911", "yard.md", FACT),
+    row("b", "Who chairs the harbour board of Lowmere?", "Hanne Olvik", "ferry.md", CHAIR),
+    row("c", "=HYPERLINK(1) and what does the Tarnby yard build?", "trawlers|ferries", "yard.md", FACT),
+]
+
+
+def question_file(folder: Path) -> Path:
+    """With those rows."""
+    path = folder / "asked.jsonl"
+    path.write_text(rows_text(ROWS), encoding="utf-8")
+    return path
+
+
+def rows_in(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

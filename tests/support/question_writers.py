@@ -1,0 +1,91 @@
+"""Documents of our own, and models that write and judge questions about them by a script."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtimes import Asked, Chat, Embedder
+
+from harness.errors import BudgetReached
+from harness.questions.nouns import Candidate, Excerpt, QuestionCheck, QuestionKind, Site
+from harness.records import Document, Evidence
+
+FERRY = Document(
+    doc_id="ferry.md",
+    title="Lowmere ferry",
+    text=(
+        "12 March 2024. The harbour board of Lowmere gave the contract for its ferry to the Tarnby yard. "
+        "The ship is to cost 18.4 million crowns. Hanne Olvik chairs the harbour board of Lowmere."
+    ),
+)
+YARD = Document(
+    doc_id="yard.md",
+    title="Tarnby yard",
+    text=(
+        "3 June 2024. The Tarnby yard was founded in 1911 and built trawlers. "
+        "The Kestrel Fund bought the Tarnby yard for nine million crowns. Joren Brask manages the Tarnby yard. "
+        "Hanne Olvik visited Joren Brask in May."
+    ),
+)
+MILL = Document(
+    doc_id="mill.md",
+    title="Corrie Mill",
+    text="The Corrie Mill grinds oats for the whole valley. It was closed for five weeks after the flood.",
+)
+
+
+def site(kind: QuestionKind = "single_fact", *documents: Document) -> Site:
+    """One over the sentences of these documents, by default of one."""
+    ends = re.compile(r"(?<=\.) (?=The|It|Hanne|Joren)")
+    excerpts = tuple(Excerpt(each, tuple(ends.split(each.text))) for each in documents or (FERRY,))
+    return Site(kind, excerpts, "Tarnby yard" if len(documents) > 1 else "")
+
+
+def candidate(question: str, answer: str = "1911", *, kind: str = "single_fact", fact: str = "") -> Candidate:
+    """One that was written and not yet checked."""
+    evidence = (Evidence(doc_id="yard.md", fact=fact),) if fact else ()
+    written = QuestionCheck(name="written", passed=True)
+    return Candidate(
+        id=question, kind=kind, documents=("yard.md",), question=question, answer=answer, evidence=evidence,
+        checks=(written,),
+    )  # fmt: skip
+
+
+def draft(question: str, answer: str, *sentences: str) -> str:
+    """A writer's reply."""
+    return json.dumps({"question": question, "answer": answer, "sentences": sentences or ["A1"]})
+
+
+@dataclass
+class Models:
+    """What a desk needs of `WriterModels`, without a server."""
+
+    writer: Any
+    judge: Any = field(default_factory=Chat)
+    embedder: Embedder | None = None
+    concurrency: int = 1
+    left: int = 10**6
+    """Charges, each of one candidate, that the budget still holds."""
+
+    @contextmanager
+    def charge(self) -> Iterator[None]:
+        self.left -= 1
+        if self.left < 0:
+            raise BudgetReached("the time is over")
+        yield
+
+
+def judge(answer: Callable[[str], str], *, same: bool = False, stated: bool = False) -> Chat:
+    """A judge that answers `answer(prompt)`, and whose verdicts are always the same."""
+
+    def reply(asked: Asked) -> str:
+        if '"same"' in asked.text:
+            return json.dumps({"same": same})
+        if '"stated"' in asked.text:
+            return json.dumps({"stated": stated})
+        return answer(asked.text)
+
+    return Chat(reply)
