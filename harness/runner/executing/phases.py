@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.models.local_server import LocalServer
 from harness.outside import secret_names
-from harness.records import Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
+from harness.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.runner.executing.messages import Event, Job, Todo
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
@@ -124,8 +124,9 @@ class Execution:
 
     def _record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
         # What it had asked of its model went with the process that counted it.
-        asks = "generator" in self.cell.roles.answer and self.cell.generator and not self.cell.generator.is_none
-        unknown = {"generator": Usage(unmetered_calls=1)} if asks else {}
+        cell, unmetered = self.cell, Usage(unmetered_calls=1)
+        asks = "generator" in cell.roles.answer and cell.generates
+        unknown = {OWN_MODELS: unmetered} if cell.spec.own_models else {"generator": unmetered} if asks else {}
         self.run.append_record(
             RunRecord(
                 query_id=todo.query_id,
@@ -173,6 +174,8 @@ class Execution:
             index_id=cell.index_id,
             corpus_digest=cell.corpus_digest,
             system=cell.spec.name,
+            system_version=cell.spec.version,
+            retrieves_only=not cell.generates,
             generator=cell.generator if "generator" in roles else None,
             embedder=cell.embedder if "embedder" in roles else None,
             answer_style=cell.answer_style,
