@@ -10,8 +10,11 @@ from harness.protocols import Runtime
 from harness.records import Document, IndexStats, Prediction, Query, Step
 from systems.pipelines.replies import Reply, WrongShape
 
-OWN_WORDS = "It answers in words of its own: no other system was asked by its prompts, nor it by theirs."
-OWN_INDEX = "it answers from an index of its own; what building that took is not known"
+OWN_WORDS = (
+    "It is asked the question alone and prompts in words of its own, not under the contract of other systems."
+)
+OWN_INDEX = "it answers from an index of its own, over documents that nobody checked; what that took is not known"
+UNLENT = "Calls of models that it was not lent are in no figure."
 
 
 class Pipeline(Protocol):

@@ -1,7 +1,7 @@
 """Code of others, called where it can hang without holding up anything else.
 
 A function runs in a thread of its own; what it awaits runs on one event loop beside ours, on which its clients
-live. What has not ended a moment after its time was up may go on for ever, and its model calls would be counted for
+live. What has not ended a moment after its time was up may go on for ever, and its calls would be counted for
 the next question: the process then leaves, and the runner starts another for what is left.
 """
 

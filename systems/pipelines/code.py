@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from harness.errors import ConfigError, HarnessError
 from harness.protocols import LentModels, Params, Roles, Runtime, SystemSpec
 from harness.records import Document, IndexStats, Query
-from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem, lent_url
+from systems.pipelines.base import OWN_INDEX, OWN_WORDS, UNLENT, PipelineSystem, lent_url
 from systems.pipelines.calling import Caller
 from systems.pipelines.params import BuildParams, CodeParams
 from systems.pipelines.replies import Reply
@@ -165,7 +165,7 @@ def family(
             answer_roles=lambda _, answer: frozenset(answer.lends),
             preflight=lambda *_: check(),
             own_models=True,
-            notes=(OWN_WORDS,),
+            notes=(OWN_WORDS, UNLENT),
         )
 
     def unnamed(*_: Params | Roles | Runtime) -> Any:

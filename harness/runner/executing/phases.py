@@ -125,8 +125,9 @@ class Execution:
     def _record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
         # What it had asked of its model went with the process that counted it.
         cell, unmetered = self.cell, Usage(unmetered_calls=1)
-        asks = "generator" in cell.roles.answer and cell.generates
-        unknown = {OWN_MODELS: unmetered} if cell.spec.own_models else {"generator": unmetered} if asks else {}
+        role = "generator" if "generator" in cell.roles.answer else OWN_MODELS
+        asks = cell.generates and (role == "generator" or cell.spec.own_models)
+        unknown = {role: unmetered} if asks else {}
         self.run.append_record(
             RunRecord(
                 query_id=todo.query_id,
