@@ -51,18 +51,23 @@ class Caller:
             raise
 
     def _run(self, work: Callable[[], Any], future: Future[Any], ended: threading.Event) -> None:
+        """In a thread: settle `future`; `ended` is set when nothing of it goes on."""
         try:
             result = work()
-            if inspect.isawaitable(result):
-                running = asyncio.run_coroutine_threadsafe(_awaited(result), self._own_loop())
-                future.add_done_callback(lambda done: running.cancel() if done.cancelled() else None)
-                result = running.result()
+        except BaseException as error:
+            ended.set()
+            _settle(future, error=_ours(error))
+            return
+        if not inspect.isawaitable(result):
+            ended.set()
+            _settle(future, result)
+            return
+        running = asyncio.run_coroutine_threadsafe(_awaited(result, ended), self._own_loop())
+        future.add_done_callback(lambda done: running.cancel() if done.cancelled() else None)
+        try:
+            _settle(future, running.result())
         except BaseException as error:
             _settle(future, error=_ours(error))
-        else:
-            _settle(future, result)
-        finally:
-            ended.set()
 
     def _own_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -71,11 +76,13 @@ class Caller:
         return self._loop
 
 
-async def _awaited(result: Awaitable[Any]) -> Any:
+async def _awaited(result: Awaitable[Any], ended: threading.Event) -> Any:
     try:
         return await result
     except (SystemExit, KeyboardInterrupt) as error:
         raise _ours(error) from error
+    finally:
+        ended.set()
 
 
 def _ours(error: BaseException) -> Exception:

@@ -123,12 +123,12 @@ class HttpPipeline:
 
 
 async def _bounded(response: httpx2.Response) -> bytes:
-    content = b""
+    content = bytearray()
     async for chunk in response.aiter_bytes():
         content += chunk
         if len(content) > _LONGEST_REPLY:
             raise WrongShape(f"the reply is longer than {_LONGEST_REPLY:,} bytes")
-    return content
+    return bytes(content)
 
 
 def _beginning(content: bytes) -> str:
