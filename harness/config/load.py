@@ -96,10 +96,10 @@ def _parts(key: str) -> list[str]:
 
 def _at_equals(setting: str) -> tuple[str, str, str]:
     """The first sign of equality that does not stand in quotes parts them."""
-    at = next(
-        (place for place, sign in enumerate(setting) if sign == "=" and not setting[:place].count('"') % 2), -1
-    )
-    return (setting, "", "") if at < 0 else (setting[:at], "=", setting[at + 1 :])
+    for at, sign in enumerate(setting):
+        if sign == "=" and setting[:at].count('"') % 2 == 0:
+            return setting[:at], sign, setting[at + 1 :]
+    return setting, "", ""
 
 
 def build_config(tree: Tree) -> BenchConfig:

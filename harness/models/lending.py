@@ -98,6 +98,11 @@ class LendingServer:
         assert self._loop is not None  # noqa: S101 - it serves
         return asyncio.run_coroutine_threadsafe(self._forward(path, request), self._loop).result()
 
+    def tell(self, line: str) -> None:
+        """A line for whoever waits, from a thread of the server's."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._lent.warn, line)
+
     async def _forward(self, path: str, request: dict[str, Any]) -> Mapping[str, Any]:
         own, _, action = path.strip("/").partition("v1/")
         with metered(self._meter(own.strip("/"))) as meter:
@@ -193,6 +198,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             reply = self.server.lending.answer(self.path, self.headers.get("authorization", ""), body)
         except _Refused as refusal:
+            # Its client may say no more than the number.
+            self.server.lending.tell(f"a call of the pipeline's was refused: {refusal}")
             self._fail(refusal.status, str(refusal))
         except Exception as error:
             # 400: whoever called has a client that would try a 5xx again; the seam has done that.

@@ -114,7 +114,7 @@ class Runtime(Protocol):
         ...
 
     def warn(self, line: str) -> None:
-        """Say what whoever runs this should know, in one line."""
+        """Say what whoever runs this should know, in one line; the same line is shown once."""
         ...
 
     def stage(self, name: str) -> AbstractContextManager[None]:

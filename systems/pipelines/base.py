@@ -8,7 +8,7 @@ from typing import Protocol
 
 from harness.protocols import Runtime
 from harness.records import Document, IndexStats, Prediction, Query, Step
-from systems.pipelines.replies import Reply, WrongShape
+from systems.pipelines.replies import PipelineReply, WrongShape
 
 OWN_WORDS = (
     "It is asked the question alone and prompts in words of its own, not under the contract of other systems."
@@ -28,7 +28,7 @@ class Pipeline(Protocol):
         """Have it ready, in a fresh process."""
         ...
 
-    async def ask(self, query: Query) -> Reply:
+    async def ask(self, query: Query) -> PipelineReply:
         """Its reply; WrongShape where it is none."""
         ...
 
@@ -68,7 +68,7 @@ class PipelineSystem:
     def close(self) -> None:
         """The process ends with its threads and connections."""
 
-    def _foreign(self, reply: Reply) -> tuple[Step, ...]:
+    def _foreign(self, reply: PipelineReply) -> tuple[Step, ...]:
         """What its contexts name and the corpus does not hold: said, for each counts as a wrong one."""
         named = dict.fromkeys(doc_id for context in reply.contexts for doc_id in context.doc_ids)
         foreign = [doc_id for doc_id in named if doc_id not in self._known]

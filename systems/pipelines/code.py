@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,7 +18,7 @@ from harness.records import Document, IndexStats, Query
 from systems.pipelines.base import OWN_INDEX, OWN_WORDS, UNLENT, PipelineSystem, lent_url
 from systems.pipelines.calling import Caller
 from systems.pipelines.params import BuildParams, CodeParams
-from systems.pipelines.replies import Reply
+from systems.pipelines.replies import PipelineReply
 from systems.pipelines.targets import Target, find_target, search_path
 
 FACTORY = {"documents", "folder", "base_url", "api_key", "model", "embedding_model", "answer_style"}
@@ -50,7 +51,7 @@ class CodePipeline(ABC):
         """What asks it, called in a thread; `offered`: what a function may take besides, by name."""
 
     @abstractmethod
-    def reply(self, said: Any) -> Reply:
+    def reply(self, said: Any) -> PipelineReply:
         """What it said."""
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
@@ -78,7 +79,7 @@ class CodePipeline(ABC):
                 corpus = [Document.model_validate_json(line) for line in file]
         self._pipeline = await self._made(found, corpus)
 
-    async def ask(self, query: Query) -> Reply:
+    async def ask(self, query: Query) -> PipelineReply:
         """Call it, in the time that the query has."""
         lent = self._lent
         offered = {
@@ -102,6 +103,7 @@ class CodePipeline(ABC):
         except HarnessError:
             raise
         except Exception as error:
+            traceback.print_exception(error)
             what = f"{self._target.module} cannot be imported ({type(error).__name__}: {error})"
             raise ConfigError(what, "correct it; its traceback is in worker.log") from error
         try:

@@ -19,7 +19,7 @@ from harness.protocols import NO_ROLE, LentModels, PlainUrl, Runtime, SystemSpec
 from harness.records import Document, IndexStats, Query
 from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem, lent_url
 from systems.pipelines.params import NoIndexParams, ServiceParams
-from systems.pipelines.replies import Reply, WrongShape, read_reply
+from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
 
 _LONGEST_REPLY = 32_000_000
 _CONNECT_S = 5.0
@@ -59,7 +59,7 @@ class HttpPipeline:
             limits=httpx2.Limits(max_connections=None),
         )
 
-    async def ask(self, query: Query) -> Reply:
+    async def ask(self, query: Query) -> PipelineReply:
         """POST the question, read the answer."""
         body: dict[str, Any] = {
             "question": query.text,

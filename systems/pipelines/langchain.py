@@ -10,7 +10,15 @@ from harness.errors import need
 from harness.records import Document, Usage
 from systems.pipelines.code import CodePipeline, family
 from systems.pipelines.params import ChainParams
-from systems.pipelines.replies import Reply, WrongShape, context_of, kind, read_answer, read_reply, read_usage
+from systems.pipelines.replies import (
+    PipelineReply,
+    WrongShape,
+    context_of,
+    kind,
+    read_answer,
+    read_reply,
+    read_usage,
+)
 
 _ANSWERS = ("answer", "result", "output", "output_text")
 _CONTEXTS = ("context", "source_documents", "contexts", "documents")
@@ -45,20 +53,22 @@ class ChainPipeline(CodePipeline):
         key = self._params.input if self._params.input != "auto" else _input_key(pipeline)
         return partial(pipeline.ainvoke, question if key == "text" else {key: question})
 
-    def reply(self, said: Any) -> Reply:
+    def reply(self, said: Any) -> PipelineReply:
         """A text or a message; documents alone, of a retriever; or an object that holds both."""
         if isinstance(said, list | tuple):
-            return Reply(answer=None, contexts=self._contexts(said))
+            return PipelineReply(answer=None, contexts=self._contexts(said))
         if not isinstance(said, Mapping):
-            return Reply(_text(said), usage=_usage(said))
+            return PipelineReply(_text(said), usage=_usage(said))
         if messages := said.get("messages"):
-            return Reply(_text(messages[-1]), self._contexts(_of(said, _CONTEXTS) or ()), _usage(*messages))
+            return PipelineReply(
+                _text(messages[-1]), self._contexts(_of(said, _CONTEXTS) or ()), _usage(*messages)
+            )
         if not any(name in said for name in _ANSWERS):
             return read_reply(said)
         answer = _of(said, _ANSWERS)
         contexts = self._contexts(_of(said, _CONTEXTS) or ())
         usage = read_usage(said["usage"]) if said.get("usage") is not None else _usage(answer)
-        return Reply(_text(answer), contexts, usage)
+        return PipelineReply(_text(answer), contexts, usage)
 
     def _contexts(self, found: Any) -> tuple[Any, ...]:
         if isinstance(found, str):

@@ -10,7 +10,7 @@ from harness.errors import need
 from harness.records import Context, Document
 from systems.pipelines.code import CodePipeline, family
 from systems.pipelines.params import ChainParams
-from systems.pipelines.replies import Reply, WrongShape, context_of, kind, read_answer
+from systems.pipelines.replies import PipelineReply, WrongShape, context_of, kind, read_answer
 
 _NOTHING = "Empty Response"
 """What LlamaIndex says where no passage was found."""
@@ -46,16 +46,18 @@ class EnginePipeline(CodePipeline):
         """As it can be asked."""
         return partial(_ask, pipeline, question)
 
-    def reply(self, said: Any) -> Reply:
+    def reply(self, said: Any) -> PipelineReply:
         """A response with its sources; nodes alone, of a retriever."""
         if isinstance(said, list | tuple):
-            return Reply(answer=None, contexts=self._contexts(said))
+            return PipelineReply(answer=None, contexts=self._contexts(said))
         if hasattr(said, "get_response") and not isinstance(getattr(said, "response", None), str):
             said = said.get_response()  # It was streamed.
         if not hasattr(said, "response"):
             raise WrongShape(f"the reply must be a Response of LlamaIndex, not {kind(said)}")
         answer = None if said.response in {None, _NOTHING} else said.response
-        return Reply(read_answer(answer) if answer is not None else "", self._contexts(said.source_nodes or ()))
+        return PipelineReply(
+            read_answer(answer) if answer is not None else "", self._contexts(said.source_nodes or ())
+        )
 
     def _contexts(self, nodes: Sequence[Any]) -> tuple[Context, ...]:
         return tuple(self._context(one, f"source_nodes.{place}") for place, one in enumerate(nodes))

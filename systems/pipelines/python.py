@@ -9,7 +9,7 @@ from typing import Any
 from harness.records import Document
 from systems.pipelines.code import FACTORY, CodePipeline, family, parameters
 from systems.pipelines.params import CodeParams
-from systems.pipelines.replies import Reply, read_reply
+from systems.pipelines.replies import PipelineReply, read_reply
 
 
 class FunctionPipeline(CodePipeline):
@@ -36,7 +36,7 @@ class FunctionPipeline(CodePipeline):
             return partial(pipeline, **given, question=question)
         return partial(pipeline, question, **given)
 
-    def reply(self, said: Any) -> Reply:
+    def reply(self, said: Any) -> PipelineReply:
         """As the contract says."""
         return read_reply(said)
 

@@ -25,7 +25,7 @@ class WrongShape(ValueError):
 
 
 @dataclass(frozen=True)
-class Reply:
+class PipelineReply:
     """What a pipeline said to one question."""
 
     answer: str | None
@@ -34,16 +34,16 @@ class Reply:
     """None: it does not say."""
 
 
-def read_reply(value: Any) -> Reply:
+def read_reply(value: Any) -> PipelineReply:
     """A text; or a mapping with `answer`, and `contexts` and `usage` where it has them. Else WrongShape."""
     if isinstance(value, str):
-        return Reply(read_answer(value))
+        return PipelineReply(read_answer(value))
     if not isinstance(value, Mapping):
         raise WrongShape(f"the reply must be a text or an object with 'answer', not {kind(value)}")
     if "answer" not in value:
         found = ", ".join(str(key)[:30] for key in list(value)[:8]) or "nothing"
         raise WrongShape(f"the reply has no 'answer'; it has: {found}")
-    return Reply(
+    return PipelineReply(
         answer=read_answer(value["answer"]),
         contexts=read_contexts(value.get("contexts")),
         usage=read_usage(value.get("usage")),

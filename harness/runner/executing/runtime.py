@@ -42,7 +42,6 @@ class WorkerRuntime:
     lending: LendingServer | None = None
     """None: nothing is lent."""
     say: Callable[[str], None] = lambda _line: None
-    _warned: set[str] = field(default_factory=set)
 
     @property
     def chat(self) -> ChatModel | None:
@@ -92,10 +91,8 @@ class WorkerRuntime:
         meter.tell_own(usage, beside={"embedder"} if writes else ())
 
     def warn(self, line: str) -> None:
-        """A line for whoever waits, once."""
-        if line not in self._warned:
-            self._warned.add(line)
-            self.say(line)
+        """A line for whoever waits."""
+        self.say(line)
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Time a part of the work under `name`."""

@@ -67,6 +67,7 @@ class Worker:
         self._run = RunDir(Path(job.results) / job.run_id)
         self._index_dir = IndexDir(Path(job.results), job.index_id)
         self._told_at = 0.0
+        self._warned: set[str] = set()
         self._embedder_rss_bytes: int | None = None
         self._budget = Budget(job.allowance, lambda role, usage: job.prices[role].usd(usage))
 
@@ -199,8 +200,8 @@ class Worker:
                 generator=chat if job.generator else Unnamed("generator"),
                 vectors=vectors,
                 retrieves_only=job.retrieves_only,
-                lending=LendingServer(Lent(chat, _or_none(vectors), seam.stop, self._warn)),
-                say=self._warn,
+                lending=LendingServer(Lent(chat, _or_none(vectors), seam.stop, self._warn_once)),
+                say=self._warn_once,
                 answer_style=job.answer_style,
                 gold=self._gold() if spec.sees_gold else {},
                 tell=self._progress,
@@ -241,6 +242,11 @@ class Worker:
 
     def _say(self, line: str) -> None:
         self._tell(Event(kind="said", what=line))
+
+    def _warn_once(self, line: str) -> None:
+        if line not in self._warned:
+            self._warned.add(line)
+            self._warn(line)
 
     def _warn(self, line: str) -> None:
         self._tell(Event(kind="warned", what=line))
