@@ -175,7 +175,9 @@ def _resolve(config: BenchConfig) -> Cell:
 
 def _own_generator(config: BenchConfig) -> dict[str, Any]:
     """In place of a generator of the config's: the system's own, or none where retrieval alone is asked for."""
-    return {"provider": NO_MODEL if config.models.generator.is_none else OWN_MODELS, "model": None}
+    if config.models.generator.is_none:
+        return {"provider": NO_MODEL}
+    return {"provider": OWN_MODELS, "model": None}
 
 
 def _in_path(name: str) -> str:

@@ -1,12 +1,17 @@
 """What a run over somebody's pipeline may choose."""
 
-from typing import Literal
+from datetime import date
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from harness.protocols import KeyVariable, Params, Role
 
 Lends = tuple[Role, ...]
+Version = Annotated[
+    str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float | date) else value)
+]
+"""A word; YAML reads 2 and 2024-05-01 as something else."""
 
 
 class NoIndexParams(Params):
@@ -16,7 +21,7 @@ class NoIndexParams(Params):
 class ServiceParams(Params):
     """Of a pipeline behind a URL."""
 
-    version: str = Field("", max_length=60)
+    version: Version = Field("", max_length=60)
     """What you call the service as it is now, such as 2024-05: a part of the run id, as nobody here can see it."""
     api_key_env: KeyVariable | None = None
     """The variable of the environment whose value is sent as `Authorization: Bearer`."""
@@ -34,7 +39,7 @@ class BuildParams(Params):
 class CodeParams(Params):
     """Of a pipeline in Python, while it answers."""
 
-    version: str = Field("", max_length=60)
+    version: Version = Field("", max_length=60)
     """What you call it as it is now, where more changes than the file of its module: a part of the run id."""
     lends: Lends = ("generator", "embedder")
     """Models of the config that it is lent, metered; []: it calls its own, and nobody counts what they take."""

@@ -163,7 +163,7 @@ class Execution:
         roles = cell.roles.index if phase == "index" else cell.roles.answer
         urls = [str(model.base_url) for role, model in cell.models.items() if role in roles and model.base_url]
         databases = cell.spec.servers(cell.index_params) if cell.spec.servers else ()
-        return Servers(urls, databases, self.server.pid if self.server else None)
+        return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
 
     def _job(self, phase: Phase, todo: Sequence[Todo]) -> Job:
         cell = self.cell

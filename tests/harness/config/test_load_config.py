@@ -345,3 +345,16 @@ def test_the_sections_of_both_roles_refuse_a_secret_when_built_directly() -> Non
     for kind in (GeneratorConfig, EmbedderConfig):
         with pytest.raises(ValueError, match="must hold no user"):
             kind(base_url="http://a:b@c/v1")
+
+
+def test_a_key_in_quotes_may_hold_dots_and_signs_of_equality() -> None:
+    name = "http://127.0.0.1:8000/a=b"
+    config = load_config(None, [f'per_system."{name}".answer.version=2024-05'])
+    assert config.per_system[name].answer == {"version": "2024-05"}
+
+
+def test_a_quotation_mark_that_is_missing_is_told() -> None:
+    with pytest.raises(ConfigError, match="write it as key=value"):
+        load_config(None, ['per_system."http://h.answer.version=1'])
+    with pytest.raises(ConfigError, match="a quotation mark is missing"):
+        expand(load_config({"matrix": {'answer."top_k': [1]}}))

@@ -39,14 +39,14 @@ def test_everything_that_is_awaited_shares_one_loop_that_is_not_ours() -> None:
     assert first is not ours
 
 
-@pytest.mark.parametrize("work", [lambda: sys.exit(4), lambda: exit_later()])
+async def later() -> None:
+    sys.exit(4)
+
+
+@pytest.mark.parametrize("work", [lambda: sys.exit(4), later])
 def test_ending_the_process_ends_the_question_alone(work: Callable[[], Any]) -> None:
     with pytest.raises(PipelineEnded, match=r"sys.exit\(4\)"):
         asyncio.run(Caller().call(work))
-
-
-async def exit_later() -> None:
-    sys.exit(4)
 
 
 def test_a_function_that_blocks_does_not_hold_up_the_loop() -> None:
@@ -75,7 +75,11 @@ async def in_time(caller: Caller, work: Callable[[], Any]) -> str:
     return "done"
 
 
-@pytest.mark.parametrize("blocks", [lambda release: release.wait(), lambda release: blocked_loop(release)])
+async def blocked_loop(release: threading.Event) -> None:
+    release.wait()
+
+
+@pytest.mark.parametrize("blocks", [lambda release: release.wait(), blocked_loop])
 def test_what_runs_on_past_its_time_makes_the_process_leave_before_the_next_question(
     blocks: Callable[[threading.Event], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,10 +97,6 @@ def test_what_runs_on_past_its_time_makes_the_process_leave_before_the_next_ques
 
     assert asyncio.run(twice()) == "timeout"
     assert left == ["left"]
-
-
-async def blocked_loop(release: threading.Event) -> None:
-    release.wait()
 
 
 def test_what_stops_when_it_is_cancelled_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:

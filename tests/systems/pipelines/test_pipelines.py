@@ -58,7 +58,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
         "def f(text): return {'answer': 'four'}",
         "async def f(question, query_id, answer_style): return 'four' if answer_style == 'short' else query_id",
         "def f(documents): return lambda q: 'four' if documents[0]['doc_id'] == 'tea' else ''",
-        "class f:\n  def __init__(self, folder): self.at = folder\n  def __call__(self, q): return 'four' * self.at.is_dir()",
+        "class f:\n  def __init__(self, folder): self.ok = folder.is_dir()\n"
+        "  def __call__(self, question): return 'four' * self.ok",
         "def f(question, base_url): return 'four' if '/own/' in base_url else ''",
     ],
 )
