@@ -148,6 +148,11 @@ class Prediction(Record):
     fact that is not in the contexts has a rank. Nobody hands it to a generator. None: not kept."""
 
 
+OWN_MODELS = "own"
+"""In place of a model role: models of a pipeline's own, whose calls nobody metered. What is counted there is as
+the pipeline reports it."""
+
+
 class Usage(Record):
     """What the calls to one model used, as its server counted."""
 
@@ -180,8 +185,8 @@ class Usage(Record):
 
 
 class Cost(Record):
-    """What one query, or one index, took. Measured by the runner, never reported by a system; of answers that were
-    imported, what their file says.
+    """What one query, or one index, took. Measured by the runner, never reported by a system, but under
+    `OWN_MODELS`; of answers that were imported, what their file says.
     """
 
     wall_s: float | None
@@ -192,7 +197,7 @@ class Cost(Record):
     stages_s: dict[str, float] = {}
     """Seconds by stage name. Stages may overlap, so they need not sum to wall_s."""
     usage: dict[str, Usage] = {}
-    """By model role: generator, embedder, judge, judge_embedder."""
+    """By model role: generator, embedder, judge, judge_embedder; or `OWN_MODELS`, as a pipeline reports it."""
     cpu_s: float | None = None
     """CPU seconds of the system's process; None where queries ran side by side."""
     peak_rss_bytes: int | None = None
@@ -264,6 +269,9 @@ class IndexStats(Record):
     passages: Places | None = None
     """Where every stored passage stands: a fact that none of them holds was cut where documents were. None: not
     told."""
+    is_elsewhere: bool = Field(False, exclude_if=lambda value: not value)
+    """The system answers from an index that it has already: nothing was built here, and nobody knows what that
+    took."""
     notes: tuple[str, ...] = ()
     """Anything a reader should know, such as documents that held no text."""
 

@@ -4,7 +4,7 @@ A plug-in that cannot be imported, and a name that two packages claim, are one l
 everything else works.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -33,11 +33,21 @@ class PluginKind(Generic[T]):
         return sorted(_found(self.group))
 
     def load(self, name: str) -> T:
-        """The plug-in of that name.
+        """The plug-in of that name; of `name:target` what its `at` makes of the target.
 
         ConfigError: unknown (it names the nearest), claimed twice, no such thing, or one of another name.
         MissingDependency: it cannot be imported for want of something.
         """
+        name, colon, target = name.partition(":")
+        found = self._registered(name)
+        if not colon:
+            return found
+        at: Callable[[str], T] | None = getattr(found, "at", None)
+        if at is None:
+            raise ConfigError(f"{self.noun} '{name}' stands for itself", f"write {name}, without a colon")
+        return at(target)
+
+    def _registered(self, name: str) -> T:
         found = _found(self.group)
         if not found:
             raise ConfigError(f"no {self.noun} is registered", "reinstall: run `make setup`, or pip install again")

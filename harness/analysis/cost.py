@@ -50,6 +50,8 @@ Models = Mapping[str, Any]
 """The `models` part of a run's identity: role -> provider, model, ..."""
 MOST_FAILED = 0.01
 """Who fails a larger share of its queries is not called the cheapest or the fastest: failing takes little."""
+_OF_AN_INDEX = ("bytes", "documents", "spent_s", "tokens", "wall_s")
+"""What every index has, known or not."""
 _QUANTILE = re.compile(r"_p(\d+)$")
 
 
@@ -165,6 +167,8 @@ def unpriced_roles(costs: Iterable[Cost], models: Models, prices: Prices) -> lis
 def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices) -> list[Aggregate]:
     """What the index is and what building it took. A system that has no such thing (nodes, say) has no row."""
     cost, live = index.cost, _is_live(index.cost)
+    if index.stats.is_elsewhere:
+        return [frame.row(f"index_{name}", None) for name in _OF_AN_INDEX]
     used = _tokens(cost, has_generator=False)
     shared = [
         usage for run, roles in cost.replayed_from.items() if run != index.built_by for usage in roles.values()
@@ -172,7 +176,9 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
     used.update(_counts("shared_", sum(shared, Usage())))
     if not unpriced_roles([cost], models, prices):
         used["usd"] = _usd(cost, models, prices)
-    values: dict[str, float | None] = index.stats.model_dump(exclude={"notes", "passages"}, exclude_none=True)
+    values: dict[str, float | None] = index.stats.model_dump(
+        exclude={"notes", "passages", "is_elsewhere"}, exclude_none=True
+    )
     values.update(bytes=index.bytes_on_disk, embedded_texts=cost.embedded_texts, cached_texts=cost.cached_texts)
     values["spent_s"], values["wall_s"] = cost.wall_s, cost.wall_s if live else None
     values["alone_s"] = cost.wall_s if live else _rebuilt_s(cost)

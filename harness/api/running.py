@@ -293,6 +293,8 @@ def _said(result: CellResult) -> str:
 
 
 def _generator(cell: Cell) -> str:
+    if cell.generator is None and cell.generates:
+        return "of its own"
     if cell.generator is None or cell.generator.is_none:
         return NO_MODEL
     return f"{cell.generator.provider}/{cell.generator.model}"

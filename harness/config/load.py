@@ -60,7 +60,7 @@ def read_yaml(path: Path) -> Tree:
 
 def parse_setting(setting: str) -> tuple[str, Any]:
     """`answer.top_k=8` -> ("answer.top_k", 8); the value is read as YAML."""
-    key, equals, text = setting.partition("=")
+    key, equals, text = _at_equals(setting)
     if not equals or not key.strip():
         raise ConfigError(f"--set {setting[:80]}", "write it as key=value, such as --set answer.top_k=8")
     try:
@@ -71,12 +71,35 @@ def parse_setting(setting: str) -> tuple[str, Any]:
 
 def set_value(tree: Tree, key: str, value: Any) -> None:
     """Set a dotted key in a nested mapping, in place; a plain value on the way is replaced by a mapping."""
-    *parents, last = key.split(".")
+    *parents, last = _parts(key)
     for part in parents:
         below = tree.get(part)
         tree[part] = dict(below) if isinstance(below, Mapping) else {}
         tree = tree[part]
     tree[last] = value
+
+
+def _parts(key: str) -> list[str]:
+    """Of a dotted key; what stands in quotes is one, such as a URL: `per_system."http://host:1/ask".answer.version`."""
+    quoted = key.split('"')
+    if len(quoted) % 2 == 0:
+        raise ConfigError(f"{key[:80]}: a quotation mark is missing", "write it as in TOML")
+    parts = [""]
+    for place, text in enumerate(quoted):
+        if place % 2:
+            parts[-1] += text
+        else:
+            first, *rest = text.split(".")
+            parts = [*parts[:-1], parts[-1] + first, *rest]
+    return parts
+
+
+def _at_equals(setting: str) -> tuple[str, str, str]:
+    """The first sign of equality that does not stand in quotes parts them."""
+    for at, sign in enumerate(setting):
+        if sign == "=" and setting[:at].count('"') % 2 == 0:
+            return setting[:at], sign, setting[at + 1 :]
+    return setting, "", ""
 
 
 def build_config(tree: Tree) -> BenchConfig:

@@ -3,11 +3,10 @@
 import os
 import re
 from typing import Any, ClassVar, Literal
-from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from harness.outside import without_keys
+from harness.outside import check_url, check_variable, without_keys
 from harness.plain_files import without_home
 from harness.records import AnswerStyle
 
@@ -18,43 +17,9 @@ class ConfigSection(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def check_url(url: str | None) -> str | None:
-    """A base_url that a client can use and that holds no secret, or ValueError."""
-    if url is None:
-        return None
-    if set(url) & {"@", "?", "#", ";", "\\"}:
-        raise ValueError(f"must hold no user, password, query or fragment: {_OWN_PLACE}")
-    if _HOLDS_KEY.search(unquote(url)) or without_keys(url) != url:
-        raise ValueError(f"must hold no key in its path: {_OWN_PLACE}")
-    try:
-        parts = urlsplit(url)
-        # As every client encodes it: labels that are empty or too long are no host.
-        host = (parts.hostname or "").encode("idna")
-        usable = parts.scheme in {"http", "https"} and bool(host) and parts.port != 0 and url.isprintable()
-    except ValueError:
-        usable = False
-    if not usable:
-        raise ValueError("must be a URL such as http://127.0.0.1:8000/v1")
-    return url
-
-
-def check_variable(name: str | None) -> str | None:
-    """The name of an environment variable, or ValueError: whoever puts the key itself there is told in time."""
-    if name is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ValueError("must be the name of an environment variable, such as OPENAI_API_KEY, never the key")
-    return name
-
-
 LONGEST_S = 1e8
 """Three years: what is longer, clocks and sockets cannot count."""
 MOST_AT_ONCE = 10_000
-_OWN_PLACE = "put the key into a variable of the environment and name that in api_key_env"
-_HOLDS_KEY = re.compile(
-    r"/(sk|pk|rk|hf|gsk|xai|ghp|key|token)[-_=][\w.~+=-]{8,}"
-    # Long, in both cases and with digits: an id of an account or a deployment is in one case.
-    r"|/(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[\w.~+=-]{20,}(/|$)"
-)
-"""A part of a path as keys look."""
 NO_MODEL = "none"
 """The provider of a role that nobody plays."""
 OWN_DOCUMENTS = "files"

@@ -92,6 +92,21 @@ class OpenAIChat:
             raise ValueError("the model's reply holds no text")
         return _well_formed(text)
 
+    @property
+    def named(self) -> str:
+        """`provider/model`."""
+        return f"{self._config.provider}/{self._config.model}"
+
+    async def forward(self, request: Mapping[str, Any]) -> Any:
+        """The server's whole reply to a request of others, as JSON: this model answers, whichever they name, and
+        what they leave open is as the config has it.
+        """
+        most = {} if "max_completion_tokens" in request else {"max_tokens": self._config.max_tokens}
+        seed = {} if self._config.seed is None else {"seed": self._config.seed}
+        defaults = {"temperature": self._config.temperature, **most, **seed}
+        given = {key: value for key, value in request.items() if value is not None and key != "stream_options"}
+        return await _post(self._client, "/chat/completions", {**defaults, **given, "model": self._config.model})
+
     async def close(self) -> None:
         """Close its connections."""
         await self._client.close()

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from datetime import datetime
 
 from harness.models.spans import Spans, covered_s
-from harness.records import Usage
+from harness.records import OWN_MODELS, Usage
 from harness.store import StoredCall
 
 
@@ -57,6 +57,8 @@ class Meter:
         """What replayed calls used, by the run that paid, then by role."""
         self.paid: dict[str, Usage] = {}
         """What the calls used that were made now."""
+        self._own: Usage | None = None
+        self._own_beside: frozenset[str] = frozenset()
         self.embedded_texts = 0
         self.cached_from: Counter[str] = Counter()
         """Texts whose vectors were there, by the run that computed them."""
@@ -85,6 +87,23 @@ class Meter:
         self.usage[role] = self.usage.get(role, Usage()) + usage
         counted = self.paid if paid_by is None else self.replayed_from.setdefault(paid_by, {})
         counted[role] = counted.get(role, Usage()) + usage
+
+    def tell_own(self, usage: Usage | None, beside: Collection[str] = ()) -> None:
+        """What was used of models that nobody meters, by their user's account; None: not said. It counts as long
+        as no call was metered but of roles that it may stand `beside`.
+        """
+        told = usage or Usage()
+        self._own = told.model_copy(update={"unmetered_calls": max(1, told.calls)})
+        self._own_beside = frozenset(beside)
+
+    @property
+    def whole_usage(self) -> dict[str, Usage]:
+        """What was metered, by role, and what was told of models that nobody meters."""
+        embeds = self.embedded_texts or self.cached_texts
+        roles = {role for role, used in self.usage.items() if used.calls} | ({"embedder"} if embeds else set())
+        if self._own is None or roles - self._own_beside:
+            return self.usage
+        return {**self.usage, OWN_MODELS: self._own}
 
     def add_replayed(self, role: str, call: StoredCall) -> None:
         """Count a call that the journal answered, and the time that it took when it was made."""
@@ -164,6 +183,9 @@ class Meter:
             call.note()
 
 
+LOADING = "load"
+"""The scope of what is done before the first query, and is nobody's cost."""
+_opened: Counter[Meter] = Counter()
 _current: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 
@@ -179,10 +201,19 @@ def current_meter() -> Meter:
 def metered(meter: Meter) -> Iterator[Meter]:
     """Charge every call made inside, in this task and the tasks and threads it starts, to `meter`."""
     token = _current.set(meter)
+    _opened[meter] += 1
     try:
         yield meter
     finally:
+        _opened[meter] -= 1
+        if not _opened[meter]:
+            del _opened[meter]
         _current.reset(token)
+
+
+def open_meters() -> list[Meter]:
+    """Those that something is charged to at the moment, in this process."""
+    return list(_opened)
 
 
 @contextmanager

@@ -56,6 +56,10 @@ class Seam:
     """Hears what a person who waits should know, in one line."""
     _flights: WeakValueDictionary[CallKey, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
+    def stop(self, error: HarnessError) -> None:
+        """No further query can succeed, for this reason; the first counts."""
+        self.fatal = self.fatal or error
+
     def flight(self, key: CallKey) -> asyncio.Lock:
         """Held while that call is under way, so that two judgements that ask the same at once pay once."""
         return self._flights.setdefault(key, asyncio.Lock())

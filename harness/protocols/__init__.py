@@ -24,11 +24,13 @@ from harness.protocols.evaluators import (
     Sides,
 )
 from harness.protocols.models import ChatModel, Embedder, EvaluatorRole, Message, Reranker, Role
+from harness.protocols.parameters import KeyVariable, PlainUrl
 from harness.protocols.systems import (
     EMBEDS,
     GENERATES,
     NO_ROLE,
     Corpus,
+    LentModels,
     Params,
     Roles,
     Runtime,
@@ -59,12 +61,15 @@ __all__ = [
     "Evaluator",
     "EvaluatorRole",
     "EvaluatorSpec",
+    "KeyVariable",
+    "LentModels",
     "Measure",
     "Message",
     "OpenedAnswer",
     "Panel",
     "PanelFigure",
     "Params",
+    "PlainUrl",
     "RawDataset",
     "ReadingProgress",
     "Reranker",

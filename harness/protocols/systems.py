@@ -20,7 +20,24 @@ from harness.records import (
     IndexStats,
     Prediction,
     Query,
+    Usage,
 )
+
+
+@dataclass(frozen=True)
+class LentModels:
+    """The models of a run behind an OpenAI-compatible URL on this machine, for code that knows nothing of ours.
+
+    Every call passes the seam: journaled, counted for the query that is under way, limited, within the budget.
+    """
+
+    base_url: str
+    api_key: str
+    """Made for this process; it opens nothing else."""
+    model: str
+    """What the generator is called there; any other name means the same model. Empty: there is none."""
+    embedding_model: str
+    """Likewise."""
 
 
 class Runtime(Protocol):
@@ -73,6 +90,31 @@ class Runtime(Protocol):
     @property
     def gold(self) -> Mapping[str, Sequence[Evidence]]:
         """Reference evidence by query id, for a system whose spec says `sees_gold`; empty for every other."""
+        ...
+
+    @property
+    def retrieves_only(self) -> bool:
+        """Whether the run has no generator, so that no answer is scored: one should not be paid for."""
+        ...
+
+    async def lend(self) -> LentModels:
+        """Open the models that the spec names for this phase to code of others, until the process ends. Where two
+        queries are under way, a call has to tell whose it is: by `lent_url`.
+        """
+        ...
+
+    def lent_url(self) -> str:
+        """The base URL whose calls are the current query's, whatever else is under way; after `lend`."""
+        ...
+
+    def own_usage(self, usage: Usage | None) -> None:
+        """What the current query (or index) has used of models that nobody meters, by its own account; None: it
+        does not say. The last word counts, and none does where calls of the generator were metered.
+        """
+        ...
+
+    def warn(self, line: str) -> None:
+        """Say what whoever runs this should know, in one line; the same line is shown once."""
         ...
 
     def stage(self, name: str) -> AbstractContextManager[None]:
@@ -184,6 +226,19 @@ class SystemSpec:
     expect: Callable[[Any, Any, Workload], Expected] | None = None
     """expect(index_params, answer_params, workload): the calls and texts that these parameters lead to, for
     `rag-harness estimate`; a second or two for a large corpus, no model. None: only earlier runs can tell."""
+    at: Callable[[str], SystemSpec] | None = None
+    """at(target) -> the system `name:target`, such as one behind a URL; ConfigError where there can be none. Its
+    spec is called so too, or by another spelling that loads the same. What has `at` is no system itself, but how
+    such systems are named."""
+    target: str = ""
+    """With `at`: what stands behind the name, for whoever asks, such as `//127.0.0.1:8000/ask`."""
+    own_models: bool = False
+    """It may call models of its own, which nobody meters (`Runtime.own_usage`), and prompts as it likes."""
+    is_elsewhere: bool = False
+    """It works in a process of its own, at the URL that `servers` names: that is watched where it is on this machine, and
+    what only asks it counts for nothing."""
+    notes: tuple[str, ...] = ()
+    """What every report says of its runs, a sentence each."""
     sees_gold: bool = False
     """Gets the reference evidence in `runtime.gold`, which no other system sees."""
     bracket: str = ""

@@ -18,12 +18,12 @@ def amount(row: Aggregate | None) -> Quantity | None:
     return None if row is None else Quantity(row.mean, row.ci_low, row.ci_high)
 
 
-def taken(row: Aggregate | None, scale: float = 1.0, *, interval: bool = False) -> Quantity | None:
+def taken(row: Aggregate | None, scale: float = 1.0, *, interval: bool = False, mark: str = "") -> Quantity | None:
     """What a query, an index or a run took: `≥` where that is only a lower bound."""
     if row is None or row.mean is None:
         return None
     low, high = (None if limit is None or not interval else limit * scale for limit in (row.ci_low, row.ci_high))
-    return Quantity(row.mean * scale, low, high, at_least=is_lower_bound(row))
+    return Quantity(row.mean * scale, low, high, at_least=is_lower_bound(row), mark=mark)
 
 
 def plain(value: float | None, scale: float = 1.0) -> Quantity | None:

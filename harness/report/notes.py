@@ -10,7 +10,7 @@ from harness.analysis import Frame, Prices, Resources
 from harness.analysis.cost import fails_too_often, unpriced_roles
 from harness.analysis.spreads import Spreads
 from harness.display.text import counted, printable
-from harness.records import EvaluationRecord, Score
+from harness.records import OWN_MODELS, EvaluationRecord, IndexRecord, RunRecord, Score, Usage
 from harness.report.contexts import lacks_evidence, sees_gold, share_notes
 from harness.report.labels import differences, other_weights
 from harness.store import Manifest, Records, RunDir
@@ -306,7 +306,10 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
     models = identity.get("models", {})
     index = run.index()
     costs = [*(record.cost for record in records.values()), *([index.cost] if index else [])]
+    yield from _own_notes(records, index)
     for role in unpriced_roles(costs, models, prices):
+        if role == OWN_MODELS:
+            continue
         played_by = models.get(role) or {}
         name = printable(f"{played_by.get('provider', '')}/{played_by.get('model', '')}")
         yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
@@ -330,15 +333,34 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
 
 
 def _unmetered_notes(run: RunDir, records: Records) -> Iterator[str]:
-    unmetered = [r for r in records.values() if any(u.unmetered_calls for u in r.cost.usage.values())]
+    usages = {key: _metered(record) for key, record in records.items()}
+    unmetered = [usage for usage in usages.values() if any(one.unmetered_calls for one in usage)]
     if not unmetered:
         return
     is_imported = run.manifest().is_imported
     why = "the imported file does not give them" if is_imported else "the server did not count them or was cut off"
-    used = [usage for r in records.values() for usage in r.cost.usage.values()]
-    known = any(usage.input_tokens or usage.output_tokens for usage in used)
+    known = any(one.input_tokens or one.output_tokens for usage in usages.values() for one in usage)
     what = "not all known, so that every number of tokens and dollars is a lower bound" if known else "unknown"
     yield f"Tokens of {counted(len(unmetered), 'query', 'queries')} are {what}: {why}."
+
+
+def _metered(record: RunRecord) -> list[Usage]:
+    """What it used of models whose calls passed the harness."""
+    return [usage for role, usage in record.cost.usage.items() if role != OWN_MODELS]
+
+
+def _own_notes(records: Records, index: IndexRecord | None) -> Iterator[str]:
+    """What a pipeline used of models of its own."""
+    own = [usage for record in records.values() if (usage := record.cost.usage.get(OWN_MODELS))]
+    if own:
+        said = any(one.input_tokens or one.output_tokens for one in own)
+        what = "as reported by the pipeline itself" if said else "unknown"
+        yield (
+            f"It answered {counted(len(own), 'query', 'queries')} without a call that was metered here: tokens "
+            f"are {what}, dollars unknown, and it takes part in no comparison of either."
+        )
+    if index and not index.stats.is_elsewhere and OWN_MODELS in index.cost.usage:
+        yield "Its index was built without a call that was metered here: what that took of models is unknown."
 
 
 def _cut_notes(records: Records) -> Iterator[str]:

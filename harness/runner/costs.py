@@ -15,7 +15,7 @@ def cost_of(meter: Meter, wall_s: float, cpu_s: float | None, embedder_rss_bytes
         wall_s=wall_s,
         throttled_s=min(meter.throttled_s, wall_s),
         stages_s=dict(meter.stages_s),
-        usage=meter.usage,
+        usage=meter.whole_usage,
         cpu_s=cpu_s,
         peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
         embedder_rss_bytes=embedder_rss_bytes,

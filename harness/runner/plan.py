@@ -1,5 +1,6 @@
 """From a config to cells: everything resolved, hashed and checked before anything is paid for."""
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from harness.config import (
 )
 from harness.config.load import explain
 from harness.config.moved import where_now
+from harness.config.schema import NO_MODEL
 from harness.datasets import Dataset
 from harness.errors import ConfigError
 from harness.identity import short_digest
@@ -23,12 +25,14 @@ from harness.models.identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.rerankers import reranker_identity
 from harness.protocols import Params, ReadingProgress, Role, Roles, SystemSpec, untold
-from harness.records import AnswerStyle
+from harness.records import OWN_MODELS, AnswerStyle
 from harness.registry import SYSTEMS
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.loading import DatasetReader
 
 IDENTITY_SCHEMA = 2
+_LONGEST_NAME = 60
+"""Of a system, in the name of a folder."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,10 @@ class Cell:
 
     @property
     def generates(self) -> bool:
-        """Whether there is a model that writes."""
-        return self.generator is not None and not self.generator.is_none
+        """Whether there is a model that writes, the system's own where it has one."""
+        if self.generator is None:
+            return self.spec.own_models and not self.config.models.generator.is_none
+        return not self.generator.is_none
 
     @property
     def servers(self) -> dict[str, str]:
@@ -88,9 +94,9 @@ def plan_cells(config: BenchConfig, progress: ReadingProgress = untold) -> list[
 
 def _refuse_unknown_params(config: BenchConfig) -> None:
     """A shared key that none of the selected systems knows is a typo, not a wish."""
-    specs = [SYSTEMS.load(name) for name in config.systems]
+    specs = [_system(name) for name in config.systems]
     for name in config.per_system:
-        SYSTEMS.load(name)
+        _system(name)
     for half in ("index", "answer"):
         known = {key for spec in specs for key in _params_type(spec, half).model_fields}
         swept = [key.removeprefix(f"{half}.") for key in config.matrix if key.startswith(f"{half}.")]
@@ -99,8 +105,15 @@ def _refuse_unknown_params(config: BenchConfig) -> None:
                 raise ConfigError(f"unknown key '{half}.{key}'", where_now(f"{half}.{key}", known))
 
 
+def _system(name: str) -> SystemSpec:
+    spec = SYSTEMS.load(name)
+    if spec.at is not None:
+        raise ConfigError(f"'{name}' is no system yet: it needs a target", f"such as {name}:{spec.target}")
+    return spec
+
+
 def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
-    spec = SYSTEMS.load(config.systems[0])
+    spec = _system(config.systems[0])
     index_params, answer_params = _params(spec, "index", config), _params(spec, "answer", config)
     roles = spec.roles(index_params, answer_params)
     generator, embedder = _generator(config, spec, roles), _embedder(config, spec, roles)
@@ -110,8 +123,11 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         for role, model in (("generator", generator), ("embedder", embedder))
         if model is not None
     }
+    if spec.own_models and "generator" not in models:
+        models["generator"] = _own_generator(config)
     style = config.answer_style or dataset.answer_style
     weights = spec.own_weights(index_params)
+    generates = models.get("generator", {}).get("provider", NO_MODEL) != NO_MODEL
     identity: dict[str, Any] = {
         "schema": IDENTITY_SCHEMA,
         "dataset": {"name": dataset.name, "subset": dataset.subset, "digest": dataset.digest},
@@ -126,8 +142,10 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         "repeats": config.repeats,
         "limits": config.limits.model_dump(mode="json"),
     }
-    if generator and not generator.is_none:
+    if generates and not spec.own_models:
         identity["answers"] = {"style": style, "contract": CONTRACT}
+    elif generates:  # It prompts in its own words.
+        identity["answers"] = {"style": style}
     reranker = spec.own_reranker(answer_params)
     if weights or reranker:
         identity["weights"] = {**weights, **({"reranker": reranker_identity(reranker)} if reranker else {})}
@@ -151,9 +169,23 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         dataset=dataset,
         corpus_digest=documents_digest,
         identity=identity,
-        run_id=f"{dataset.name}--{spec.name}--{short_digest(identity)}",
+        run_id=f"{dataset.name}--{_in_path(spec.name)}--{short_digest(identity)}",
         index_id=short_digest(index_identity),
     )
+
+
+def _own_generator(config: BenchConfig) -> dict[str, Any]:
+    """In place of a generator of the config's: the system's own, or none where retrieval alone is asked for."""
+    if config.models.generator.is_none:
+        return {"provider": NO_MODEL}
+    return {"provider": OWN_MODELS, "model": None}
+
+
+def _in_path(name: str) -> str:
+    """A system's name as a part of a folder's; the digest behind it tells those apart that come out alike."""
+    if ":" not in name:
+        return name
+    return re.sub(r"[^A-Za-z0-9._]+", "-", name)[:_LONGEST_NAME].strip("-.")
 
 
 def _generator(config: BenchConfig, spec: SystemSpec, roles: Roles) -> GeneratorConfig | None:
@@ -178,9 +210,13 @@ def _embedder(config: BenchConfig, spec: SystemSpec, roles: Roles) -> EmbedderCo
 def _params(spec: SystemSpec, half: str, config: BenchConfig) -> Params:
     kind = _params_type(spec, half)
     shared = {key: value for key, value in getattr(config, half).items() if key in kind.model_fields}
-    own = config.per_system.get(spec.name)
+    own = [
+        getattr(overrides, half)
+        for name, overrides in config.per_system.items()
+        if _system(name).name == spec.name
+    ]
     try:
-        return kind.model_validate({**shared, **(getattr(own, half) if own else {})})
+        return kind.model_validate({key: value for given in (shared, *own) for key, value in given.items()})
     except ValidationError as error:
         raise ConfigError(*explain(error, kind, prefix=half)) from error
 

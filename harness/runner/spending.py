@@ -12,7 +12,7 @@ from harness.analysis.prices import Price, Prices, role_price, usage_usd
 from harness.config import BudgetConfig
 from harness.errors import BudgetReached, ConfigError
 from harness.models.budget import Allowance, Amount
-from harness.records import Usage
+from harness.records import OWN_MODELS, Usage
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.store import IndexDir, RunDir
 from harness.store.journal import paid_by_runs
@@ -82,7 +82,15 @@ class Spending:
         return Spending(budget, self.prices, self._results, self._payers)
 
     def check_prices(self, models: Mapping[str, Any]) -> None:
-        """Raise ConfigError where dollars are limited and a model that may be called has no price."""
+        """Raise ConfigError where dollars are limited and a model that may be called has no price; where tokens
+        are, and nobody counts those of a pipeline's own models.
+        """
+        limited = [key for key in ("usd", "tokens") if getattr(self._budget, key) is not None]
+        if limited and any(played_by.get("provider") == OWN_MODELS for played_by in models.values()):
+            raise ConfigError(
+                f"budget.{limited[0]} cannot be kept: a pipeline calls models of its own, which nobody meters",
+                "limit budget.minutes instead, or lend it models (answer.lends)",
+            )
         if self._budget.usd is None:
             return
         for role, played_by in models.items():

@@ -16,9 +16,9 @@ from harness.registry import DATASETS, EVALUATORS, SYSTEMS
 
 HARNESS, SYSTEM_ROOM = Path(harness.__file__).parent, Path(systems.__file__).parent
 SHARED = [path for room in ("cli", "api", "runner", "report") for path in sorted((HARNESS / room).rglob("*.py"))]
-OUR_WORDS = {"answer", "gold", "files"}
-"""Names of plug-ins that are words of ours as well: the answer of a prediction, the gold side of a query, and
-files."""
+OUR_WORDS = {"answer", "gold", "files", "http", "https", "python", "evidence"}
+"""Names of plug-ins that are words of ours as well: the answer of a prediction, the gold side of a query, files, what
+a URL begins with, the language, an answer's evidence."""
 PARAMS = {"IndexParams", "AnswerParams"}
 """Every system calls its own so: they mean the same thing, each in its own folder."""
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -46,6 +46,14 @@ def test_what_all_share_knows_no_system_data_set_evaluator_or_measure_by_name(pa
     named = re.compile(rf"(?<![\w-])({names})(?![\w-])")
     found = [(line, text) for line, text in texts(ast.parse(path.read_text("utf-8"))) if named.search(text)]
     assert not found
+
+
+@pytest.mark.parametrize("path", SHARED, ids=lambda path: str(path.relative_to(HARNESS)))
+def test_what_all_share_knows_no_kind_of_pipeline(path: Path) -> None:
+    kinds = [name for name in SYSTEMS.names() if SYSTEMS.load(name).at is not None]
+    named = re.compile(rf"(?<![\w-])({'|'.join(kinds)}):(?!//)")
+    assert len(kinds) >= 5
+    assert not [(line, text) for line, text in texts(ast.parse(path.read_text("utf-8"))) if named.search(text)]
 
 
 def test_the_walk_sees_a_name_in_code_and_not_in_a_docstring() -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from harness import protocols
 from harness.asking.answers import answer_messages, generate
 from harness.models.fake import bag_of_words
-from harness.protocols import ChatModel, Message, Reranker
-from harness.records import AnswerStyle, Context, Evidence
+from harness.protocols import ChatModel, LentModels, Message, Reranker
+from harness.records import AnswerStyle, Context, Evidence, Usage
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -92,6 +92,22 @@ class BareRuntime:
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     stages: list[str] = field(default_factory=list)
     told: list[tuple[int, int, str]] = field(default_factory=list)
+    retrieves_only: bool = False
+    own: list[Usage | None] = field(default_factory=list)
+    """What was said of models that nobody meters."""
+    warned: list[str] = field(default_factory=list)
+
+    async def lend(self) -> LentModels:
+        return LentModels("http://127.0.0.1:1/v1", "a-made-up-key", "generator", "embedding")
+
+    def lent_url(self) -> str:
+        return "http://127.0.0.1:1/own/v1"
+
+    def own_usage(self, usage: Usage | None) -> None:
+        self.own.append(usage)
+
+    def warn(self, line: str) -> None:
+        self.warned.append(line)
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
         return await generate(self, answer_messages(question, contexts, self.answer_style))

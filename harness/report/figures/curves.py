@@ -85,6 +85,8 @@ def _draw(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
         style: dict[str, Any] = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
         xs, means = [x for x, _, _ in known], [mean for _, _, mean in known]
         (line,) = axes.plot(xs, means, linewidth=1.1, markersize=4, clip_on=False, **style)
+        # A line without a point is nowhere, and would take all the room there is.
+        line.set_in_layout(bool(xs))
         points = zip((at for at, _ in curve.points), (row for _, row in rows), strict=True)
         tell(line, f"{name_of(view)}: {'; '.join(f'{at:g}: {tip_of(row)}' for at, row in points if row)}")
         lines.append(line)

@@ -11,7 +11,7 @@ from harness.analysis import Aggregate
 from harness.analysis.cost import MOST_FAILED, is_lower_bound
 from harness.display import Drawing, number, printable
 from harness.display.plotting import GREY, HALF_IN
-from harness.report.figures.marks import alt_of, interval_of, queries_of
+from harness.report.figures.marks import alt_of, interval_of, queries_of, told_by
 from harness.report.figures.scales import Scale
 from harness.report.figures.scatter import (
     ScatterPoint,
@@ -127,7 +127,7 @@ def _draw(
         f"{named} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. "
         "Dashed: the frontier of the means of runs that finished and answered; no verdict, which takes the "
-        f"paired tests.{_outside(points, competing)}"
+        f"paired tests.{_outside(points, competing)}{told_by(group.views) if price.measure == 'tokens' else ''}"
     )
     sign = 1 if lower else -1
     spoken = [

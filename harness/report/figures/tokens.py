@@ -11,7 +11,7 @@ from harness.display.plotting import PALETTE, tell
 from harness.display.text import number
 from harness.display.written import written
 from harness.report.aggregates import taken
-from harness.report.figures.marks import alt_of, interval_of, n_of, name_of
+from harness.report.figures.marks import alt_of, interval_of, n_of, name_of, told_by
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels, spoken
 from harness.report.view import Group, RunView
 
@@ -73,6 +73,7 @@ def _draw_tokens(group: Group, new_figure: NewFigure) -> list[Drawing]:
     caption = (
         f"Tokens of all models. Left: of one query, the mean of the sum with its 95 % CI ({_n(group, 'tokens')}; "
         "failed queries count with what they used). Right: of the index, whoever paid for it; it is built once."
+        f"{told_by(group.views)}"
     )
     return [Drawing("tokens", "Tokens", caption, _alt(group, "tokens", "tokens"), figure)]
 

@@ -110,7 +110,9 @@ def leaderboard(group: Group, findings: Findings) -> Leaderboard:
                 score=_score(row, percent=percent),
                 track=_track(row, full),
                 n=population(row) if row else None,
-                costs=tuple(taken(view.row(cost.measure)) if view else None for cost in costs),
+                costs=tuple(
+                    taken(view.row(cost.measure), mark=view.told(cost.measure)) if view else None for cost in costs
+                ),
                 remarks=tuple(_remarks(line, measure)),
             )
         )

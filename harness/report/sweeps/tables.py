@@ -46,6 +46,6 @@ def _point_row(group: Group, measure: str, line: SweepLine, point: SweepPoint) -
     view = group.views[point.position]
     row, index = view.row(measure), view.run.index()
     built = None if index is None else "reused" if index.reused_from else "built"
-    costs = [taken(view.row(name)) for name in ("tokens", "latency_s_p50", "usd")]
+    costs = [taken(view.row(name), mark=view.told(name)) for name in ("tokens", "latency_s_p50", "usd")]
     score = (share(row), population(row))
     return (line.name, plain(point.value), *score, *costs, index_seconds(view), built)

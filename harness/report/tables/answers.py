@@ -21,7 +21,10 @@ def leaderboard(group: Group, findings: Findings) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for line in findings.lines(group):
         score = amount(line.row) if measure in group.costs else share(line.row)
-        spent = [taken(line.view.row_beside(cost, line.row)) if line.view else None for cost in costs]
+        spent = [
+            taken(line.view.row_beside(cost, line.row), mark=line.view.told(cost)) if line.view else None
+            for cost in costs
+        ]
         rows.append((printable(line.named, 100), line.rank, score, population(line.row), *spent))
     mix = "types weighed as in the whole data set" if findings.is_natural else "each query counting the same"
     note = (

@@ -12,7 +12,7 @@ from harness.analysis.intervals import Interval
 from harness.display import NOTHING, Entry, Quantity, Table, printable
 from harness.report.aggregates import share, taken
 from harness.report.tables.cost import FAILING
-from harness.report.view import Group, RunView
+from harness.report.view import AS_REPORTED, Group, RunView
 
 _AT = (100, 1_000, 10_000)
 
@@ -79,6 +79,8 @@ def _why_outside(view: RunView, unit: CostUnit) -> str:
         return "refuses most that have an answer"
     if view.is_bracket:
         return "a bracket"
+    if view.told(unit.measure):
+        return f"counted {AS_REPORTED} by itself"
     return "not counted in full" if is_bounded(view, unit) else ""
 
 

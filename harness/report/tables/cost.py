@@ -10,7 +10,7 @@ from harness.analysis.judging import PREFIX
 from harness.display import Entry, Quantity, Table, printable
 from harness.report.aggregates import amount, count, population, taken, values_in
 from harness.report.notes import calls_at_once
-from harness.report.view import Group, RunView
+from harness.report.view import AS_REPORTED, Group, RunView
 
 _USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
 
@@ -31,12 +31,15 @@ def query_cost_table(group: Group) -> Table:
     header += ("USD for all answers", "failed, %")
     rows = []
     for view in group.views:
-        means = [taken(view.row(name)) for name in ("input_tokens", "output_tokens", "model_calls")]
+        used = ("input_tokens", "output_tokens", "model_calls")
+        means = [taken(view.row(name), mark=view.told(name)) for name in used]
         times = [taken(view.row(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
         rest = [taken(view.row(name)) for name in (*_WALL, "throttled_s", "usd", "answer_usd_total")]
         population_of, failed = population(view.row("latency_s")), failed_share(view)
         rows.append((printable(view.label), *means, *times, population_of, *rest, failed))
     bound = "≥: a lower bound, of tokens that a server did not all count or of queries that timed out"
+    if any(view.told("tokens") for view in group.views):
+        bound += f"; {AS_REPORTED}: by a pipeline itself, of models that nobody metered"
     note = f"Each sampled query counts the same. {FAILING} {bound}."
     return Table("query_cost", "Cost and time of a query", header, tuple(rows), note=note)
 
@@ -113,7 +116,7 @@ def phases_table(group: Group) -> Table:
 def _phases(view: RunView) -> Iterable[tuple[str, Used, Entry]]:
     index = tuple(taken(view.row(f"index_{name}")) for name in _USED)
     query_rows = [view.row(name) for name in _USED]
-    query = tuple(map(taken, query_rows))
+    query = tuple(taken(row, mark=view.told(name)) for name, row in zip(_USED, query_rows, strict=True))
     answers = tuple(_whole(view, row) for row in query_rows)
     n = view.n_answered
     population_of = population(view.row("input_tokens"))

@@ -36,6 +36,7 @@ def build_manifest(cell: Cell) -> Manifest:
         },
         index_id=cell.index_id,
         bracket=cell.spec.bracket,
+        notes=cell.spec.notes,
         machine=describe_machine(),
         packages=package_versions(),
         git_commit=git_commit(),

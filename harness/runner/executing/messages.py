@@ -34,6 +34,10 @@ class Job(WorkerMessage):
     index_id: str
     corpus_digest: str
     system: str
+    system_version: str
+    """Of its spec, when the run was planned."""
+    retrieves_only: bool = False
+    """The run has no generator."""
     generator: GeneratorConfig | None
     """None: this phase calls none."""
     embedder: EmbedderConfig | None

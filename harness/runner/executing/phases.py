@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.models.local_server import LocalServer
 from harness.outside import secret_names
-from harness.records import Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
+from harness.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.runner.executing.messages import Event, Job, Todo
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
@@ -124,8 +124,10 @@ class Execution:
 
     def _record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
         # What it had asked of its model went with the process that counted it.
-        asks = "generator" in self.cell.roles.answer and self.cell.generator and not self.cell.generator.is_none
-        unknown = {"generator": Usage(unmetered_calls=1)} if asks else {}
+        cell, unmetered = self.cell, Usage(unmetered_calls=1)
+        role = "generator" if "generator" in cell.roles.answer else OWN_MODELS
+        asks = cell.generates and (role == "generator" or cell.spec.own_models)
+        unknown = {role: unmetered} if asks else {}
         self.run.append_record(
             RunRecord(
                 query_id=todo.query_id,
@@ -161,7 +163,7 @@ class Execution:
         roles = cell.roles.index if phase == "index" else cell.roles.answer
         urls = [str(model.base_url) for role, model in cell.models.items() if role in roles and model.base_url]
         databases = cell.spec.servers(cell.index_params) if cell.spec.servers else ()
-        return Servers(urls, databases, self.server.pid if self.server else None)
+        return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
 
     def _job(self, phase: Phase, todo: Sequence[Todo]) -> Job:
         cell = self.cell
@@ -173,6 +175,8 @@ class Execution:
             index_id=cell.index_id,
             corpus_digest=cell.corpus_digest,
             system=cell.spec.name,
+            system_version=cell.spec.version,
+            retrieves_only=not cell.generates,
             generator=cell.generator if "generator" in roles else None,
             embedder=cell.embedder if "embedder" in roles else None,
             answer_style=cell.answer_style,

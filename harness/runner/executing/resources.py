@@ -69,6 +69,8 @@ class Servers:
     """URLs of what else it asks."""
     started: int | None = None
     """The process of a model server that was started for it."""
+    is_system: bool = False
+    """What answers at `databases` is the system itself; its worker only asks it."""
 
 
 class _Served:
@@ -100,6 +102,7 @@ class ResourceSampler:
         self._phase = phase
         self._interval_s = interval_s
         self._system: _Tree | None = None
+        self._is_elsewhere = servers.is_system
         self._servers = (_Served(servers.models, servers.started), _Served(servers.databases))
         self._due = time.monotonic()
         self._left_s = 0.0
@@ -142,10 +145,10 @@ class ResourceSampler:
         fields = [f"{time.time():.3f}", self._phase, f"{psutil.cpu_percent():.1f}"]
         memory = psutil.virtual_memory()
         fields.append(str(memory.total - memory.available))
+        models, asked = (served.fields() for served in self._servers)
         system = self._system.sample() if self._system else None
-        fields += [f"{system[0]:.1f}", str(system[1])] if system else ["", ""]
-        for served in self._servers:
-            fields += served.fields()
+        own = [f"{system[0]:.1f}", str(system[1])] if system else ["", ""]
+        fields += [*asked, *models, "", ""] if self._is_elsewhere else [*own, *models, *asked]
         self._run.append_resources(HEADER, ",".join(fields))
 
 

@@ -1,5 +1,6 @@
 """What a worker hands to its system."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -8,10 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness.asking.answers import answer_messages, generate
-from harness.models.metering import stage
+from harness.models.lending import LendingServer
+from harness.models.metering import current_meter, stage
 from harness.models.rerankers import open_reranker
-from harness.protocols import ChatModel, Embedder, Reranker, Role
-from harness.records import AnswerStyle, Context, Evidence
+from harness.outside import keep_made
+from harness.protocols import ChatModel, Embedder, LentModels, Reranker, Role
+from harness.records import AnswerStyle, Context, Evidence, Usage
 
 M = TypeVar("M")
 
@@ -35,6 +38,10 @@ class WorkerRuntime:
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     tell: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
     reranks_with: str | None = None
+    retrieves_only: bool = False
+    lending: LendingServer | None = None
+    """None: nothing is lent."""
+    say: Callable[[str], None] = lambda _line: None
 
     @property
     def chat(self) -> ChatModel | None:
@@ -56,6 +63,36 @@ class WorkerRuntime:
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
         """One generation under the shared contract."""
         return await generate(self, answer_messages(question, contexts, self.answer_style))
+
+    async def lend(self) -> LentModels:
+        """Serve them on this machine, and say so in the variables that OpenAI's clients look at."""
+        if self.lending is None:
+            raise RuntimeError("nothing is lent here")
+        lent = self.lending.open()
+        for name, value in {
+            "OPENAI_BASE_URL": lent.base_url,
+            "OPENAI_API_BASE": lent.base_url,
+            "OPENAI_API_KEY": lent.api_key,
+        }.items():
+            keep_made(os.environ.get(name, ""))  # A real key is taken out of logs still.
+            os.environ[name] = value
+        return lent
+
+    def lent_url(self) -> str:
+        """Of the current query."""
+        if self.lending is None:
+            raise RuntimeError("nothing is lent here")
+        return self.lending.url()
+
+    def own_usage(self, usage: Usage | None) -> None:
+        """As the pipeline says, where nothing was metered that could be it."""
+        meter = current_meter()
+        writes = meter.scope.startswith("answer/") and not self.retrieves_only
+        meter.tell_own(usage, beside={"embedder"} if writes else ())
+
+    def warn(self, line: str) -> None:
+        """A line for whoever waits."""
+        self.say(line)
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Time a part of the work under `name`."""

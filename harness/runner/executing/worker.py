@@ -21,24 +21,28 @@ from typing import BinaryIO
 
 import psutil
 
-from harness.errors import BudgetReached, HarnessError, StoreError
+from harness.errors import BudgetReached, ConfigError, HarnessError, StoreError
 from harness.models.budget import Amount, Budget
 from harness.models.clients import build_chat
 from harness.models.embedders import build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.metering import Meter, current_meter, metered
+from harness.models.lending import LendingServer, Lent
+from harness.models.metering import LOADING, Meter, current_meter, metered
 from harness.models.providers import provider_of
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.outside import cleaned, keep_secret
 from harness.protocols import Embedder, System
 from harness.records import (
+    OWN_MODELS,
+    Cost,
     Evidence,
     Failure,
     Prediction,
     Query,
     RunRecord,
     RunStatus,
+    Usage,
 )
 from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
@@ -63,6 +67,7 @@ class Worker:
         self._run = RunDir(Path(job.results) / job.run_id)
         self._index_dir = IndexDir(Path(job.results), job.index_id)
         self._told_at = 0.0
+        self._warned: set[str] = set()
         self._embedder_rss_bytes: int | None = None
         self._budget = Budget(job.allowance, lambda role, usage: job.prices[role].usd(usage))
 
@@ -89,7 +94,9 @@ class Worker:
                     raise seam.fatal from None
                 raise
             wall_s, cpu_s = time.monotonic() - start, time.process_time() - cpu
-            cost = cost_of(meter, wall_s, cpu_s, self._embedder_rss_bytes)
+            cost = self._cost(meter, wall_s, cpu_s)
+        if stats.is_elsewhere:
+            cost = Cost(wall_s=None, throttled_s=None, usage={OWN_MODELS: Usage(unmetered_calls=1)})
         if seam.fatal:
             raise seam.fatal
         self._tell(Event(kind="indexed", stats=stats, cost=cost))
@@ -98,7 +105,7 @@ class Worker:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
         journal = self._journal(self._run.journal_path)
         with self._system(Seam(journal, budget=self._budget, say=self._say)) as (system, seam):
-            with metered(Meter("load")):
+            with metered(Meter(LOADING)):
                 await system.load()
             self._index_dir.opened()
             turn = Turn(todo=self._job.todo, allowance=self._job.allowance)
@@ -142,7 +149,7 @@ class Worker:
             status=status,
             prediction=prediction,
             failure=failure,
-            cost=cost_of(meter, wall_s, cpu_s if alone else None, self._embedder_rss_bytes),
+            cost=self._cost(meter, wall_s, cpu_s if alone else None),
             attempt=todo.attempt,
             started_at=started_at,
         )
@@ -171,17 +178,30 @@ class Worker:
                 traceback.print_exc()
                 return None, Failure(kind=type(error).__name__, message=_said(error)), "error"
 
+    def _cost(self, meter: Meter, wall_s: float, cpu_s: float | None) -> Cost:
+        cost = cost_of(meter, wall_s, cpu_s, self._embedder_rss_bytes)
+        # What works elsewhere would be measured by the few megabytes with which this process asks it.
+        elsewhere = SYSTEMS.load(self._job.system).is_elsewhere
+        return cost.model_copy(update={"cpu_s": None, "peak_rss_bytes": None}) if elsewhere else cost
+
     @contextmanager
     def _system(self, seam: Seam) -> Iterator[tuple[System, Seam]]:
         job, spec = self._job, SYSTEMS.load(self._job.system)
+        if spec.version != job.system_version:
+            what = f"'{spec.name}' is another version than when this run began"
+            raise ConfigError(what, "run the same command again: it is then another run")
         with closing(seam.journal), self._embedder(seam) as vectors:
             index_params = spec.index_params.model_validate(job.index_params)
             answer_params = spec.answer_params.model_validate(job.answer_params)
+            chat = build_chat(job.generator, seam, job.server) if job.generator else None
             runtime = WorkerRuntime(
                 index_dir=self._index_dir.store,
                 seed=job.seed,
-                generator=build_chat(job.generator, seam, job.server) if job.generator else Unnamed("generator"),
+                generator=chat if job.generator else Unnamed("generator"),
                 vectors=vectors,
+                retrieves_only=job.retrieves_only,
+                lending=LendingServer(Lent(chat, _or_none(vectors), seam.stop, self._warn_once)),
+                say=self._warn_once,
                 answer_style=job.answer_style,
                 gold=self._gold() if spec.sees_gold else {},
                 tell=self._progress,
@@ -223,6 +243,11 @@ class Worker:
     def _say(self, line: str) -> None:
         self._tell(Event(kind="said", what=line))
 
+    def _warn_once(self, line: str) -> None:
+        if line not in self._warned:
+            self._warned.add(line)
+            self._warn(line)
+
     def _warn(self, line: str) -> None:
         self._tell(Event(kind="warned", what=line))
 
@@ -231,9 +256,22 @@ class Worker:
         self._events.flush()
 
 
-def _die_with_parent(turns: "SimpleQueue[Turn]") -> None:
-    """End as soon as standard input closes: the runner is gone, or wants us gone. Until then it brings turns."""
-    for line in sys.stdin.buffer:
+def _or_none(vectors: Embedder | Unnamed) -> Embedder | None:
+    return None if isinstance(vectors, Unnamed) else vectors
+
+
+def _taken_input() -> BinaryIO:
+    """Standard input, for nobody but this module: a system, or what it starts, that reads there finds it empty."""
+    ours = os.fdopen(os.dup(0), "rb")
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    return ours
+
+
+def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]") -> None:
+    """End as soon as the runner's pipe closes: it is gone, or wants us gone. Until then it brings turns."""
+    for line in lines:
         turns.put(Turn.model_validate_json(line))
     os._exit(1)
 
@@ -264,10 +302,11 @@ def _full_disk(results: Path) -> HarnessError | None:
 
 def main() -> None:
     """Read the job, do it, say how it went."""
-    job = Job.model_validate_json(sys.stdin.buffer.readline())
+    lines = _taken_input()
+    job = Job.model_validate_json(lines.readline())
     keep_secret(*job.key_names)
     turns: SimpleQueue[Turn] = SimpleQueue()
-    threading.Thread(target=_die_with_parent, args=(turns,), daemon=True).start()
+    threading.Thread(target=_die_with_parent, args=(lines, turns), daemon=True).start()
     with os.fdopen(int(os.environ[EVENTS_ENV]), "wb") as events:
         try:
             asyncio.run(Worker(job, events, turns).work())

@@ -352,3 +352,16 @@ def test_every_question_of_a_file_is_asked_unless_a_sample_is_named() -> None:
     sampled = {"questions": "asked.csv", "sample": {"per_type": 5}}
     assert BenchConfig.model_validate({"dataset": sampled}).dataset.sample == SampleConfig(per_type=5)
     assert BenchConfig().dataset.sample == SampleConfig()
+
+
+def test_a_key_in_quotes_may_hold_dots_and_signs_of_equality() -> None:
+    name = "http://127.0.0.1:8000/a=b"
+    config = load_config(None, [f'per_system."{name}".answer.version=2024-05'])
+    assert config.per_system[name].answer == {"version": "2024-05"}
+
+
+def test_a_quotation_mark_that_is_missing_is_told() -> None:
+    with pytest.raises(ConfigError, match="write it as key=value"):
+        load_config(None, ['per_system."http://h.answer.version=1'])
+    with pytest.raises(ConfigError, match="a quotation mark is missing"):
+        expand(load_config({"matrix": {'answer."top_k': [1]}}))

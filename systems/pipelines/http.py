@@ -1,0 +1,207 @@
+"""A pipeline behind a URL: `--system http://127.0.0.1:8000/ask`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from pydantic import TypeAdapter, ValidationError
+
+from harness.errors import ConfigError, ServiceUnavailable
+from harness.protocols import NO_ROLE, LentModels, PlainUrl, Runtime, SystemSpec
+from harness.records import Document, IndexStats, Query
+from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem, lent_url
+from systems.pipelines.params import NoIndexParams, ServiceParams
+from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
+
+_LONGEST_REPLY = 32_000_000
+_CONNECT_S = 5.0
+_COMES_BACK_S = 10.0
+"""How long a service that was there may take to start again."""
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+
+
+class ServiceFailed(Exception):
+    """It answered this question with an error."""
+
+
+class HttpPipeline:
+    """See `systems.pipelines.base.Pipeline`."""
+
+    def __init__(self, url: str, params: ServiceParams, runtime: Runtime) -> None:
+        self._url, self._params, self._runtime = url, params, runtime
+        self._client: httpx2.AsyncClient | None = None
+        self._lent: LentModels | None = None
+        self._answered = False
+
+    async def build(self, _corpus: Sequence[Document]) -> IndexStats:
+        """It has its own."""
+        return IndexStats(documents=0, is_elsewhere=True, notes=(OWN_INDEX,))
+
+    async def open(self) -> None:
+        """Connect with the first question."""
+        if self._params.lends:
+            self._lent = await self._runtime.lend()
+        key = os.environ.get(self._params.api_key_env or "", "")
+        headers = {"accept": "application/json", "accept-encoding": "identity"}
+        # No proxy of the environment: what is measured is the service. The query's time limit is the only one.
+        self._client = httpx2.AsyncClient(
+            headers={**headers, **({"authorization": f"Bearer {key}"} if key else {})},
+            timeout=httpx2.Timeout(None, connect=_CONNECT_S),
+            trust_env=False,
+            limits=httpx2.Limits(max_connections=None),
+        )
+
+    async def ask(self, query: Query) -> PipelineReply:
+        """POST the question, read the answer."""
+        body: dict[str, Any] = {
+            "question": query.text,
+            "query_id": query.query_id,
+            "answer_style": self._runtime.answer_style,
+        }
+        if self._runtime.retrieves_only:
+            body["retrieve_only"] = True
+        if self._lent:
+            body["models"] = {
+                "base_url": lent_url(self._runtime, self._params.lends),
+                "api_key": self._lent.api_key,
+                "model": self._lent.model,
+                "embedding_model": self._lent.embedding_model,
+            }
+        status, headers, content = await self._post(body)
+        self._refuse(status, headers, content)
+        try:
+            reply = read_reply(json.loads(content))
+        except WrongShape:
+            raise
+        except (ValueError, RecursionError) as error:
+            kind = headers.get("content-type", "no content-type")
+            raise WrongShape(f"the reply is no JSON ({kind}): {_beginning(content)}") from error
+        self._answered = True
+        return reply
+
+    async def _post(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
+        """Its answer, whole and in bounds. A service that is restarting is waited for."""
+        if self._client is None:
+            raise RuntimeError("ask() was called before open()")
+        until = asyncio.get_running_loop().time() + _COMES_BACK_S
+        while True:
+            try:
+                async with self._client.stream("POST", self._url, json=body) as response:
+                    return response.status_code, response.headers, await _bounded(response)
+            except _NEVER_SENT as error:
+                if asyncio.get_running_loop().time() > until:
+                    raise _down(self._url, str(error)) from error
+                await asyncio.sleep(random.uniform(0.2, 1.0))  # noqa: S311 - jitter, no secret
+
+    def _refuse(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        """Raise where it did not answer the question: for good where no other question could fare better."""
+        if 200 <= status < 300:
+            return
+        if 300 <= status < 400:
+            there = urlsplit(headers.get("location", ""))
+            where = f" to {there.scheme}://{there.hostname}" if there.hostname else ""
+            raise ServiceUnavailable(
+                f"{self._url} redirects{where} ({status}), and a question is not sent elsewhere",
+                "name the URL that answers itself",
+            )
+        if status in {401, 403}:
+            fix = f"check {self._params.api_key_env}" if self._params.api_key_env else "set answer.api_key_env"
+            raise ServiceUnavailable(f"{self._url} asks for another key ({status})", fix)
+        if status in {404, 405} and not self._answered:
+            raise ServiceUnavailable(
+                f"{self._url} takes no question ({status})", "check the path: it takes a POST"
+            )
+        raise ServiceFailed(f"HTTP {status}: {_beginning(content)}")
+
+
+async def _bounded(response: httpx2.Response) -> bytes:
+    content = bytearray()
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > _LONGEST_REPLY:
+            raise WrongShape(f"the reply is longer than {_LONGEST_REPLY:,} bytes")
+    return bytes(content)
+
+
+def _beginning(content: bytes) -> str:
+    return repr(" ".join(content[:2000].decode("utf-8", "replace").split())[:200])
+
+
+def _down(url: str, reason: str) -> ServiceUnavailable:
+    return ServiceUnavailable(f"cannot reach {url} ({reason or 'no answer'})", "start it, or correct the URL")
+
+
+def _check(url: str, params: ServiceParams) -> None:
+    """See `SystemSpec.preflight`."""
+    name = params.api_key_env
+    if name and not os.environ.get(name):
+        raise ConfigError(
+            f"the environment has no {name}, which is to hold the key of {url}", f"export {name}=..."
+        )
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_S).close()
+    except OSError as error:
+        raise _down(url, error.strerror or str(error)) from error
+    if params.lends and host not in {"localhost", "127.0.0.1", "::1"}:
+        raise ConfigError(
+            f"{url} is not on this machine, where models are lent", "let it call its own (answer.lends=[])"
+        )
+
+
+def _at(scheme: str, target: str) -> SystemSpec:
+    """`//host/path`, as behind the scheme of a URL, or a whole URL."""
+    given = f"{scheme}:{target}" if target.startswith("//") else target
+    try:
+        url = TypeAdapter(PlainUrl).validate_python(given)
+    except ValidationError as error:
+        # Never the URL itself: it may hold the key for which it is refused.
+        problem = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        problem = problem.replace("api_key_env", "answer.api_key_env")
+        raise ConfigError(f"the URL of '{scheme}:' {problem}", "such as http://127.0.0.1:8000/ask") from error
+    return SystemSpec(
+        name=url,
+        version="1",
+        summary="a pipeline behind that URL",
+        index_params=NoIndexParams,
+        answer_params=ServiceParams,
+        build=lambda _, answer, runtime: PipelineSystem(HttpPipeline(url, answer, runtime), runtime),
+        index_roles=NO_ROLE,
+        answer_roles=lambda _, answer: frozenset(answer.lends),
+        servers=lambda _: [url],
+        preflight=lambda _, answer: _check(url, answer),
+        own_models=True,
+        is_elsewhere=True,
+        notes=(OWN_WORDS,),
+    )
+
+
+def _family(scheme: str) -> SystemSpec:
+    def unnamed(*_: Any) -> Any:
+        raise ConfigError(f"'{scheme}' needs a target", f"such as {scheme}://127.0.0.1:8000/ask")
+
+    return SystemSpec(
+        name=scheme,
+        version="1",
+        summary=f"your pipeline behind a URL: --system {scheme}://127.0.0.1:8000/ask (docs/your-pipeline.md)",
+        index_params=NoIndexParams,
+        answer_params=ServiceParams,
+        build=unnamed,
+        index_roles=NO_ROLE,
+        answer_roles=NO_ROLE,
+        at=lambda target: _at(scheme, target),
+        target="//127.0.0.1:8000/ask",
+    )
+
+
+SPEC = _family("http")
+HTTPS_SPEC = _family("https")

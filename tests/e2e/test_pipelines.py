@@ -1,0 +1,139 @@
+"""Pipelines of docs/examples beside naive, through the command line: a real chain of LangChain over Chroma, a real
+engine of LlamaIndex and a service in a process of its own, their models behind real HTTP.
+"""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import REPOSITORY, SMOKE, CommandLineHere, over_http
+
+from harness.analysis.prices import load_prices
+from harness.models.fake import FakeScript
+from harness.records import OWN_MODELS, Usage
+from harness.report.tables.cost import query_cost_table
+from harness.report.view import Group, load_groups
+from harness.store import RunDir
+
+pytestmark = pytest.mark.slow
+EXAMPLES = REPOSITORY / "docs" / "examples" / "pipelines"
+
+
+@pytest.fixture
+def beside(here: CommandLineHere) -> CommandLineHere:
+    """The command line in the folder of the examples."""
+    for path in EXAMPLES.glob("*.py"):
+        shutil.copy(path, here.folder)
+    return here
+
+
+@pytest.fixture
+def service(beside: CommandLineHere) -> Iterator[str]:
+    """The URL of the example's service."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, "my_service.py", str(port)], cwd=beside.folder)
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}/ask"
+    process.kill()
+    process.wait()
+
+
+def ran(here: CommandLineHere, systems: list[str], *words: str) -> dict[str, RunDir]:
+    """The runs of these systems over the smoke config, by name."""
+    named = [word for name in systems for word in ("--system", name)]
+    done = here.call("run", "--config", str(SMOKE), "--json", "--quiet", "--records-only", *named, *words)
+    made: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    assert [(run["status"], run["n_ok"]) for run in made] == [("done", 8)] * len(systems), done.stderr
+    return {name: RunDir(Path(run["path"])) for name, run in zip(systems, made, strict=True)}
+
+
+def reported(runs: dict[str, RunDir]) -> Group:
+    (group,) = load_groups(list(runs.values()), load_prices())
+    return group
+
+
+def used(run: RunDir) -> Usage:
+    """What all answers used of the generator."""
+    return sum((record.cost.usage.get("generator", Usage()) for record in run.iter_records()), Usage())
+
+
+def test_a_chain_an_engine_a_function_and_a_service_are_metered_by_the_same_seam_as_naive(
+    beside: CommandLineHere, service: str, serve: Any
+) -> None:
+    server = serve(FakeScript())
+    lent = [f'per_system."{service}".answer.lends=[generator]']
+    systems = [
+        "naive",
+        "langchain:my_chain:make_chain",
+        "llamaindex:my_engine:make_engine",
+        "python:my_function:make",
+        service,
+    ]
+    runs = ran(beside, systems, *over_http("generator", server), "--set", *lent)
+    for name, run in runs.items():
+        usage = used(run)
+        assert (usage.calls, usage.unmetered_calls) == (8, 0), name
+        assert usage.input_tokens > 0
+        assert not any(OWN_MODELS in record.cost.usage for record in run.iter_records())
+    # What reached the server is what was counted, of each system.
+    assert server.model.served["calls"] == 8 * len(systems)
+    for name in ("langchain:my_chain:make_chain", "llamaindex:my_engine:make_engine"):
+        index = runs[name].index()
+        assert index is not None
+        assert (index.stats.documents, index.cost.embedded_texts + index.cost.cached_texts > 28) == (28, True)
+        contexts = [one for record in runs[name].iter_records() if (p := record.prediction) for one in p.contexts]
+        assert {len(one.doc_ids) for one in contexts} == {1}
+        assert all(record.prediction and not record.prediction.trace for record in runs[name].iter_records())
+
+
+def test_what_nobody_metered_is_marked_and_in_no_comparison_of_cost(beside: CommandLineHere, service: str) -> None:
+    (beside.folder / "own.py").write_text("def answer(question): return 'Yes'")
+    runs = ran(beside, ["naive", service, "python:own:answer"], "--set", "limits.concurrency=2")
+    group = reported(runs)
+    naive, told, silent = group.views
+    assert [view.told("tokens") for view in group.views] == ["", "as reported", ""]
+    rows = {row[0]: row[1] for row in query_cost_table(group).rows}
+    assert (rows[silent.label], getattr(rows[told.label], "mark", "")) == (None, "as reported")
+    assert [view.value("usd") for view in group.views] == [0.0, None, None]
+    assert [bool("tokens" in view.values and view.values["tokens"].values) for view in group.views] == [
+        True,
+        False,
+        False,
+    ]
+    assert [view.value("index_tokens") for view in (told, silent)] == [None, None]
+    assert any("takes part in no comparison of either" in note for note in told.notes)
+    assert naive.value("tokens")
+
+
+def test_a_question_that_hangs_is_a_timeout_and_the_next_one_is_answered(beside: CommandLineHere) -> None:
+    (beside.folder / "hangs.py").write_text(
+        "import sys, time\n"
+        "def answer(question, query_id):\n"
+        '    print(\'{"kind": "completed"}\')\n'
+        "    assert sys.stdin.read() == ''\n"
+        "    if sum(map(ord, query_id)) % 4 == 1: time.sleep(3600)\n"
+        "    return 'Yes'\n"
+    )
+    words = ["--set", "limits.query_timeout_s=2", "--set", "index.lends=[]", "--set", "answer.lends=[]"]
+    made = beside.run("--system", "python:hangs:answer", *words)
+    statuses = {record.query_id: record.status for record in RunDir(Path(made["path"])).iter_records()}
+    late = {query_id for query_id in statuses if sum(map(ord, query_id)) % 4 == 1}
+    assert 0 < len(late) < 8
+    assert {query_id: status for query_id, status in statuses.items() if status != "ok"} == dict.fromkeys(
+        late, "timeout"
+    )

@@ -1,0 +1,278 @@
+"""Functions, chains, engines and services of others, asked as systems."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runtimes import BareRuntime
+
+from harness.errors import ConfigError, HarnessError
+from harness.protocols import SystemSpec
+from harness.records import Document, Prediction, Query, Usage
+from harness.registry import SYSTEMS
+from systems.pipelines.http import ServiceFailed
+from systems.pipelines.replies import WrongShape
+
+CORPUS = [Document(doc_id="tea", text="Tea is at four."), Document(doc_id="bread", text="Bread is at five.")]
+QUERY = Query(query_id="q", text="When is tea?")
+
+
+async def asked(spec: SystemSpec, runtime: BareRuntime, **answer: Any) -> Prediction:
+    """What the system answers, indexed and loaded as by two processes."""
+    params = spec.index_params(), spec.answer_params(**answer)
+    await spec.build(*params, runtime).index(CORPUS)
+    system = spec.build(*params, runtime)
+    await system.load()
+    return await system.answer(QUERY)
+
+
+def answered(name: str, folder: Path, **answer: Any) -> tuple[Prediction, BareRuntime]:
+    (folder / "index").mkdir(exist_ok=True)
+    runtime = BareRuntime(folder / "index")
+    return asyncio.run(asked(SYSTEMS.load(name), runtime, **answer)), runtime
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """module(code) -> its name; in the folder of the command."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def written(code: str) -> str:
+        name = f"mine_{abs(hash(code))}"
+        (tmp_path / f"{name}.py").write_text(code)
+        return name
+
+    return written
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(question): return 'four'",
+        "def f(text): return {'answer': 'four'}",
+        "async def f(question, query_id, answer_style): return 'four' if answer_style == 'short' else query_id",
+        "def f(documents): return lambda q: 'four' if documents[0]['doc_id'] == 'tea' else ''",
+        "class f:\n  def __init__(self, folder): self.ok = folder.is_dir()\n"
+        "  def __call__(self, question): return 'four' * self.ok",
+        "def f(question, base_url): return 'four' if '/own/' in base_url else ''",
+    ],
+)
+def test_a_function_is_asked_by_what_it_takes(module: Callable[[str], str], tmp_path: Path, code: str) -> None:
+    assert answered(f"python:{module(code)}:f", tmp_path)[0].answer == "four"
+
+
+def test_what_is_not_metered_is_unknown_before_it_is_reported(
+    module: Callable[[str], str], tmp_path: Path
+) -> None:
+    code = "def f(question): return {'answer': 'a', 'usage': {'input_tokens': 9, 'output_tokens': 1}}"
+    _, runtime = answered(f"python:{module(code)}:f", tmp_path)
+    # The index; the question before it is asked, should it fail; what it said.
+    assert runtime.own == [None, None, Usage(input_tokens=9, output_tokens=1)]
+
+
+def test_documents_that_the_corpus_does_not_hold_are_said(module: Callable[[str], str], tmp_path: Path) -> None:
+    code = (
+        "def f(question): return {'answer': 'a', 'contexts': [{'text': 't', 'doc_id': d} for d in ('tea', 'gin')]}"
+    )
+    prediction, runtime = answered(f"python:{module(code)}:f", tmp_path)
+    assert [(step.name, step.content) for step in prediction.trace] == [("not in the corpus", "gin")]
+    assert "such as 'gin': each counts as a wrong one" in runtime.warned[0]
+
+
+def test_contexts_that_name_no_document_are_said_and_no_wrong_ones(
+    module: Callable[[str], str], tmp_path: Path
+) -> None:
+    code = "def f(question): return {'answer': 'a', 'contexts': ['t']}"
+    prediction, runtime = answered(f"python:{module(code)}:f", tmp_path)
+    assert (prediction.contexts[0].doc_ids, prediction.trace) == ((), ())
+    assert "measures by document do not apply" in runtime.warned[0]
+
+
+def test_a_pipeline_that_takes_no_documents_has_an_index_that_nobody_saw(
+    module: Callable[[str], str], tmp_path: Path
+) -> None:
+    spec = SYSTEMS.load(f"python:{module('def f(question): return question')}:f")
+    system = spec.build(spec.index_params(), spec.answer_params(), BareRuntime(tmp_path))
+    stats = asyncio.run(system.index(CORPUS))
+    assert stats.is_elsewhere
+    assert "what that took is not known" in stats.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("f = 5", "is a int: name a function of a question"),
+        ("def f(documents): return 5", "f() gave a int: return a function of a question"),
+        ("import sys; sys.exit(3)\ndef f(q): ...", "cannot be imported (PipelineEnded: it called sys.exit(3))"),
+        ("import no_such_thing\ndef f(q): ...", "cannot be imported (ModuleNotFoundError"),
+    ],
+)
+def test_what_is_no_pipeline_is_one_line_before_a_question_is_asked(
+    module: Callable[[str], str], tmp_path: Path, code: str, line: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        answered(f"python:{module(code)}:f", tmp_path)
+    assert line in str(refused.value)
+
+
+def test_no_answer_is_a_failure_where_the_run_has_a_generator_and_none_where_it_retrieves(
+    module: Callable[[str], str], tmp_path: Path
+) -> None:
+    name = f"python:{module('def f(question): return dict(answer=None, contexts=[question])')}:f"
+    with pytest.raises(WrongShape, match="'answer' is null"):
+        answered(name, tmp_path)
+    runtime = BareRuntime(tmp_path / "index", chat=None, retrieves_only=True)
+    prediction = asyncio.run(asked(SYSTEMS.load(name), runtime))
+    assert (prediction.answer, prediction.contexts[0].text) == (None, "When is tea?")
+
+
+CHAIN = """
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+def make(documents):
+    return RunnableLambda(lambda asked: {"answer": asked["input"], "context": documents})
+used = dict(input_tokens=3, output_tokens=1, total_tokens=4)
+text = RunnableLambda(lambda asked: AIMessage(asked, usage_metadata=used))
+retriever = RunnableLambda(lambda asked: [Document(page_content="t", metadata={"source": "tea"})])
+agent = RunnableLambda(lambda asked: {"messages": [AIMessage("a"), AIMessage(asked)]})
+wrong = RunnableLambda(lambda asked: 5)
+"""
+
+
+@pytest.mark.slow  # LangChain takes seconds to import.
+def test_a_chain_gives_an_answer_with_the_documents_that_it_was_given(
+    module: Callable[[str], str], tmp_path: Path
+) -> None:
+    prediction, runtime = answered(f"langchain:{module(CHAIN)}:make", tmp_path, input="input")
+    assert prediction.answer == "When is tea?"
+    assert [(one.text, one.doc_ids) for one in prediction.contexts] == [
+        ("Tea is at four.", ("tea",)),
+        ("Bread is at five.", ("bread",)),
+    ]
+    assert (prediction.trace, runtime.warned) == ((), [])
+
+
+@pytest.mark.slow
+def test_a_chain_may_say_a_message_or_end_with_one(module: Callable[[str], str], tmp_path: Path) -> None:
+    name = module(CHAIN)
+    prediction, runtime = answered(f"langchain:{name}:text", tmp_path)
+    assert (prediction.answer, runtime.own[-1]) == (
+        "When is tea?",
+        Usage(calls=1, input_tokens=3, output_tokens=1),
+    )
+    assert answered(f"langchain:{name}:agent", tmp_path)[0].answer == "When is tea?"
+    with pytest.raises(WrongShape, match="'answer' must be a text or null, not a number"):
+        answered(f"langchain:{name}:wrong", tmp_path)
+
+
+@pytest.mark.slow
+def test_a_field_of_the_metadata_names_the_document(module: Callable[[str], str], tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    runtime = BareRuntime(tmp_path / "index", chat=None, retrieves_only=True)
+    spec = SYSTEMS.load(f"langchain:{module(CHAIN)}:retriever")
+    assert asyncio.run(asked(spec, runtime, doc_id="source")).contexts[0].doc_ids == ("tea",)
+
+
+class Service(ThreadingHTTPServer):
+    """Answers as a script says."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[tuple[dict[str, Any], str | None]] = []
+        self.status, self.said, self.headers = 200, b'{"answer": "four"}', {"content-type": "application/json"}
+
+    @property
+    def name(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/ask"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Service
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.asked.append((json.loads(body), self.headers.get("authorization")))
+        self.send_response(self.server.status)
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(self.server.said)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with Service() as running:
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+        yield running
+        running.shutdown()
+
+
+def test_a_service_gets_the_question_and_the_key_and_nothing_of_the_gold_side(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEA_KEY", "the-key-of-the-tea")
+    assert answered(service.name, tmp_path, api_key_env="TEA_KEY")[0].answer == "four"
+    body = {"question": "When is tea?", "query_id": "q", "answer_style": "short"}
+    assert service.asked == [(body, "Bearer the-key-of-the-tea")]
+
+
+def test_a_service_that_is_lent_models_gets_the_questions_own_url(service: Service, tmp_path: Path) -> None:
+    answered(service.name, tmp_path, lends=["generator"])
+    assert service.asked[0][0]["models"]["base_url"].endswith("/own/v1")
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "line"),
+    [
+        ((500, {}, b"<h1>Oh\nno</h1>"), ServiceFailed, "HTTP 500: '<h1>Oh no</h1>'"),
+        ((200, {"content-type": "text/html"}, b"<p>"), WrongShape, "the reply is no JSON (text/html): '<p>'"),
+        ((200, {}, b'{"answer": NaN}'), WrongShape, "'answer' must be a text or null, not a number"),
+        ((200, {}, b"[" * 200_000), WrongShape, "the reply is no JSON"),
+        ((307, {"location": "http://a.example/?key=1"}, b""), HarnessError, "redirects to http://a.example (307)"),
+        ((401, {}, b""), HarnessError, "asks for another key (401): set answer.api_key_env"),
+        ((404, {}, b""), HarnessError, "takes no question (404): check the path"),
+    ],
+)
+def test_what_a_service_does_not_answer_is_told(
+    service: Service, tmp_path: Path, reply: tuple[int, dict[str, str], bytes], kind: type[Exception], line: str
+) -> None:
+    service.status, service.headers, service.said = reply
+    with pytest.raises(kind) as told:
+        answered(service.name, tmp_path)
+    assert line in str(told.value)
+    assert len(service.asked) == 1
+
+
+def test_a_service_that_is_not_there_is_one_line_before_anything_is_paid() -> None:
+    spec = SYSTEMS.load("http://127.0.0.1:1/ask")
+    assert spec.preflight is not None
+    with pytest.raises(HarnessError, match=r"cannot reach http://127.0.0.1:1/ask \(.*\): start it, or correct"):
+        spec.preflight(spec.index_params(), spec.answer_params())
+
+
+def test_two_spellings_of_a_url_are_one_system() -> None:
+    names = [SYSTEMS.load(name).name for name in ("http://h:8/ask", "http:http://h:8/ask")]
+    assert names == ["http://h:8/ask"] * 2
+    assert SYSTEMS.load("https://h/ask").name == SYSTEMS.load("http:https://h/ask").name == "https://h/ask"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:secret-word@h/ask", "http://h/ask?key=secret-word", "http://h/sk-secret-word-123/ask"]
+)
+def test_a_url_that_holds_a_key_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        SYSTEMS.load(url)
+    assert "answer.api_key_env" in str(refused.value)
+    assert "secret-word" not in str(refused.value)
