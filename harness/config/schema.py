@@ -1,5 +1,6 @@
 """Every key a config file may hold, with its default and what it means."""
 
+import json
 import re
 from typing import Any, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
@@ -43,6 +44,35 @@ def check_variable(name: str | None) -> str | None:
     return name
 
 
+def check_extra(extra: dict[str, Any]) -> dict[str, Any]:
+    """Parameters that may be sent beside our own, or ValueError."""
+    for name in extra:
+        if name in _SET_BY:
+            raise ValueError(f"must not hold '{name}': {_SET_BY[name]}")
+    try:
+        written = json.dumps(extra, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError("must hold what JSON can say: texts, numbers, lists, mappings") from None
+    if without_keys(written) != written:
+        raise ValueError(f"must hold no key: {_OWN_PLACE}")
+    return extra
+
+
+_SET_BY = {
+    "model": "it has a key of its own in the config",
+    "temperature": "it has a key of its own in the config",
+    "max_tokens": "it has a key of its own in the config",
+    "max_completion_tokens": "max_tokens is sent as it where the server wants that (see send_as)",
+    "seed": "it has a key of its own in the config",
+    **dict.fromkeys(("messages", "input", "system", "response_format"), "the harness sends it"),
+    **dict.fromkeys(("stream", "stream_options"), "the usage of a streamed call would not be counted"),
+    "n": "one reply is asked for, and read",
+    "encoding_format": "the harness sends it",
+    **dict.fromkeys(("api_key", "api-key", "authorization"), "the variable that api_key_env names holds the key"),
+}
+"""Why a parameter is none of `extra`."""
+Sendable = Literal["temperature", "max_tokens", "seed", "response_format"]
+"""What we send that a server may refuse."""
 LONGEST_S = 1e8
 """Three years: what is longer, clocks and sockets cannot count."""
 MOST_AT_ONCE = 10_000
@@ -102,7 +132,10 @@ class ModelConfig(ConfigSection):
     max_throttled_s: float = Field(900.0, gt=0, le=LONGEST_S)
     """A server that answers nothing but 429 for so long stops the run, which resumes."""
     options: dict[str, Any] = {}
-    """The provider's own: for local context_tokens, threads, path; for minilm threads; for fake its script."""
+    """The provider's own: for local context_tokens, threads, path; for minilm threads; for azure api_version; for
+    fake its script."""
+    extra: dict[str, Any] = {}
+    """Sent in every request as it stands, such as top_p or reasoning_effort; part of the run id."""
 
     @property
     def is_none(self) -> bool:
@@ -119,17 +152,27 @@ class ModelConfig(ConfigSection):
     def _name_of_a_variable(cls, name: str | None) -> str | None:
         return check_variable(name)
 
+    @field_validator("extra")
+    @classmethod
+    def _not_our_own(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        return check_extra(extra)
+
 
 class GeneratorConfig(ModelConfig):
     """The model that writes answers."""
 
     role: ClassVar[str] = "generator"
     provider: str = "local"
-    """local, openai, ollama, vllm, openai-compatible (needs base_url), fake, or none (retrieval alone)."""
-    temperature: float = Field(0.0, ge=0)
+    """local, openai, azure, anthropic, ollama, vllm, openai-compatible (needs base_url), fake, or none (retrieval
+    alone)."""
+    temperature: float | None = Field(0.0, ge=0)
+    """Sent to the server where not None, as the seed is."""
     max_tokens: int = Field(256, ge=1)
+    """Of a reply; a model that reasons spends them on that first."""
     seed: int | None = 0
-    """Sent to the server where not None."""
+    send_as: dict[Sendable, str | None] = {}
+    """What the server wants by another name, or not at all (`{max_tokens: max_completion_tokens, seed: null}`).
+    Without it the same is learnt from its refusal, once."""
 
 
 class EmbedderConfig(ModelConfig):

@@ -11,7 +11,8 @@ from harness.models.limiter import AdaptiveLimiter
 from harness.models.replies import UnreadableReply, damage, retry_after_s
 
 LIMIT = "HTTP 429"
-_RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504})
+_RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+"""529: Anthropic's servers are overloaded."""
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 Outcome = httpx2.Response | Exception
 """Of one try: a response with its body, or why there is none."""
@@ -60,14 +61,14 @@ class Endpoint:
     async def refuse_hopeless(self, response: httpx2.Response) -> None:
         """Raise where no other query could succeed either: wrong key, unknown model, no money left."""
         status = response.status_code
-        if status not in {401, 403, 404, 429}:
+        if status not in {401, 402, 403, 404, 429}:
             return
         message, code = read_error(await response.aread())
         if status in {401, 403}:
             raise ModelUnavailable(f"{self.where} refused the key (HTTP {status}: {message})", "set a valid key")
         if status == 404:
             raise ModelUnavailable(f"{self.where} has no such model or path (HTTP 404: {message})", self.fix)
-        if code in _OUT_OF_MONEY:
+        if status == 402 or code in _OUT_OF_MONEY:
             raise ModelUnavailable(
                 f"{self.where} refused: the quota is used up ({message})", "add credit, then run again"
             )

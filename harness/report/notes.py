@@ -31,6 +31,7 @@ def run_notes(run: RunDir, frame: Frame, scores: Sequence[Score], records: Recor
         *_progress_notes(run, frame, records),
         *_score_notes(run, scores, records),
         *_index_notes(run),
+        *_dialect_notes(run),
         *_cost_notes(run, records, prices),
         *_dataset_notes(run),
         *share_notes(run.evaluations(), scores),
@@ -291,6 +292,18 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         yield f"{counted(index.stats.failed_chunks, 'chunk')} could not be indexed."
     for note in index.stats.notes:
         yield f"Index: {printable(note, _LONGEST_REASON)}"
+
+
+def _dialect_notes(run: RunDir) -> Iterator[str]:
+    models = run.manifest().identity.get("models", {})
+    for role, dialect in sorted(run.dialects().items()):
+        if dialect.left_out:
+            name = printable(str((models.get(role) or {}).get("model", "")))
+            what = printable(", ".join(dialect.left_out), _LONGEST_REASON)
+            yield (
+                f"Not sent to the {printable(role)} {name}, which refuses it: {what}. What stands in its place is "
+                "the model's own choice."
+            )
 
 
 def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:

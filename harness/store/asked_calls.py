@@ -14,13 +14,15 @@ from typing import Any
 from harness.store.paid_calls import COLUMNS
 from harness.store.seals import row_check
 
+PREFLIGHT = "preflight"
+"""The scope of calls that only find out whether a model answers: their lengths tell nothing."""
 LATEST = 500
 """Calls that are read of one journal, at most: rates need no more."""
 _MOST_SPANS = 50_000
 _LONGEST_REQUEST = 1 << 22
 """Bytes; a request beyond it is passed over."""
 
-_LATEST = "FROM calls WHERE metered = 1 ORDER BY started_at DESC LIMIT ?"
+_LATEST = f"FROM calls WHERE metered = 1 AND scope NOT LIKE '{PREFLIGHT}/%' ORDER BY started_at DESC LIMIT ?"
 _CHECKED = f"SELECT {', '.join(COLUMNS)}, row_check {_LATEST}"
 _UNCHECKED = f"SELECT {', '.join(COLUMNS)}, NULL {_LATEST}"
 """Of a journal of an earlier version."""
