@@ -15,7 +15,7 @@ _CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_param
 _REFUSED = re.compile(
     r"(?:n't|not) support|unsupported|unrecogni[sz]ed|extra_forbidden|extraneous"
     r"|extra inputs|not permitted|not allowed|deprecated|cannot find field|unexpected keyword|unexpected field"
-    r"|unknown (?:name|parameter|field|argument)|only the default",
+    r"|unknown (?:name|parameter|field|argument)|only the default|may only be set",
     re.IGNORECASE,
 )
 _AS_RENAMED = {"max_tokens": "max_completion_tokens"}
