@@ -93,15 +93,18 @@ class SampleConfig(ConfigSection):
     per_type: int = Field(50, ge=1)
     """Queries of each type (all of a type that has fewer)."""
     seed: int = 42
+    """Which of them are drawn."""
 
 
 class DatasetConfig(ConfigSection):
     """Which queries over which documents."""
 
     name: str = "demo"
+    """`rag-harness list datasets`."""
     subset: str | None = None
     """A named part of the data set, such as v2.1 of ms_marco; None: its default."""
     sample: SampleConfig | Literal["full"] = SampleConfig()
+    """So many queries of each type, drawn by a seed; or `full`."""
     corpus: Literal["full", "cited"] = "full"
     """`full`: every document; `cited`: only those that the data set attaches to a sampled query (easier)."""
 
@@ -112,9 +115,11 @@ class ModelConfig(ConfigSection):
     role: ClassVar[str]
     """Its place under `models`, and the name under which its calls are counted."""
     provider: str
+    """`rag-harness list providers`."""
     model: str | None = None
     """A name the provider knows; None: its default."""
     base_url: str | None = None
+    """Where its server is; None: the provider's own."""
     api_key_env: str | None = None
     """The name of the environment variable that holds the key; the key itself never stands in a config."""
     timeout_s: float = Field(600.0, gt=0, le=LONGEST_S)
@@ -124,8 +129,9 @@ class ModelConfig(ConfigSection):
     max_concurrency: int = Field(8, ge=1, le=MOST_AT_ONCE)
     """Requests under way at once; halved at every 429, regained slowly."""
     requests_per_minute: float | None = Field(None, gt=0)
+    """What the provider allows."""
     tokens_per_minute: float | None = Field(None, gt=0)
-    """What the provider allows, prompts and replies together. Without both they are what it says (x-ratelimit-*),
+    """Likewise, prompts and replies together. Without both they are what it says (x-ratelimit-*),
     or what it is seen to let through; waiting for them is no latency."""
     max_retry_after_s: float = Field(120.0, gt=0, le=LONGEST_S)
     """The longest wait that a server can ask for (Retry-After): then it is asked again."""
@@ -170,6 +176,7 @@ class GeneratorConfig(ModelConfig):
     max_tokens: int = Field(256, ge=1)
     """Of a reply; a model that reasons spends them on that first."""
     seed: int | None = 0
+    """Of its sampling, for servers that know one."""
     send_as: dict[Sendable, str | None] = {}
     """What the server wants by another name, or not at all (`{max_tokens: max_completion_tokens, seed: null}`).
     Without it the same is learnt from its refusal, once."""
@@ -216,6 +223,7 @@ class LimitsConfig(ConfigSection):
     """Limits that can change a result, and so are part of the run id."""
 
     query_timeout_s: float = Field(600.0, gt=0, le=LONGEST_S)
+    """A query without an answer by then has failed; waiting for a provider's limit does not count."""
     concurrency: int = Field(1, ge=1, le=MOST_AT_ONCE)
     """Queries answered side by side. 1 gives clean latencies on one machine."""
 
@@ -224,6 +232,7 @@ class RunnerConfig(ConfigSection):
     """How a run is watched; changes no result and no run id."""
 
     resources_interval_s: float = Field(2.0, gt=0, le=LONGEST_S)
+    """Between two samples of CPU and RAM."""
     failure_tolerance: float = Field(0.1, ge=0, le=1)
     """The share of failed queries beyond which the command exits with 3."""
 
@@ -257,19 +266,23 @@ class RaceConfig(ConfigSection):
     margin: float | None = Field(None, gt=0, le=100)
     """In points; None: that of the config."""
     alpha: float = Field(0.05, gt=0, le=0.5)
+    """The chance that anything it states is wrong, at most."""
 
 
 class SystemOverrides(ConfigSection):
     """Parameters for one system only."""
 
     index: dict[str, Any] = {}
+    """In place of the shared ones."""
     answer: dict[str, Any] = {}
+    """Likewise."""
 
 
 class BenchConfig(ConfigSection):
     """One benchmark: the cells it spans are systems x matrix, minus exclude."""
 
     systems: tuple[str, ...] = ("naive",)
+    """What is compared: `rag-harness list systems`."""
     dataset: DatasetConfig = DatasetConfig()
     models: ModelsConfig = ModelsConfig()
     index: dict[str, Any] = {}
@@ -279,6 +292,7 @@ class BenchConfig(ConfigSection):
     answer_style: AnswerStyle | None = None
     """`short`: a word or name; `sentence`: one or two sentences. None: as the data set's references are."""
     per_system: dict[str, SystemOverrides] = {}
+    """A system's name -> its own `index` and `answer`."""
     limits: LimitsConfig = LimitsConfig()
     runner: RunnerConfig = RunnerConfig()
     budget: BudgetConfig = BudgetConfig()
@@ -292,8 +306,11 @@ class BenchConfig(ConfigSection):
     prices: str | None = None
     """A price table of your own (as configs/prices.yaml), whose entries come before those that ship."""
     seed: int = 0
+    """Of whatever a system draws."""
     repeats: int = Field(1, ge=1, le=1000)
+    """How often each query is answered."""
     evaluators: tuple[str, ...] = ("answer", "retrieval", "causes")
+    """What scores the answers: `rag-harness list evaluators`."""
     measure: str | None = None
     """The one that ranks the systems; None: the data set's own."""
     margin: float = Field(5.0, gt=0, le=100)

@@ -33,12 +33,19 @@ Bars = Callable[[str], AbstractContextManager[DownloadBar]]
 """bars(label) shows a bar for the enclosed work."""
 
 _BLOCK = 1 << 20
+_FOLDER = "rag-harness"
 
 
 def cache_dir() -> Path:
-    """Where weights and embeddings are kept: $RAG_HARNESS_CACHE, default ~/.cache/rag-harness."""
-    named = os.environ.get("RAG_HARNESS_CACHE")
-    return Path(named) if named else Path.home() / ".cache" / "rag-harness"
+    """Where weights and embeddings are kept: $RAG_HARNESS_CACHE, else $XDG_CACHE_HOME/rag-harness, else
+    ~/.cache/rag-harness; also where a cache is there already, and none where XDG_CACHE_HOME says.
+    """
+    if named := os.environ.get("RAG_HARNESS_CACHE"):
+        return Path(named)
+    usual, homes = Path.home() / ".cache" / _FOLDER, os.environ.get("XDG_CACHE_HOME", "")
+    # The specification has what is no absolute path ignored.
+    wanted = Path(homes) / _FOLDER if Path(homes).is_absolute() else usual
+    return usual if usual.is_dir() and not wanted.is_dir() else wanted
 
 
 def weights_dir() -> Path:

@@ -26,13 +26,17 @@ def test_a_server_that_refuses_what_is_sent_by_default_is_asked_as_it_wants_and_
 ) -> None:
     server = serve(FakeScript(refuses=("temperature", "max_tokens")))
     words = over_http("generator", server)
-    done = indexed.call("run", "-c", str(SMOKE), "--set", "limits.concurrency=8", *words)
+    done = indexed.call(*RUN, "--set", "limits.concurrency=8", *words)
     assert done.returncode == 0, done.stderr
     (run,) = [RunDir(path.parent) for path in indexed.results.glob("*/done.json")]
     assert [record.status for record in run.iter_records()] == ["ok"] * 8
     assert run.dialects()["generator"].sent_as == {"temperature=0.0": None, "max_tokens": "max_completion_tokens"}
-    (page,) = indexed.results.glob("reports/*/summary.md")
-    assert "Not sent to the generator fake, which refuses it: temperature=0.0." in page.read_text()
+    # All that a quiet run says is where its report is.
+    page = indexed.folder / done.stdout.rstrip("\n")
+    assert page in indexed.results.glob("reports/*/report.html")
+    assert "Not sent to the generator fake, which refuses it: temperature=0.0." in (
+        page.with_name("summary.md").read_text()
+    )
     # The call before the run, which finds out, and those of its queries.
     assert (server.model.served["calls"], server.model.served["faults"]) == (9, 2)
     assert preflights(indexed.results) == [("generator", run.run_id)]
