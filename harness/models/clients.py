@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.models.adapting import AdaptingTransport, Spoken
+from harness.models.certificates import trust_as_others_do
 from harness.models.endpoint import Endpoint
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.providers import api_key, need_client, provider_of
@@ -51,6 +52,7 @@ def open_client(config: ModelConfig, seam: Seam, server: "ServerAccess | None" =
 
 def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None" = None) -> MeteredTransport:
     """What carries the requests of a role: the seam, below it the server as it wants to be asked."""
+    trust_as_others_do()
     url, provider = _url(config, server), provider_of(config)
     endpoint = Endpoint(
         role=config.role,

