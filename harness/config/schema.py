@@ -58,6 +58,16 @@ def check_extra(extra: dict[str, Any]) -> dict[str, Any]:
     return extra
 
 
+def check_names(send_as: dict["Sendable", str | None]) -> dict["Sendable", str | None]:
+    """Other names of our own parameters, or ValueError."""
+    if "max_tokens" in send_as and send_as["max_tokens"] is None:
+        raise ValueError("must name what max_tokens is sent as: without it nothing bounds what a reply costs")
+    taken = [name for name in send_as.values() if name in _SET_BY and name not in send_as]
+    if taken and taken != ["max_completion_tokens"]:
+        raise ValueError(f"must not send anything as '{taken[0]}', which is sent as itself")
+    return send_as
+
+
 _SET_BY = {
     "model": "it has a key of its own in the config",
     "temperature": "it has a key of its own in the config",
@@ -180,6 +190,12 @@ class GeneratorConfig(ModelConfig):
     send_as: dict[Sendable, str | None] = {}
     """What the server wants by another name, or not at all (`{max_tokens: max_completion_tokens, seed: null}`).
     Without it the same is learnt from its refusal, once."""
+
+
+    @field_validator("send_as")
+    @classmethod
+    def _bounded_and_free(cls, send_as: dict[Sendable, str | None]) -> dict[Sendable, str | None]:
+        return check_names(send_as)
 
 
 class EmbedderConfig(ModelConfig):

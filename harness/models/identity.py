@@ -7,7 +7,7 @@ from harness.config import NO_MODEL, GeneratorConfig, ModelConfig
 from harness.identity import digest
 from harness.models.providers import provider_of
 
-_DECODING = {"temperature", "max_tokens", "seed", "extra", "send_as"}
+_DECODING = {"temperature", "max_tokens", "seed", "extra"}
 
 
 def server_digests(models: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
