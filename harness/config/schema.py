@@ -191,7 +191,6 @@ class GeneratorConfig(ModelConfig):
     """What the server wants by another name, or not at all (`{max_tokens: max_completion_tokens, seed: null}`).
     Without it the same is learnt from its refusal, once."""
 
-
     @field_validator("send_as")
     @classmethod
     def _bounded_and_free(cls, send_as: dict[Sendable, str | None]) -> dict[Sendable, str | None]:

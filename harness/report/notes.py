@@ -317,6 +317,7 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
         yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
     yield from _unmetered_notes(run, records)
     yield from _cut_notes(records)
+    yield from _reasoning_notes(records)
     yield from _failure_notes(run, records)
     replayed = sum(
         1 for r in records.values() if r.status == "ok" and (r.cost.replayed_calls or r.cost.cached_texts)
@@ -353,6 +354,13 @@ def _cut_notes(records: Records) -> Iterator[str]:
             f"Of {len(cut):,} of {counted(len(records), 'query', 'queries')} a reply of the model was cut off at "
             "max_tokens: models.generator.max_tokens may be too small."
         )
+
+
+def _reasoning_notes(records: Records) -> Iterator[str]:
+    used = [usage for record in records.values() for usage in record.cost.usage.values()]
+    hidden, output = (sum(getattr(one, name) for one in used) for name in ("reasoning_tokens", "output_tokens"))
+    if hidden:
+        yield f"Of {output:,} output tokens of its queries {hidden:,} are reasoning that nobody is shown."
 
 
 def _failure_notes(run: RunDir, records: Records) -> Iterator[str]:

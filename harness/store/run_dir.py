@@ -324,14 +324,15 @@ class RunDir:
         """
         self._reach.close(tuple(reached), why)
         closed = (self._manifest_path, self._index_path, self._lines.path, self._resources_path)
-        self._closing.write(done, (*closed, self._reach.path, self._race_path))
+        self._closing.write(done, (*closed, self._reach.path, self._race_path, self._dialects_path))
 
     def done(self) -> Done | None:
         """The footer, or None where the run can still be resumed; one that does not fit what it closed is a
         `StoreError`.
         """
-        closed = (self._manifest_path, self._index_path, self._lines.path, self._reach.path, self._race_path)
-        return self._closing.read(closed, lambda: self.whole_records().values())
+        closed = (self._manifest_path, self._index_path, self._lines.path)
+        beside = (self._reach.path, self._race_path, self._dialects_path)
+        return self._closing.read((*closed, *beside), lambda: self.whole_records().values())
 
     def reach(self) -> Reach | None:
         """Where a closed run was ended and looked at before; None: it is open, or was never closed early."""
