@@ -21,7 +21,7 @@ _SHORTEST = 8
 """Characters of a key; what is shorter is a placeholder, and would be found in ordinary words."""
 _SAYS_SECRET = re.compile(r"(key|token|secret|password|passwd|passphrase|credentials?)(_?\d+)?$", re.IGNORECASE)
 _IN_CODE = re.compile(rb"\\u00(2[b-f]|[3467][0-9a-f]|5[0-9abdef])", re.IGNORECASE)
-_OWN_PLACE = "put the key into a variable of the environment and name that in api_key_env"
+OWN_PLACE = "put the key into a variable of the environment and name that in api_key_env"
 _HOLDS_KEY = re.compile(
     r"/(sk|pk|rk|hf|gsk|xai|ghp|key|token)[-_=][\w.~+=-]{8,}"
     # Long, in both cases and with digits: an id of an account or a deployment is in one case.
@@ -37,9 +37,9 @@ def check_url(url: str | None) -> str | None:
     if url is None:
         return None
     if set(url) & {"@", "?", "#", ";", "\\"}:
-        raise ValueError(f"must hold no user, password, query or fragment: {_OWN_PLACE}")
+        raise ValueError(f"must hold no user, password, query or fragment: {OWN_PLACE}")
     if _HOLDS_KEY.search(unquote(url)) or without_keys(url) != url:
-        raise ValueError(f"must hold no key in its path: {_OWN_PLACE}")
+        raise ValueError(f"must hold no key in its path: {OWN_PLACE}")
     try:
         parts = urlsplit(url)
         # As every client encodes it: labels that are empty or too long are no host.

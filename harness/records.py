@@ -161,6 +161,9 @@ class Usage(Record):
     output_tokens: int = 0
     cached_tokens: int = 0
     """The part of `input_tokens` that the server took from its prompt cache."""
+    reasoning_tokens: int = 0
+    """The part of `output_tokens` that the model thought with and nobody is shown, where the server tells; 0 too
+    where nobody looked, as in records of before this was counted."""
     unmetered_calls: int = 0
     """Calls whose answer carried no usage: the token counts are then lower bounds. More of them than `calls`: how
     many calls there were is not known either (answers that were produced elsewhere)."""

@@ -26,6 +26,7 @@ from harness.runner.executing.execute import (
 from harness.runner.executing.reused import reuse_lines
 from harness.runner.executing.turns import TurnOptions, run_in_turns
 from harness.runner.plan import Cell, plan_cells
+from harness.runner.preflight import Preflight
 from harness.runner.progress import Priced, Reporter
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
 from harness.runner.spending import Payer, Spending
@@ -173,6 +174,7 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter) -> _C
     spending = Spending(config.budget, prices, options.results, payers, began, reporter.warn)
     scoring = None if options.records_only else evaluation
     unfinished = _check_all(cells, scoring, options.results, spending)
+    Preflight(options.results, reporter, spending).ask(unfinished, scoring)
     return _Checked(config, cells, unfinished, evaluation, race, spending)
 
 

@@ -73,6 +73,19 @@ def options(
     """Compare RAG architectures on your data: right answers, evidence found, cost, latency, CPU and RAM."""
 
 
+@app.command()
+def init(
+    file: Annotated[Path, typer.Argument(help="The file to write.", metavar="FILE")] = Path("rag-harness.yaml"),
+) -> None:
+    """Write a config to begin with: every key with its default and what it means. Nothing is overwritten.
+
+    Example: rag-harness init my-bench.yaml
+    """
+    from harness.cli.beginning import begin_config
+
+    begin_config(file)
+
+
 @app.command("list")
 def list_command(kind: Annotated[Listed, typer.Argument()], as_json: JsonOption = False) -> None:
     """List the systems, datasets, evaluators, measures or model providers that are installed.
@@ -149,7 +162,9 @@ def run(
     records_only: Annotated[bool, typer.Option("--records-only", help="Neither evaluate nor report.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the report.")] = None,
     as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress: the path of the report alone, on standard output.")
+    ] = False,
 ) -> None:
     """Run every cell of a config, evaluate it and write a report. Stopped anywhere, the same command resumes.
 
@@ -168,6 +183,8 @@ def run(
       rag-harness run -s naive -s kg -d demo --set race.margin=5    (until it is settled which to choose)
 
       rag-harness run -c configs/bench/retrieval.yaml -c configs/bench/demo.yaml
+
+      open $(rag-harness run -q -c rag-harness.yaml)
     """
     from harness.api.configs import DatasetChoice, bench_configs
     from harness.api.running import RunOptions

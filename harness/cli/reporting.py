@@ -35,10 +35,13 @@ def report_runs(names: Sequence[str], options: ReportOptions) -> None:
     print_report(runs, options, prices_of_runs(runs, options.prices), open_console())
 
 
-def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices, console: Console) -> None:
-    """Write the report of runs to `out` (default: results/reports/<id of these runs>) and print its table."""
+def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices, console: Console) -> Path:
+    """Write the report of runs to `out` (default: results/reports/<id of these runs>), print its table and return
+    its page.
+    """
     folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
     chapters = load_chapters(runs, prices, options.measure, options.margin)
     page = write_report(chapters, folder)
     render_terminal(chapters, console)
     console.print(f"report: {page}", soft_wrap=True)
+    return page

@@ -56,7 +56,10 @@ def _report(benches: Sequence[Benchmark], options: RunOptions, shown: RunOutput)
 
     console = open_console(stderr=shown.as_json, quiet=options.quiet)
     runs = [run for bench in benches for run in bench.runs]
-    print_report(runs, ReportOptions(shown.out, options.results), benches[-1].spending.prices, console)
+    page = print_report(runs, ReportOptions(shown.out, options.results), benches[-1].spending.prices, console)
+    if options.quiet and not shown.as_json:
+        # All that is said, so that a shell can open it; as it is named, whatever it holds.
+        sys.stdout.write(f"{page}\n")
 
 
 def _as_json(result: CellResult) -> dict[str, object]:

@@ -126,8 +126,8 @@ def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") ->
     if key == "dataset.sample":
         return f"{key}: {str(detail['input'])[:80]!r} is no sample", "write full, or set per_type (and seed)"
     problem = str(detail["msg"]).removeprefix("Value error, ")
-    # A wrong URL may hold a password, a wrong variable name be the key: neither is repeated.
-    given = "" if key.endswith(("base_url", "api_key_env")) else f", not {str(detail['input'])[:80]!r}"
+    # A wrong URL may hold a password, a wrong variable name be the key, what is sent hold one: none is repeated.
+    given = "" if key.endswith(("base_url", "api_key_env", "extra")) else f", not {str(detail['input'])[:80]!r}"
     where = f"{key}: " if key else ""
     return f"{where}{problem[0].lower()}{problem[1:]}{given}", ""
 

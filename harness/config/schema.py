@@ -1,12 +1,12 @@
 """Every key a config file may hold, with its default and what it means."""
 
+import json
 import os
-import re
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from harness.outside import check_url, check_variable, without_keys
+from harness.outside import OWN_PLACE, check_url, check_variable, without_keys
 from harness.plain_files import without_home
 from harness.records import AnswerStyle
 
@@ -17,6 +17,45 @@ class ConfigSection(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def check_extra(extra: dict[str, Any]) -> dict[str, Any]:
+    """Parameters that may be sent beside our own, or ValueError."""
+    for name in extra:
+        if name in _SET_BY:
+            raise ValueError(f"must not hold '{name}': {_SET_BY[name]}")
+    try:
+        written = json.dumps(extra, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError("must hold what JSON can say: texts, numbers, lists, mappings") from None
+    if without_keys(written) != written:
+        raise ValueError(f"must hold no key: {OWN_PLACE}")
+    return extra
+
+
+def check_names(send_as: dict["Sendable", str | None]) -> dict["Sendable", str | None]:
+    """Other names of our own parameters, or ValueError."""
+    if "max_tokens" in send_as and send_as["max_tokens"] is None:
+        raise ValueError("must name what max_tokens is sent as: without it nothing bounds what a reply costs")
+    taken = [name for name in send_as.values() if name in _SET_BY and name not in send_as]
+    if taken and taken != ["max_completion_tokens"]:
+        raise ValueError(f"must not send anything as '{taken[0]}', which is sent as itself")
+    return send_as
+
+
+_SET_BY = {
+    "model": "it has a key of its own in the config",
+    "temperature": "it has a key of its own in the config",
+    "max_tokens": "it has a key of its own in the config",
+    "max_completion_tokens": "max_tokens is sent as it where the server wants that (see send_as)",
+    "seed": "it has a key of its own in the config",
+    **dict.fromkeys(("messages", "input", "system", "response_format"), "the harness sends it"),
+    **dict.fromkeys(("stream", "stream_options"), "the usage of a streamed call would not be counted"),
+    "n": "one reply is asked for, and read",
+    "encoding_format": "the harness sends it",
+    **dict.fromkeys(("api_key", "api-key", "authorization"), "the variable that api_key_env names holds the key"),
+}
+"""Why a parameter is none of `extra`."""
+Sendable = Literal["temperature", "max_tokens", "seed", "response_format"]
+"""What we send that a server may refuse."""
 LONGEST_S = 1e8
 """Three years: what is longer, clocks and sockets cannot count."""
 MOST_AT_ONCE = 10_000
@@ -32,12 +71,14 @@ class SampleConfig(ConfigSection):
     per_type: int = Field(50, ge=1)
     """Queries of each type (all of a type that has fewer)."""
     seed: int = 42
+    """Which of them are drawn."""
 
 
 class DatasetConfig(ConfigSection):
     """Which queries over which documents."""
 
     name: str = "demo"
+    """`rag-harness list datasets`."""
     subset: str | None = None
     """A named part of the data set, such as v2.1 of ms_marco; None: its default."""
     path: str | None = None
@@ -48,7 +89,7 @@ class DatasetConfig(ConfigSection):
     options: dict[str, Any] = {}
     """The data set's own, as ms_marco's distractors. Likewise."""
     sample: SampleConfig | Literal["full"] = SampleConfig()
-    """Where `questions` names a file, every question of it unless something else is said here."""
+    """So many queries of each type, drawn by a seed; or `full`, which is meant where `questions` names a file."""
     corpus: Literal["full", "cited"] = "full"
     """`full`: every document; `cited`: only those that the data set attaches to a sampled query (easier)."""
 
@@ -71,9 +112,11 @@ class ModelConfig(ConfigSection):
     role: ClassVar[str]
     """Its place under `models`, and the name under which its calls are counted."""
     provider: str
+    """`rag-harness list providers`."""
     model: str | None = None
     """A name the provider knows; None: its default."""
     base_url: str | None = None
+    """Where its server is; None: the provider's own."""
     api_key_env: str | None = None
     """The name of the environment variable that holds the key; the key itself never stands in a config."""
     timeout_s: float = Field(600.0, gt=0, le=LONGEST_S)
@@ -83,15 +126,19 @@ class ModelConfig(ConfigSection):
     max_concurrency: int = Field(8, ge=1, le=MOST_AT_ONCE)
     """Requests under way at once; halved at every 429, regained slowly."""
     requests_per_minute: float | None = Field(None, gt=0)
+    """What the provider allows."""
     tokens_per_minute: float | None = Field(None, gt=0)
-    """What the provider allows, prompts and replies together. Without both they are what it says (x-ratelimit-*),
+    """Likewise, prompts and replies together. Without both they are what it says (x-ratelimit-*),
     or what it is seen to let through; waiting for them is no latency."""
     max_retry_after_s: float = Field(120.0, gt=0, le=LONGEST_S)
     """The longest wait that a server can ask for (Retry-After): then it is asked again."""
     max_throttled_s: float = Field(900.0, gt=0, le=LONGEST_S)
     """A server that answers nothing but 429 for so long stops the run, which resumes."""
     options: dict[str, Any] = {}
-    """The provider's own: for local context_tokens, threads, path; for minilm threads; for fake its script."""
+    """The provider's own: for local context_tokens, threads, path; for minilm threads; for azure api_version; for
+    fake its script."""
+    extra: dict[str, Any] = {}
+    """Sent in every request as it stands, such as top_p or reasoning_effort; part of the run id."""
 
     @property
     def is_none(self) -> bool:
@@ -108,17 +155,33 @@ class ModelConfig(ConfigSection):
     def _name_of_a_variable(cls, name: str | None) -> str | None:
         return check_variable(name)
 
+    @field_validator("extra")
+    @classmethod
+    def _not_our_own(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        return check_extra(extra)
+
 
 class GeneratorConfig(ModelConfig):
     """The model that writes answers."""
 
     role: ClassVar[str] = "generator"
     provider: str = "local"
-    """local, openai, ollama, vllm, openai-compatible (needs base_url), fake, or none (retrieval alone)."""
-    temperature: float = Field(0.0, ge=0)
+    """local, openai, azure, anthropic, ollama, vllm, openai-compatible (needs base_url), fake, or none (retrieval
+    alone)."""
+    temperature: float | None = Field(0.0, ge=0)
+    """Sent to the server where not None, as the seed is."""
     max_tokens: int = Field(256, ge=1)
+    """Of a reply; a model that reasons spends them on that first."""
     seed: int | None = 0
-    """Sent to the server where not None."""
+    """Of its sampling, for servers that know one."""
+    send_as: dict[Sendable, str | None] = {}
+    """What the server wants by another name, or not at all (`{max_tokens: max_completion_tokens, seed: null}`).
+    Without it the same is learnt from its refusal, once."""
+
+    @field_validator("send_as")
+    @classmethod
+    def _bounded_and_free(cls, send_as: dict[Sendable, str | None]) -> dict[Sendable, str | None]:
+        return check_names(send_as)
 
 
 class EmbedderConfig(ModelConfig):
@@ -162,6 +225,7 @@ class LimitsConfig(ConfigSection):
     """Limits that can change a result, and so are part of the run id."""
 
     query_timeout_s: float = Field(600.0, gt=0, le=LONGEST_S)
+    """A query without an answer by then has failed; waiting for a provider's limit does not count."""
     concurrency: int = Field(1, ge=1, le=MOST_AT_ONCE)
     """Queries answered side by side. 1 gives clean latencies on one machine."""
 
@@ -170,6 +234,7 @@ class RunnerConfig(ConfigSection):
     """How a run is watched; changes no result and no run id."""
 
     resources_interval_s: float = Field(2.0, gt=0, le=LONGEST_S)
+    """Between two samples of CPU and RAM."""
     failure_tolerance: float = Field(0.1, ge=0, le=1)
     """The share of failed queries beyond which the command exits with 3."""
 
@@ -203,19 +268,23 @@ class RaceConfig(ConfigSection):
     margin: float | None = Field(None, gt=0, le=100)
     """In points; None: that of the config."""
     alpha: float = Field(0.05, gt=0, le=0.5)
+    """The chance that anything it states is wrong, at most."""
 
 
 class SystemOverrides(ConfigSection):
     """Parameters for one system only."""
 
     index: dict[str, Any] = {}
+    """In place of the shared ones."""
     answer: dict[str, Any] = {}
+    """Likewise."""
 
 
 class BenchConfig(ConfigSection):
     """One benchmark: the cells it spans are systems x matrix, minus exclude."""
 
     systems: tuple[str, ...] = ("naive",)
+    """What is compared: `rag-harness list systems`."""
     dataset: DatasetConfig = DatasetConfig()
     models: ModelsConfig = ModelsConfig()
     index: dict[str, Any] = {}
@@ -225,6 +294,7 @@ class BenchConfig(ConfigSection):
     answer_style: AnswerStyle | None = None
     """`short`: a word or name; `sentence`: one or two sentences. None: as the data set's references are."""
     per_system: dict[str, SystemOverrides] = {}
+    """A system's name -> its own `index` and `answer`."""
     limits: LimitsConfig = LimitsConfig()
     runner: RunnerConfig = RunnerConfig()
     budget: BudgetConfig = BudgetConfig()
@@ -238,8 +308,11 @@ class BenchConfig(ConfigSection):
     prices: str | None = None
     """A price table of your own (as configs/prices.yaml), whose entries come before those that ship."""
     seed: int = 0
+    """Of whatever a system draws."""
     repeats: int = Field(1, ge=1, le=1000)
+    """How often each query is answered."""
     evaluators: tuple[str, ...] = ("answer", "retrieval", "causes")
+    """What scores the answers: `rag-harness list evaluators`."""
     measure: str | None = None
     """The one that ranks the systems; None: the data set's own."""
     margin: float = Field(5.0, gt=0, le=100)

@@ -7,12 +7,15 @@ import httpx2
 import numpy as np
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
+from harness.models.adapting import AdaptingTransport, Spoken
+from harness.models.certificates import trust_as_others_do
 from harness.models.endpoint import Endpoint
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.providers import api_key, need_client, provider_of
 from harness.models.transport import MeteredTransport, Seam
 from harness.models.vectors import unit_rows
 from harness.protocols import Message
+from harness.store import Dialect, Dialects
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -38,7 +41,19 @@ def open_client(config: ModelConfig, seam: Seam, server: "ServerAccess | None" =
     need_client()
     from openai import AsyncOpenAI
 
-    url, provider = (server.base_url if server else config.base_url) or NO_URL, provider_of(config)
+    return AsyncOpenAI(
+        api_key=server.api_key if server else api_key(config),
+        base_url=_url(config, server),
+        max_retries=0,
+        timeout=config.timeout_s,
+        http_client=httpx2.AsyncClient(transport=open_transport(config, seam, server), timeout=config.timeout_s),
+    )
+
+
+def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None" = None) -> MeteredTransport:
+    """What carries the requests of a role: the seam, below it the server as it wants to be asked."""
+    trust_as_others_do()
+    url, provider = _url(config, server), provider_of(config)
     endpoint = Endpoint(
         role=config.role,
         base_url=url,
@@ -48,14 +63,68 @@ def open_client(config: ModelConfig, seam: Seam, server: "ServerAccess | None" =
         max_retry_after_s=config.max_retry_after_s,
         max_throttled_s=config.max_throttled_s,
     )
-    transport = MeteredTransport(seam, endpoint, provider.transport(config))
-    return AsyncOpenAI(
-        api_key=server.api_key if server else api_key(config),
-        base_url=url,
-        max_retries=0,
-        timeout=config.timeout_s,
-        http_client=httpx2.AsyncClient(transport=transport, timeout=config.timeout_s),
+    inner = provider.transport(config)
+    # What runs here takes what it is sent.
+    if isinstance(config, GeneratorConfig) and (config.base_url or config.send_as):
+        inner = AdaptingTransport(inner, _spoken(config, seam, url))
+    return MeteredTransport(seam, endpoint, inner)
+
+
+def _spoken(config: GeneratorConfig, seam: Seam, url: str) -> Spoken:
+    role = config.role
+    return Spoken(
+        server=f"{config.model} at {url}",
+        role=role,
+        dialects=seam.dialects if config.base_url else Dialects(),
+        of_config=Dialect(sent_as=dict(config.send_as)),
+        of_run=seam.begun_in.get(role, Dialect()),
+        say=seam.say,
+        noted=lambda dialect: seam.noted(role, dialect),
     )
+
+
+def _url(config: ModelConfig, server: "ServerAccess | None") -> str:
+    return (server.base_url if server else config.base_url) or NO_URL
+
+
+def chat_request(
+    config: GeneratorConfig, messages: Sequence[Message], max_tokens: int | None = None
+) -> dict[str, Any]:
+    """What a generator or judge is asked, without a schema: as the config says, whatever its server refuses."""
+    decoding = {"temperature": config.temperature, "seed": config.seed}
+    return {
+        "model": config.model,
+        "messages": [{"role": message.role, "content": message.content} for message in messages],
+        "max_tokens": max_tokens or config.max_tokens,
+        **{name: value for name, value in decoding.items() if value is not None},
+        **config.extra,
+    }
+
+
+def embedding_request(config: EmbedderConfig, texts: Sequence[str]) -> dict[str, Any]:
+    """What an embedder is asked."""
+    # Some servers do not know base64.
+    return {"input": list(texts), "model": str(config.model), "encoding_format": "float", **config.extra}
+
+
+class CutOff(ValueError):
+    """A reply that `max_tokens` ended before its first word: no answer, and no abstention."""
+
+
+def text_of(reply: Any, role: str, max_tokens: int) -> str:
+    """The text of a chat completion; ValueError where it has none, `CutOff` where max_tokens ended it before."""
+    choice = _part(_part(reply, "choices"), 0)
+    text = _text(_part(_part(choice, "message"), "content"))
+    if _part(choice, "finish_reason") == "length" and not (text or "").strip():
+        hidden = _part(_part(_part(reply, "usage"), "completion_tokens_details"), "reasoning_tokens")
+        spent = f", {hidden:,} of them on reasoning" if isinstance(hidden, int) and hidden else ""
+        raise CutOff(
+            f"the model spent all of max_tokens ({max_tokens:,}{spent}) before the first word of its reply: raise "
+            f"models.{role}.max_tokens"
+        )
+    if text is None:
+        raise ValueError("the model's reply holds no text")
+    return text
 
 
 class OpenAIChat:
@@ -73,23 +142,14 @@ class OpenAIChat:
         json_schema: Mapping[str, Any] | None = None,
     ) -> str:
         """See `harness.protocols.ChatModel`. Raises ValueError where the reply has no text."""
-        request: dict[str, Any] = {
-            "model": self._config.model,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
-            "temperature": self._config.temperature,
-            "max_tokens": max_tokens or self._config.max_tokens,
-        }
-        if self._config.seed is not None:
-            request["seed"] = self._config.seed
+        request = chat_request(self._config, messages, max_tokens)
         if json_schema is not None:
             bounded = provider_of(self._config).bounds_strings
             wanted = dict(json_schema) if bounded else _without_lengths(json_schema)
             schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
         reply = await _post(self._client, "/chat/completions", request)
-        text = _text(_part(_part(_part(_part(reply, "choices"), 0), "message"), "content"))
-        if text is None:
-            raise ValueError("the model's reply holds no text")
+        text = text_of(reply, self._config.role, request["max_tokens"])
         return _well_formed(text)
 
     @property
@@ -121,9 +181,7 @@ class OpenAIEmbedding:
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), d), float32, unit rows."""
-        # Some servers do not know base64.
-        request = {"input": list(texts), "model": str(self._config.model), "encoding_format": "float"}
-        reply = await _post(self._client, "/embeddings", request)
+        reply = await _post(self._client, "/embeddings", embedding_request(self._config, texts))
         data = _part(reply, "data")
         rows = sorted(data if isinstance(data, list) else [], key=lambda row: _part(row, "index") or 0)
         if len(rows) != len(texts):

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import httpx2
 
 from harness.errors import ModelUnavailable
+from harness.models.certificates import FIX, REFUSED
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.replies import UnreadableReply, damage, retry_after_s
 
 LIMIT = "HTTP 429"
-_RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504})
+_RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+"""529: Anthropic's servers are overloaded."""
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 Outcome = httpx2.Response | Exception
 """Of one try: a response with its body, or why there is none."""
@@ -60,14 +62,14 @@ class Endpoint:
     async def refuse_hopeless(self, response: httpx2.Response) -> None:
         """Raise where no other query could succeed either: wrong key, unknown model, no money left."""
         status = response.status_code
-        if status not in {401, 403, 404, 429}:
+        if status not in {401, 402, 403, 404, 429}:
             return
         message, code = read_error(await response.aread())
         if status in {401, 403}:
             raise ModelUnavailable(f"{self.where} refused the key (HTTP {status}: {message})", "set a valid key")
         if status == 404:
             raise ModelUnavailable(f"{self.where} has no such model or path (HTTP 404: {message})", self.fix)
-        if code in _OUT_OF_MONEY:
+        if status == 402 or code in _OUT_OF_MONEY:
             raise ModelUnavailable(
                 f"{self.where} refused: the quota is used up ({message})", "add credit, then run again"
             )
@@ -76,6 +78,8 @@ class Endpoint:
         """What is raised where the last try ended so: without its server no other query could succeed either."""
         if not isinstance(error, httpx2.ConnectError | httpx2.RemoteProtocolError | httpx2.ReadError):
             return error
+        if REFUSED in str(error):
+            return ModelUnavailable(f"the certificate of the {self.where} is not trusted", FIX)
         reason = error or "it closed the connection"
         return ModelUnavailable(f"cannot reach the {self.where} ({reason})", self.fix)
 
@@ -83,6 +87,8 @@ class Endpoint:
 def fault(reply: Outcome) -> str:
     """Why it may go well when it is tried again; empty: it is an answer, or an error that stays one."""
     if not isinstance(reply, httpx2.Response):
+        if REFUSED in str(reply):
+            return ""
         return str(reply) if isinstance(reply, UnreadableReply) else type(reply).__name__
     if reply.status_code in _RETRIED_STATUS:
         return f"HTTP {reply.status_code}"

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from harness.models.fake_faults import FAULTS, Reply, changed, drawn, faulty_reply, is_answered
+from harness.models.fake_faults import FAULTS, Reply, changed, drawn, faulty_reply, is_answered, refusal_of
 from harness.models.fake_json import example_of
 from harness.models.fake_limits import FakeLimits, RateLimit
 
@@ -51,6 +51,10 @@ class FakeScript(BaseModel):
     retry_after_s: float | None = None
     slow_s: float = Field(1.0, ge=0)
     """How long a slow answer takes."""
+    refuses: tuple[str, ...] = ()
+    """Parameters that it answers with 400, in OpenAI's words; `max_tokens` it wants as max_completion_tokens."""
+    reasoning_tokens: int = Field(0, ge=0)
+    """Hidden ones, with which each reply begins; where max_tokens does not suffice for them, there is no text."""
     limits: FakeLimits | None = None
     """How many requests and tokens it lets through in a minute."""
     seed: int = 0
@@ -83,6 +87,10 @@ class FakeModel:
         text = prompt_text(request)
         if self.script.latency_s:
             self._sleep(self.script.latency_s)
+        if refused := next((name for name in self.script.refuses if name in request), None):
+            with self._lock:
+                self.served["faults"] += 1
+            return refusal_of(refused)
         payload = self._embeddings(request) if path.endswith("/embeddings") else self._chat(request, text)
         usage, headers = payload["usage"], dict[str, str]()
         if self.limit:
@@ -103,17 +111,23 @@ class FakeModel:
     def _chat(self, request: Mapping[str, Any], text: str) -> dict[str, Any]:
         answer = self._answer(text, request)
         prompt_tokens, completion_tokens = len(_WORD.findall(text)), len(_WORD.findall(answer))
+        most = int(request.get("max_completion_tokens") or request.get("max_tokens") or 1e9)
+        hidden, ended = min(self.script.reasoning_tokens, most), "stop"
+        if hidden == most:
+            answer, completion_tokens, ended = "", 0, "length"
+        completion_tokens += hidden
         message = {"role": "assistant", "content": answer}
         return {
             "id": f"fake-{_number(text) % 10**8}",
             "object": "chat.completion",
             "created": 0,
             "model": request.get("model", "fake"),
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "choices": [{"index": 0, "message": message, "finish_reason": ended}],
             "usage": {
                 "prompt_tokens": prompt_tokens,
                 "completion_tokens": completion_tokens,
                 "total_tokens": prompt_tokens + completion_tokens,
+                **({"completion_tokens_details": {"reasoning_tokens": hidden}} if hidden else {}),
             },
         }
 

@@ -86,6 +86,18 @@ def faulty_reply(fault: str, retry_after_s: float | None, answer: bytes) -> Repl
     return Reply(status, json.dumps({"error": error}).encode(), {} if waits is None else {"retry-after": waits})
 
 
+def refusal_of(parameter: str) -> Reply:
+    """A 400 in the words with which OpenAI's servers refuse a parameter."""
+    instead = " Use 'max_completion_tokens' instead." if parameter == "max_tokens" else ""
+    error = {
+        "message": f"Unsupported parameter: '{parameter}' is not supported with this model.{instead}",
+        "type": "invalid_request_error",
+        "param": parameter,
+        "code": "unsupported_parameter",
+    }
+    return Reply(400, json.dumps({"error": error}).encode())
+
+
 def drawn(shares: Mapping[str, float], seed: str) -> str | None:
     """One of the faults or none, each with its share: a fixed function of `seed`."""
     draw = random.Random(seed).random()  # noqa: S311 - a script, no secret

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from harness.errors import MissingDependency, ModelUnavailable, install
 from harness.models.catalogue import HubFile, WeightFile
+from harness.models.certificates import FIX, REFUSED, trust_as_others_do
 
 _TIMEOUT_S = 5.0
 
@@ -26,6 +27,7 @@ def hub_is_reachable() -> bool:
     """
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in {"1", "TRUE", "YES", "ON"}:
         return False
+    trust_as_others_do()
     try:
         url = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
         socket.create_connection((url.hostname or "", url.port or 443), timeout=_TIMEOUT_S).close()
@@ -87,6 +89,7 @@ def download(weights: WeightFile, file: HubFile, *, silent: bool) -> Path:
         from huggingface_hub.utils import silent_tqdm
     except ImportError as error:
         raise ModelUnavailable("hub: huggingface-hub is not installed") from error
+    trust_as_others_do()
     _need_room(weights)
     bar = silent_tqdm if silent else None
     with _unheard(silent):
@@ -114,7 +117,8 @@ def _ask(weights: WeightFile, file: HubFile) -> None:
     except OfflineModeIsEnabled as error:
         raise ModelUnavailable("hub: HF_HUB_OFFLINE is set") from error
     except Exception as error:  # the names of these are those of the HTTP client, which changes
-        raise ModelUnavailable("hub: out of reach") from error
+        why = f"its certificate is not trusted, {FIX}" if REFUSED in str(error) else "out of reach"
+        raise ModelUnavailable(f"hub: {why}") from error
     # The hub's tag of a large file is its SHA-256, of a small one something else.
     is_digest = len(said.etag or "") == len(weights.sha256)
     if said.size not in {None, weights.size_bytes} or (is_digest and said.etag != weights.sha256):

@@ -7,7 +7,7 @@ from harness.config import NO_MODEL, GeneratorConfig, ModelConfig
 from harness.identity import digest
 from harness.models.providers import provider_of
 
-_DECODING = {"temperature", "max_tokens", "seed"}
+_DECODING = {"temperature", "max_tokens", "seed", "extra"}
 
 
 def server_digests(models: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -23,7 +23,9 @@ def model_identity(config: ModelConfig) -> dict[str, Any]:
     if config.is_none:
         return {"provider": NO_MODEL}
     named = {"provider": config.provider, "model": config.model}
-    decoding = {}
+    decoding: dict[str, Any] = {}
     if isinstance(config, GeneratorConfig):
         decoding = {"temperature": config.temperature, "max_tokens": config.max_tokens, "seed": config.seed}
+        decoding |= {"send_as": dict(config.send_as)} if config.send_as else {}
+    decoding |= {"extra": dict(config.extra)} if config.extra else {}
     return {**named, **decoding, **provider_of(config).identity(config)}

@@ -98,9 +98,28 @@ def read_usage(content: bytes) -> Usage:
         details = usage.get("prompt_tokens_details") or {}
         taken, given = _tokens(usage["prompt_tokens"]), _tokens(_or_0(usage.get("completion_tokens")))
         cached = _tokens(_or_0(details.get("cached_tokens")), most=taken)
+        given, reasoned = _with_reasoning(usage, taken, given)
     except (ValueError, TypeError, KeyError, AttributeError):
         return Usage(calls=1, unmetered_calls=1, cut_calls=cut)
-    return Usage(calls=1, input_tokens=taken, output_tokens=given, cached_tokens=cached, cut_calls=cut)
+    return Usage(
+        calls=1,
+        input_tokens=taken,
+        output_tokens=given,
+        cached_tokens=cached,
+        reasoning_tokens=reasoned,
+        cut_calls=cut,
+    )
+
+
+def _with_reasoning(usage: Any, taken: int, given: int) -> tuple[int, int]:
+    """(tokens of the output, those of them that were hidden reasoning). Some servers leave these out of
+    completion_tokens and count them in total_tokens alone.
+    """
+    total = usage.get("total_tokens")
+    if type(total) is int and taken + given < total <= MAX_TOKENS:
+        given = total - taken
+    hidden = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
+    return given, min(hidden, given) if type(hidden) is int and hidden > 0 else 0
 
 
 def _tokens(value: object, most: int = MAX_TOKENS) -> int:

@@ -9,11 +9,13 @@ import httpx2
 
 
 class ServerRefused(Exception):
-    """The server answered, but with an error. `status` is as in HTTP: what may pass (429, 5xx) is tried again."""
+    """The server answered, but with an error. `status` is as in HTTP: what may pass (429, 5xx) is tried again, as
+    soon as `headers` allow it (retry-after).
+    """
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
-        self.status, self.message = status, message
+        self.status, self.message, self.headers = status, message, dict(headers or {})
 
 
 class Translation(httpx2.AsyncBaseTransport):
@@ -23,8 +25,8 @@ class Translation(httpx2.AsyncBaseTransport):
 
     async def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The reply, as `chat_reply` makes one, to a request with `model`, `messages` (each with `role` and
-        `content`), `temperature`, `max_tokens`, perhaps `seed`, and `response_format` where a JSON schema is asked
-        for.
+        `content`), `max_tokens`, perhaps `temperature` and `seed`, what the config's `extra` holds, and
+        `response_format` where a JSON schema is asked for.
         """
         raise ServerRefused(404, f"this provider does not generate as {request.get('model')}")
 
@@ -36,29 +38,43 @@ class Translation(httpx2.AsyncBaseTransport):
         """One request of OpenAI's protocol; `timeout_s` of the config holds for it as for any other."""
         asked = json.loads(await request.aread())
         answer = self.embeddings if request.url.path.endswith("/embeddings") else self.chat
+        headers: dict[str, str] = {}
         limit_s = request.extensions.get("timeout", {}).get("read")
         try:
             async with asyncio.timeout(limit_s) as limit:
                 status, reply = 200, await answer(asked)
         except ServerRefused as refused:
-            status, reply = refused.status, {"error": {"message": refused.message}}
+            status, reply, headers = refused.status, {"error": {"message": refused.message}}, refused.headers
         except TimeoutError as error:
             if not limit.expired():
                 raise
             raise httpx2.ReadTimeout(f"no reply within {limit_s:g} s", request=request) from error
-        return httpx2.Response(status, json=reply, request=request)
+        return httpx2.Response(status, json=reply, headers=headers, request=request)
 
 
-def chat_reply(text: str, *, input_tokens: int | None = None, output_tokens: int | None = None) -> dict[str, Any]:
-    """A chat completion; without token counts it is one that nobody metered, never one of 0."""
+def chat_reply(
+    text: str,
+    *,
+    input_tokens: int | None = None,
+    output_tokens: int | None = None,
+    cached_tokens: int = 0,
+    finish_reason: str = "stop",
+) -> dict[str, Any]:
+    """A chat completion; without token counts it is one that nobody metered, never one of 0.
+
+    `cached_tokens`: of `input_tokens`, those that came from a prompt cache. `finish_reason`: `length` where
+    max_tokens ended it.
+    """
     reply: dict[str, Any] = {
         "id": "translated",
         "object": "chat.completion",
         "created": 0,
         "model": "translated",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}
+        ],
     }
-    return reply | _usage(input_tokens, output_tokens)
+    return reply | _usage(input_tokens, output_tokens, cached_tokens)
 
 
 def embeddings_reply(vectors: Sequence[Sequence[float]], *, input_tokens: int | None = None) -> dict[str, Any]:
@@ -69,9 +85,9 @@ def embeddings_reply(vectors: Sequence[Sequence[float]], *, input_tokens: int | 
     return {"object": "list", "model": "translated", "data": data, **_usage(input_tokens, 0)}
 
 
-def _usage(input_tokens: int | None, output_tokens: int | None) -> dict[str, Any]:
+def _usage(input_tokens: int | None, output_tokens: int | None, cached_tokens: int = 0) -> dict[str, Any]:
     if input_tokens is None or output_tokens is None:
         return {}
     total = input_tokens + output_tokens
     counted = {"prompt_tokens": input_tokens, "completion_tokens": output_tokens, "total_tokens": total}
-    return {"usage": counted}
+    return {"usage": {**counted, "prompt_tokens_details": {"cached_tokens": cached_tokens}}}

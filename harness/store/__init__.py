@@ -4,13 +4,15 @@
 results/<dataset>--<system>--<12 hex>/
   manifest.json   sample.jsonl   estimate.json   index.json   calls.sqlite   records.jsonl   resources.csv
   records.damaged.jsonl   worker.log   scores/<evaluator>.jsonl   scores/<evaluator>.json   reach.json   race.json
-  done.json
+  dialects.json   done.json
 results/indexes/<12 hex>/     an index, its own calls.sqlite and index.json; shared by every run that needs it
 results/corpora/<12 hex>.jsonl    the documents an index is built from
 results/judge/calls.sqlite    every judgement of every evaluation
+results/dialects.json         what servers of models refuse, or want by another name
 ```
 """
 
+from harness.store.dialects import Dialect, Dialects
 from harness.store.index_dir import IndexDir
 from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
@@ -20,6 +22,8 @@ from harness.store.run_dir import RecordKey, Records, RunDir, counting, find_run
 __all__ = [
     "SCHEMA_VERSION",
     "CallKey",
+    "Dialect",
+    "Dialects",
     "Done",
     "IndexDir",
     "Journal",

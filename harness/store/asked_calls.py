@@ -14,18 +14,21 @@ from typing import Any
 from harness.store.paid_calls import COLUMNS
 from harness.store.seals import row_check
 
+PREFLIGHT = "preflight"
+"""The scope of calls that only find out whether a model answers: their lengths tell nothing."""
 LATEST = 500
 """Calls that are read of one journal, at most: rates need no more."""
 _MOST_SPANS = 50_000
 _LONGEST_REQUEST = 1 << 22
 """Bytes; a request beyond it is passed over."""
 
-_LATEST = "FROM calls WHERE metered = 1 ORDER BY started_at DESC LIMIT ?"
+_TELLING = f"scope NOT LIKE '{PREFLIGHT}/%'"
+_LATEST = f"FROM calls WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
 _CHECKED = f"SELECT {', '.join(COLUMNS)}, row_check {_LATEST}"
 _UNCHECKED = f"SELECT {', '.join(COLUMNS)}, NULL {_LATEST}"
 """Of a journal of an earlier version."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
-_SPANS = "SELECT scope, paid_by, started_at, wall_s FROM calls WHERE role = ? LIMIT ?"
+_SPANS = f"SELECT scope, paid_by, started_at, wall_s FROM calls WHERE role = ? AND {_TELLING} LIMIT ?"  # noqa: S608
 
 
 @dataclass(frozen=True)

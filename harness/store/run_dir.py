@@ -11,6 +11,7 @@ from harness.plain_files import open_to_append
 from harness.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
 from harness.store import files, lock, migration, seals
 from harness.store.closing import Closing
+from harness.store.dialects import Dialect, SpokenDialects
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 from harness.store.reach import Reach, ReachFile
 from harness.store.record_lines import RecordLines
@@ -27,6 +28,7 @@ _NEW_MANIFEST = (
     "restore it, or delete it and run the same command again, `rag-harness run` or `import`: it is written anew,"
     " and no answer is lost"
 )
+_NEW_DIALECTS = "delete it and run the same command again: what the model refuses is learnt again"
 _NEW_INDEX = "delete it and run the same command again: it is copied from the stored index"
 
 
@@ -51,6 +53,7 @@ class RunDir:
         self._scores_path = path / "scores"
         self._reach = ReachFile(path / "reach.json")
         self._race_path = path / "race.json"
+        self._dialects_path = path / "dialects.json"
         self._closing = Closing(path / "done.json")
         self._read_header = Remembered[_Header]()
         self._fitting_sample = Remembered[None]()
@@ -288,6 +291,17 @@ class RunDir:
             return None
         return files.read_json(self._estimate_path, Estimate, "delete it: the run goes on without it")
 
+    def keep_dialect(self, role: str, dialect: Dialect) -> None:
+        """Keep how the model of a role is asked otherwise than the config says: it holds for the whole run."""
+        kept = self.dialects()
+        if kept.get(role) != dialect:
+            files.write_json(self._dialects_path, SpokenDialects(roles={**kept, role: dialect}))
+
+    def dialects(self) -> Mapping[str, Dialect]:
+        """Role -> how its model was asked, where it refused what the config says."""
+        path = self._dialects_path
+        return files.read_json(path, SpokenDialects, _NEW_DIALECTS).roles if path.exists() else {}
+
     def write_race(self, race: RaceRecord | None) -> None:
         """Keep what a race established, or forget an earlier one."""
         if race is not None:
@@ -310,14 +324,15 @@ class RunDir:
         """
         self._reach.close(tuple(reached), why)
         closed = (self._manifest_path, self._index_path, self._lines.path, self._resources_path)
-        self._closing.write(done, (*closed, self._reach.path, self._race_path))
+        self._closing.write(done, (*closed, self._reach.path, self._race_path, self._dialects_path))
 
     def done(self) -> Done | None:
         """The footer, or None where the run can still be resumed; one that does not fit what it closed is a
         `StoreError`.
         """
-        closed = (self._manifest_path, self._index_path, self._lines.path, self._reach.path, self._race_path)
-        return self._closing.read(closed, lambda: self.whole_records().values())
+        closed = (self._manifest_path, self._index_path, self._lines.path)
+        beside = (self._reach.path, self._race_path, self._dialects_path)
+        return self._closing.read((*closed, *beside), lambda: self.whole_records().values())
 
     def reach(self) -> Reach | None:
         """Where a closed run was ended and looked at before; None: it is open, or was never closed early."""

@@ -127,6 +127,12 @@ def test_every_list_and_plan_works_without_an_extra(bare: Installed) -> None:
     assert [cell["status"] for cell in planned["cells"]] == ["missing"]
 
 
+def test_its_first_config_plans_without_an_extra(bare: Installed) -> None:
+    assert "wrote rag-harness.yaml" in bare.says("rag-harness", "init")
+    planned = json.loads(bare.says("rag-harness", "plan", "-c", "rag-harness.yaml", "--json"))
+    assert [cell["status"] for cell in planned["cells"]] == ["missing"]
+
+
 @pytest.mark.parametrize("kind", ["system", "dataset", "evaluator"])
 def test_it_holds_what_a_new_package_is_made_from(bare: Installed, kind: str) -> None:
     written = bare.says("rag-harness", "new", kind, f"my-{kind}")

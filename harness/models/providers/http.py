@@ -6,7 +6,10 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from pydantic import BaseModel, ValidationError
+
 from harness.config import EmbedderConfig, ModelConfig
+from harness.config.load import explain
 from harness.errors import ConfigError, ModelUnavailable
 from harness.models.providers.resolving import api_key
 from harness.models.providers.spec import ProviderSpec
@@ -26,25 +29,32 @@ class HttpDefaults:
     """A key is also sent where a config names a variable."""
     model: str | None = None
     embedding_model: str | None = None
+    options: type[BaseModel] | None = None
+    """What its `options` may hold; they are part of its identity. None: nothing."""
+    without: tuple[str, ...] = ()
+    """Ends of a URL, of which one may be given and is not needed."""
 
 
 def http_provider(name: str, summary: str, defaults: HttpDefaults, **more: Any) -> ProviderSpec:
     """A provider behind a URL; `more` are fields of its spec, such as `fix` or a `transport` of its own."""
     given: dict[str, Any] = {"roles": _BOTH, "fix": ProviderSpec.fix, **more}
+
+    def identity(config: ModelConfig) -> dict[str, Any]:
+        # Two servers may serve different weights under one name, so the URL tells them apart.
+        return {"base_url": config.base_url, **({"options": dict(config.options)} if config.options else {})}
+
     return ProviderSpec(
         name=name,
         summary=summary,
         resolve=partial(_resolve, defaults),
-        # Two servers may serve different weights under one name, so the URL tells them apart.
-        identity=lambda config: {"base_url": config.base_url},
+        identity=identity,
         check=partial(_check, given["fix"]),
         **given,
     )
 
 
 def _resolve(defaults: HttpDefaults, config: C) -> C:
-    if config.options:
-        raise ConfigError(f"provider '{config.provider}' takes no options", f"remove models.{config.role}.options")
+    options = _options(defaults, config)
     default = defaults.embedding_model if isinstance(config, EmbedderConfig) else defaults.model
     model, base_url = config.model or default, config.base_url or defaults.base_url
     if not model:
@@ -53,10 +63,28 @@ def _resolve(defaults: HttpDefaults, config: C) -> C:
         raise ConfigError(f"provider '{config.provider}' needs a URL", f"set models.{config.role}.base_url")
     resolved = {
         "model": model,
-        "base_url": base_url.rstrip("/"),
+        "base_url": _shortened(base_url, defaults.without),
+        "options": options,
         "api_key_env": config.api_key_env or defaults.api_key_env,
     }
     return config.model_copy(update=resolved)
+
+
+def _options(defaults: HttpDefaults, config: ModelConfig) -> dict[str, Any]:
+    if defaults.options is None:
+        if config.options:
+            what = f"provider '{config.provider}' takes no options"
+            raise ConfigError(what, f"remove models.{config.role}.options")
+        return {}
+    try:
+        return defaults.options.model_validate(config.options).model_dump(mode="json")
+    except ValidationError as error:
+        raise ConfigError(*explain(error, defaults.options, prefix=f"models.{config.role}.options")) from error
+
+
+def _shortened(url: str, ends: tuple[str, ...]) -> str:
+    url = url.rstrip("/")
+    return next((url.removesuffix(end) for end in ends if url.endswith(end)), url)
 
 
 def _check(fix: str, config: ModelConfig) -> None:

@@ -21,6 +21,7 @@ def provider_of(config: ModelConfig) -> ProviderSpec:
 def resolve_generator(config: G) -> G:
     """A generator or judge with its defaults filled in; every mistake that needs no network is refused here."""
     resolved: G = _spec(config, "generator").resolve(config)
+    _check_extra(resolved)
     keep_secret(resolved.api_key_env)
     return resolved
 
@@ -28,6 +29,7 @@ def resolve_generator(config: G) -> G:
 def resolve_embedder(config: E) -> E:
     """Likewise for an embedder."""
     resolved: E = _spec(config, "embedder").resolve(config)
+    _check_extra(resolved)
     keep_secret(resolved.api_key_env)
     return resolved
 
@@ -76,6 +78,14 @@ def _spec(config: ModelConfig, role: Role) -> ProviderSpec:
     if role not in spec.roles:
         raise ConfigError(f"provider '{spec.name}' is no {role}", nearest(spec.name, _playing(role)))
     return spec
+
+
+def _check_extra(config: ModelConfig) -> None:
+    if config.extra and (config.is_none or provider_of(config).encoder is not None):
+        raise ConfigError(
+            f"provider '{config.provider}' sends no request, so it takes no extra",
+            f"remove models.{config.role}.extra",
+        )
 
 
 def _playing(role: Role) -> list[str]:

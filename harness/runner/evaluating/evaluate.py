@@ -125,7 +125,11 @@ class _Evaluation:
                 evaluator=scorer.name,
                 version=planned.spec.version,
                 params=planned.params.model_dump(mode="json"),
-                models={role: model for role, model in self._plan.models.items() if role in planned.spec.roles},
+                models={
+                    role: runtime.identity(role, model)
+                    for role, model in self._plan.models.items()
+                    if role in planned.spec.roles
+                },
                 weights=planned.weights,
                 measures=tuple(measure.name for measure in scorer.measures),
                 binary=tuple(measure.name for measure in scorer.measures if measure.binary),

@@ -4,10 +4,11 @@ One journal (`results/judge/calls.sqlite`) holds every call of every evaluation:
 the same model is paid once, whichever run it belongs to, and a killed evaluation goes on where it was.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from harness.models.budget import Budget
 from harness.models.clients import OpenAIChat, build_chat
@@ -22,7 +23,7 @@ from harness.protocols import ChatModel, Embedder
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.fetching import fetch_weights
 from harness.runner.progress import Reporter
-from harness.store import Journal
+from harness.store import Dialect, Dialects, Journal
 
 _SCOPE = "judge"
 
@@ -43,6 +44,8 @@ class EvaluationModels:
         self.budget = budget or Budget()
         """What judgements may still take."""
         self._payer = ""
+        self.left_out: dict[str, list[str]] = {}
+        """Role -> parameters that its model refuses, and so is not sent."""
         self._connected: list[OpenAIChat | CachedEmbedder] = []
 
     async def disconnect(self) -> None:
@@ -97,7 +100,17 @@ class EvaluationModels:
     def _seam(self) -> Seam:
         # A seam for each model: where one server is down, the other's calls go on.
         servers = server_digests(self._plan.models)
-        return Seam(self._journal, servers, budget=self.budget, say=self._reporter.say)
+        return Seam(
+            self._journal,
+            servers,
+            dialects=Dialects.under(self._folder.parent),
+            noted=self._note,
+            budget=self.budget,
+            say=self._reporter.say,
+        )
+
+    def _note(self, role: str, dialect: Dialect) -> None:
+        self.left_out[role] = dialect.left_out
 
 
 class MeteredEvaluation:
@@ -132,6 +145,11 @@ class MeteredEvaluation:
                 yield
         finally:
             self.meter.absorb(meter)
+
+    def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:
+        """What a model is, with what it refuses: what was not sent to a judge is part of how it judges."""
+        left_out = self._models.left_out.get(role)
+        return {**model, "left_out": left_out} if left_out else dict(model)
 
     def progress(self, done: int, total: int, doing: str) -> None:
         """Say how far the evaluation is."""

@@ -49,7 +49,7 @@ from harness.runner.costs import cost_of
 from harness.runner.executing.clock import latency_limit
 from harness.runner.executing.messages import Event, Job, Todo, Turn
 from harness.runner.executing.runtime import Unnamed, WorkerRuntime
-from harness.store import IndexDir, Journal, RunDir
+from harness.store import Dialects, IndexDir, Journal, RunDir
 from harness.store.index_dir import Corpora
 
 EVENTS_ENV = "RAG_HARNESS_EVENTS"
@@ -82,8 +82,7 @@ class Worker:
     async def _index(self) -> None:
         corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
         self._index_dir.begin()
-        journal = self._journal(self._index_dir.journal_path, shared=True)
-        opened = Seam(journal, self._job.servers, budget=self._budget, say=self._say)
+        opened = self._seam(self._journal(self._index_dir.journal_path, shared=True), self._job.servers)
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
         with self._system(opened) as (system, seam), metered(Meter(scope)) as meter:
             start, cpu = time.monotonic(), time.process_time()
@@ -103,8 +102,7 @@ class Worker:
 
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
-        journal = self._journal(self._run.journal_path)
-        with self._system(Seam(journal, budget=self._budget, say=self._say)) as (system, seam):
+        with self._system(self._seam(self._journal(self._run.journal_path))) as (system, seam):
             with metered(Meter(LOADING)):
                 await system.load()
             self._index_dir.opened()
@@ -224,6 +222,17 @@ class Worker:
             if provider_of(config).encoder is not None:
                 self._embedder_rss_bytes = max(0, psutil.Process().memory_info().rss - before)
             yield made
+
+    def _seam(self, journal: Journal, servers: Mapping[str, str] | None = None) -> Seam:
+        return Seam(
+            journal,
+            servers or {},
+            dialects=Dialects.under(Path(self._job.results)),
+            begun_in=self._run.dialects(),
+            noted=self._run.keep_dialect,
+            budget=self._budget,
+            say=self._say,
+        )
 
     def _journal(self, path: Path, *, shared: bool = False) -> Journal:
         return Journal(path, payer=self._job.run_id, shared=shared, tell=self._warn)

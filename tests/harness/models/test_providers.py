@@ -17,7 +17,7 @@ from harness.models.providers import (
 
 GENERATORS = [name for name in PROVIDERS.names() if "generator" in PROVIDERS.load(name).roles]
 EMBEDDERS = [name for name in PROVIDERS.names() if "embedder" in PROVIDERS.load(name).roles]
-OVER_HTTP = {"openai", "ollama", "vllm", "openai-compatible"}
+OVER_HTTP = {"anthropic", "azure", "openai", "ollama", "vllm", "openai-compatible"}
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_HOST", "OPENAI_BASE_URL", "HF_TOKEN")
 
 
@@ -81,7 +81,7 @@ def test_what_the_config_names_wins_over_the_preset() -> None:
         (
             GeneratorConfig(provider="minilm2"),
             "unknown generator provider 'minilm2':"
-            " known: fake, local, none, ollama, openai, openai-compatible, vllm",
+            " known: anthropic, azure, fake, local, none, ollama, openai, openai-compatible, vllm",
         ),
         (GeneratorConfig(provider="ollama"), "provider 'ollama' needs a model: set models.generator.model"),
         (EmbedderConfig(provider="vllm"), "provider 'vllm' needs a model: set models.embedder.model"),
@@ -91,12 +91,13 @@ def test_what_the_config_names_wins_over_the_preset() -> None:
         ),
         (
             GeneratorConfig(provider="minilm"),
-            "provider 'minilm' is no generator: known: fake, local, none, ollama, openai, openai-compatible, vllm",
+            "provider 'minilm' is no generator:"
+            " known: anthropic, azure, fake, local, none, ollama, openai, openai-compatible, vllm",
         ),
         (
             EmbedderConfig(provider="local"),
             "provider 'local' is no embedder:"
-            " known: fake, minilm, none, ollama, openai, openai-compatible, sentence-transformers, vllm",
+            " known: azure, fake, minilm, none, ollama, openai, openai-compatible, sentence-transformers, vllm",
         ),
         (
             EmbedderConfig(provider="openai", options={"dimensions": 8}),

@@ -220,6 +220,22 @@ def test_the_cache_is_where_the_variable_says_and_otherwise_in_the_home(
     assert cache_dir() == tmp_path / ".cache" / "rag-harness"
 
 
+def test_the_cache_is_where_the_desktop_keeps_caches_unless_one_is_at_the_usual_place_already(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("RAG_HARNESS_CACHE", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
+    assert cache_dir() == tmp_path / "elsewhere" / "rag-harness"
+    usual = tmp_path / ".cache" / "rag-harness"
+    usual.mkdir(parents=True)
+    assert cache_dir() == usual
+    (tmp_path / "elsewhere" / "rag-harness").mkdir(parents=True)
+    assert cache_dir() == tmp_path / "elsewhere" / "rag-harness"
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
+    assert cache_dir() == usual
+
+
 def test_a_file_put_into_the_cache_by_hand_is_taken_if_it_is_the_right_one(put: Callable[[bytes], Path]) -> None:
     path = put(WHOLE)
     assert cached_path(weight_file()) == path

@@ -21,7 +21,7 @@ from harness.report.chapter import Chapter
 from harness.report.summary import summary_markdown
 from harness.report.tables import summary_csv
 from harness.report.view import load_groups
-from harness.store import RunDir
+from harness.store import Dialect, RunDir
 
 MakeRun = Callable[..., RunDir]
 HEADER = "run_id,system,dataset,query_type,measure,mean,ci_low,ci_high,n_scored,n_imputed,n_failed,n_expected"
@@ -272,6 +272,23 @@ def test_tokens_that_nobody_counted_are_named(make_run: MakeRun) -> None:
 def test_answers_that_max_tokens_cut_off_are_counted(make_run: MakeRun) -> None:
     text = text_of(make_run(usage=Usage(calls=1, input_tokens=9, cut_calls=1), types=SMALL, sessions=()))
     assert "Of 3 of 3 queries a reply of the model was cut off at max_tokens: " in text
+
+
+def test_hidden_reasoning_is_said(make_run: MakeRun) -> None:
+    usage = Usage(calls=1, input_tokens=9, output_tokens=50, reasoning_tokens=40)
+    text = text_of(make_run(usage=usage, types=SMALL, sessions=()))
+    assert "Of 150 output tokens of its queries 120 are reasoning that nobody is shown." in text
+
+
+def test_what_a_model_refuses_and_is_not_sent_is_said(make_run: MakeRun) -> None:
+    run = make_run(types=SMALL, sessions=())
+    run.keep_dialect(
+        "generator", Dialect(sent_as={"temperature=0.0": None, "max_tokens": "max_completion_tokens"})
+    )
+    assert (
+        "Not sent to the generator gpt-4o-mini, which refuses it: temperature=0.0. What stands in its place is "
+        "the model's own choice."
+    ) in text_of(run)
 
 
 def test_runs_with_different_models_are_not_passed_off_as_a_comparison_of_systems(make_run: MakeRun) -> None:

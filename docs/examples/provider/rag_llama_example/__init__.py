@@ -25,7 +25,7 @@ class Completion(Translation):
         body = {
             "prompt": templated["prompt"],
             "n_predict": request["max_tokens"],
-            "temperature": request["temperature"],
+            "temperature": request.get("temperature"),
             "seed": request.get("seed"),
             "json_schema": ((request.get("response_format") or {}).get("json_schema") or {}).get("schema"),
         }

@@ -1,0 +1,34 @@
+"""Whom to trust: the store of certificates of the system, where a company's own is, or a file that somebody names.
+
+What speaks HTTP here, the hub's library included, asks the system's store or SSL_CERT_FILE by itself. pip before
+24.2 brings certificates of its own, and other programs are told in other variables.
+"""
+
+import os
+import ssl
+from pathlib import Path
+
+_AS_OTHERS_ARE_TOLD = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
+REFUSED = "CERTIFICATE_VERIFY_FAILED"
+"""In what OpenSSL says of a certificate that nobody vouches for."""
+FIX = (
+    "add the certificate of your company to the system's store, or name a file that holds it: "
+    "export SSL_CERT_FILE=company.pem"
+)
+
+
+def trust_as_others_do() -> None:
+    """The file that curl, pip or requests are told to trust holds here too, unless SSL_CERT_FILE names one."""
+    if not os.environ.get("SSL_CERT_FILE") and (found := _named()):
+        os.environ["SSL_CERT_FILE"] = found
+
+
+def store_file() -> str | None:
+    """A file of the certificates that are trusted, for who can only read one."""
+    named = os.environ.get("SSL_CERT_FILE") or _named()
+    return named or ssl.get_default_verify_paths().cafile
+
+
+def _named() -> str | None:
+    named = (os.environ.get(name, "") for name in _AS_OTHERS_ARE_TOLD)
+    return next((path for path in named if path and Path(path).is_file()), None)

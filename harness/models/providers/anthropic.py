@@ -1,0 +1,123 @@
+"""Anthropic's models by their own protocol, the Messages API."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+
+from harness.config import GeneratorConfig, ModelConfig
+from harness.errors import ConfigError
+from harness.models.providers.http import HttpDefaults, http_provider
+from harness.models.providers.resolving import api_key
+from harness.models.replies import ACCEPTED_CODINGS, received
+from harness.models.translating import ServerRefused, Translation, chat_reply
+
+_VERSION = "2023-06-01"
+_TOOL = "reply"
+_TRANSLATED = frozenset({"model", "messages", "max_tokens", "response_format"})
+_ENDED_BY = {"max_tokens": "length", "refusal": "content_filter"}
+_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+"""Of a usage block, which counts apart what other protocols count together."""
+
+
+class Anthropic(Translation):
+    """A JSON schema is asked for as the input of a tool that has to be used: every model knows that."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        self._url, self._http = f"{config.base_url}/v1/messages", httpx2.AsyncHTTPTransport()
+        self._headers = {
+            "x-api-key": api_key(config),
+            "anthropic-version": _VERSION,
+            "accept-encoding": ACCEPTED_CODINGS,
+        }
+
+    async def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """One message, and its answer."""
+        asked = httpx2.Request("POST", self._url, headers=self._headers, json=_translated(request))
+        response = await received(await self._http.handle_async_request(asked), asked)
+        if response.status_code != 200:
+            raise _refusal(response, asked)
+        return _reply(json.loads(response.content))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+
+def _translated(request: Mapping[str, Any]) -> dict[str, Any]:
+    """System turns stand beside the others; parameters that are not ours pass as they are."""
+    turns = request["messages"]
+    system = "\n\n".join(turn["content"] for turn in turns if turn["role"] == "system")
+    body = {
+        "model": request["model"],
+        "max_tokens": request["max_tokens"],
+        "messages": [dict(turn) for turn in turns if turn["role"] != "system"],
+        **({"system": system} if system else {}),
+        **{name: value for name, value in request.items() if name not in _TRANSLATED},
+    }
+    thinks = (request.get("thinking") or {}).get("type", "disabled") != "disabled"
+    if "response_format" in request and not thinks:
+        # Whoever thinks cannot be told to use a tool: the prompt asks for JSON too.
+        schema = request["response_format"]["json_schema"]["schema"]
+        body["tools"] = [{"name": _TOOL, "description": "Gives the reply.", "input_schema": schema}]
+        body["tool_choice"] = {"type": "tool", "name": _TOOL}
+    return body
+
+
+def _reply(said: Mapping[str, Any]) -> dict[str, Any]:
+    ended = _ENDED_BY.get(str(said.get("stop_reason")), "stop")
+    used = said.get("usage") or {}
+    counted = "input_tokens" in used and "output_tokens" in used
+    return chat_reply(
+        _text(said.get("content") or []),
+        input_tokens=sum(used.get(name) or 0 for name in _INPUT) if counted else None,
+        output_tokens=used["output_tokens"] if counted else None,
+        cached_tokens=used.get("cache_read_input_tokens") or 0,
+        finish_reason=ended,
+    )
+
+
+def _text(blocks: list[Mapping[str, Any]]) -> str:
+    """What was said, or given to the tool; what was thought is neither."""
+    given = [block.get("input") for block in blocks if block.get("type") == "tool_use"]
+    if given:
+        return json.dumps(given[0], ensure_ascii=False) if given[0] else ""
+    return "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
+
+
+def _refusal(response: httpx2.Response, asked: httpx2.Request) -> ServerRefused:
+    try:
+        said = json.loads(response.content)["error"]["message"]
+    except (ValueError, TypeError, KeyError):
+        said = response.text[:500]
+    status, message = response.status_code, str(said)
+    if status == 400 and "credit balance" in message:
+        status = 402
+    if status == 400 and "tool_choice" in message and b'"tool_choice"' in asked.content:
+        message = f"response_format is not supported by this model: {message}"
+    waits = response.headers.get("retry-after")
+    return ServerRefused(status, message, headers={"retry-after": waits} if waits else {})
+
+
+def _resolve(config: GeneratorConfig) -> GeneratorConfig:
+    resolved: GeneratorConfig = _SPEC.resolve(config)
+    if config.seed:
+        raise ConfigError(
+            f"provider 'anthropic' knows no seed, and models.{config.role}.seed is {config.seed}",
+            f"set models.{config.role}.seed to null",
+        )
+    # What is never sent is no part of what the model is.
+    return resolved.model_copy(update={"seed": None})
+
+
+_SPEC = http_provider(
+    "anthropic",
+    "Anthropic's own models; costs money, needs ANTHROPIC_API_KEY",
+    HttpDefaults("https://api.anthropic.com", "ANTHROPIC_API_KEY", without=("/v1/messages", "/v1")),
+    roles=frozenset({"generator"}),
+    transport=Anthropic,
+    fix="check the network and the model's name",
+)
+ANTHROPIC = replace(_SPEC, resolve=_resolve)

@@ -1,0 +1,63 @@
+"""Which parameter a server refuses, in the words of those that are in use.
+
+OpenAI and Azure name it (`error.param`, `error.code`); others say it in a sentence or in a list of pydantic's
+errors: vLLM, Mistral (422), LiteLLM, Groq, Google's endpoint of that protocol, Anthropic.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+REFUSING = frozenset({400, 422})
+"""The states in which a parameter is refused."""
+_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
+_REFUSED = re.compile(
+    r"(?:n't|not) support|unsupported|unrecogni[sz]ed|extra_forbidden|extraneous"
+    r"|extra inputs|not permitted|not allowed|deprecated|cannot find field|unexpected keyword|unexpected field"
+    r"|unknown (?:name|parameter|field|argument)|only the default|may only be set",
+    re.IGNORECASE,
+)
+_AS_RENAMED = {"max_tokens": "max_completion_tokens"}
+"""What a reply may take is never left out."""
+
+
+def refused_parameter(content: bytes, sent: Iterable[str]) -> tuple[str, str | None] | None:
+    """(which of `sent` the body of a refusal is about, the name that it is to have); None for the name: it is not
+    to be sent. None: it is about something else, such as a value that is too large.
+    """
+    message, param, code = _said(content)
+    for name in sent:
+        if not (param == name and code in _CODES) and not _is_named(name, param, message):
+            continue
+        renamed = _AS_RENAMED.get(name)
+        if name in _AS_RENAMED and f"{renamed}" not in message and code not in _CODES - {"unsupported_value"}:
+            return None
+        return name, renamed
+    return None
+
+
+def _is_named(name: str, param: str, message: str) -> bool:
+    """Whether a sentence that refuses a parameter is about this one."""
+    if param and param != name:
+        return False
+    if "invalid schema" in message.lower():
+        return False
+    # What is offered instead is not what is refused, and two that exclude each other are a choice of the user's.
+    about = re.split(r"\buse\b|\binstead\b", message, maxsplit=1, flags=re.IGNORECASE)[0]
+    return bool(re.search(rf"(?<![\w.]){name}(?!\w)", about) and _REFUSED.search(about))
+
+
+def _said(content: bytes) -> tuple[str, str, str]:
+    """(all that a body says, what it names, its code)."""
+    try:
+        parsed = json.loads(content)
+    except (ValueError, RecursionError):
+        return content.decode(errors="replace")[:2000], "", ""
+    parsed = parsed[0] if isinstance(parsed, list) and parsed else parsed
+    error: Any = parsed.get("error", parsed) if isinstance(parsed, dict) else parsed
+    if not isinstance(error, dict):
+        return str(error)[:2000], "", ""
+    texts = [error.get(key) for key in ("message", "detail")]
+    message = " ".join(text if isinstance(text, str) else json.dumps(text) for text in texts if text)
+    return message[:2000] or json.dumps(error)[:2000], str(error.get("param") or ""), str(error.get("code") or "")

@@ -1,0 +1,96 @@
+"""Models that refuse what was always sent, that think before they speak, and parameters of their own."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import SMOKE, CommandLineHere, over_http
+
+from harness.models.fake import FakeScript
+from harness.store import RunDir
+
+pytestmark = pytest.mark.slow
+
+RUN = ("run", "-c", str(SMOKE), "--quiet")
+
+
+def preflights(results: Path) -> list[Any]:
+    with closing(sqlite3.connect(results / "indexes" / "calls.sqlite")) as journal:
+        return journal.execute("SELECT role, paid_by FROM calls WHERE scope LIKE 'preflight/%'").fetchall()
+
+
+def test_a_server_that_refuses_what_is_sent_by_default_is_asked_as_it_wants_and_the_run_says_so(
+    indexed: CommandLineHere, serve: Any
+) -> None:
+    server = serve(FakeScript(refuses=("temperature", "max_tokens")))
+    words = over_http("generator", server)
+    done = indexed.call(*RUN, "--set", "limits.concurrency=8", *words)
+    assert done.returncode == 0, done.stderr
+    (run,) = [RunDir(path.parent) for path in indexed.results.glob("*/done.json")]
+    assert [record.status for record in run.iter_records()] == ["ok"] * 8
+    assert run.dialects()["generator"].sent_as == {"temperature=0.0": None, "max_tokens": "max_completion_tokens"}
+    # All that a quiet run says is where its report is.
+    page = indexed.folder / done.stdout.rstrip("\n")
+    assert page in indexed.results.glob("reports/*/report.html")
+    assert "Not sent to the generator fake, which refuses it: temperature=0.0." in (
+        page.with_name("summary.md").read_text()
+    )
+    # The call before the run, which finds out, and those of its queries.
+    assert (server.model.served["calls"], server.model.served["faults"]) == (9, 2)
+    assert preflights(indexed.results) == [("generator", run.run_id)]
+
+
+@pytest.mark.parametrize(
+    ("script", "setting", "line"),
+    [
+        (
+            FakeScript(refuses=("top_k",)),
+            "models.generator.extra.top_k=5",
+            "the generator fake at http://127.0.0.1:{port}/v1 refuses what it is asked (HTTP 400: Unsupported "
+            "parameter: 'top_k' is not supported with this model.): change models.generator (it is sent top_k, "
+            "temperature, seed, max_tokens)",
+        ),
+        (
+            FakeScript(reasoning_tokens=5000),
+            "models.generator.max_tokens=64",
+            "generator fake: the model spent all of max_tokens (64, 64 of them on reasoning) before the first word"
+            " of its reply: raise models.generator.max_tokens",
+        ),
+        (FakeScript(fault="http_404"), "seed=0", "has no such model or path (HTTP 404"),
+    ],
+    ids=["a parameter", "a limit", "a model"],
+)
+def test_what_every_query_would_fail_of_is_one_line_before_the_index_is_paid(
+    here: CommandLineHere, serve: Any, script: FakeScript, setting: str, line: str
+) -> None:
+    server = serve(script)
+    said = here.refused(*RUN, *over_http("generator", server), "--set", setting)
+    assert line.format(port=server.server_address[1]) in said
+    assert list(here.results.glob("*/manifest.json")) == []
+
+
+def test_a_judge_that_is_refused_is_one_line_before_anything_is_answered(
+    here: CommandLineHere, serve: Any
+) -> None:
+    server = serve(FakeScript(refuses=("top_k",)))
+    judge = [*over_http("judge", server), "--set", "models.judge.extra.top_k=5", "--set", "evaluators=[rag_eval]"]
+    assert "the judge fake at" in here.refused(*RUN, "--set", "models.generator.provider=none", *judge)
+    assert list(here.results.glob("*/manifest.json")) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        (
+            "models.generator.extra.max_tokens=5",
+            "must not hold 'max_tokens': it has a key of its own in the config",
+        ),
+        ("models.generator.extra.stream=true", "must not hold 'stream': the usage of a streamed call"),
+        ("models.generator.temperature=hot", "models.generator.temperature: input should be a valid number"),
+        ("models.embedder.extra.dimensions=64", "provider 'minilm' sends no request, so it takes no extra"),
+    ],
+)
+def test_what_cannot_be_sent_is_one_line(here: CommandLineHere, setting: str, line: str) -> None:
+    assert line in here.refused("plan", "--set", "models.generator.provider=fake", "--set", setting)
