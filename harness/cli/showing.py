@@ -79,7 +79,9 @@ def _show_record(console: Console, record: RunRecord, reference: Reference) -> N
     _panel(console, title, Text(_answer(record)))
     if record.prediction:
         for rank, context in enumerate(record.prediction.contexts, start=1):
-            _show_context(console, rank, context, reference)
+            _show_context(console, f"context {rank}", context, reference)
+        for sentence in record.prediction.evidence:
+            _show_context(console, "evidence", sentence, reference)
         for step in record.prediction.trace:
             _panel(console, f"trace: {step.name}", Text(step.content))
     for table in (_timing_table(record.cost), _usage_table(record.cost)):
@@ -87,7 +89,7 @@ def _show_record(console: Console, record: RunRecord, reference: Reference) -> N
             print_table(table, console, min(console.width, WIDTH))
 
 
-def _show_context(console: Console, rank: int, context: Context, reference: Reference) -> None:
+def _show_context(console: Console, title: str, context: Context, reference: Reference) -> None:
     """The text with every gold fact that stands in it marked, by a style and, for whoever sees none, by number."""
     text, held = Text(context.text), []
     for place, evidence in enumerate(reference.evidence, start=1):
@@ -103,7 +105,7 @@ def _show_context(console: Console, rank: int, context: Context, reference: Refe
     if context.score is not None:
         about.append(f"score {context.score:.3f}")
     about.append(f"{context.kind}: {', '.join(context.doc_ids)}")
-    _panel(console, f"context {rank} ({', '.join(about)})", text)
+    _panel(console, f"{title} ({', '.join(about)})", text)
 
 
 def _find(text: str, fact: str) -> tuple[int, int]:

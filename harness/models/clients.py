@@ -1,5 +1,6 @@
 """The metered clients a system gets: a chat model and an embedder."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ import httpx2
 import numpy as np
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
+from harness.errors import ModelUnavailable
 from harness.models.endpoint import Endpoint
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.providers import api_key, need_client, provider_of
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from harness.models.local_server import ServerAccess
     from harness.protocols import Vectors
 
+_MOST_LOGPROBS = 20
+"""The most that OpenAI's protocol allows to ask for."""
 NO_URL = "http://fake.invalid/v1"
 """Of a provider without a server: its transport never looks at it."""
 
@@ -73,24 +77,42 @@ class OpenAIChat:
         json_schema: Mapping[str, Any] | None = None,
     ) -> str:
         """See `harness.protocols.ChatModel`. Raises ValueError where the reply has no text."""
-        request: dict[str, Any] = {
-            "model": self._config.model,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
-            "temperature": self._config.temperature,
-            "max_tokens": max_tokens or self._config.max_tokens,
-        }
-        if self._config.seed is not None:
-            request["seed"] = self._config.seed
+        request = self._request(messages, max_tokens or self._config.max_tokens)
         if json_schema is not None:
             bounded = provider_of(self._config).bounds_strings
             wanted = dict(json_schema) if bounded else _without_lengths(json_schema)
             schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        reply = await _post(self._client, "/chat/completions", request)
-        text = _text(_part(_part(_part(_part(reply, "choices"), 0), "message"), "content"))
+        text = _text(_part(_part(await self._choice(request), "message"), "content"))
         if text is None:
             raise ValueError("the model's reply holds no text")
         return _well_formed(text)
+
+    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
+        """See `harness.protocols.ChatModel`."""
+        request = {**self._request(messages, 1), "logprobs": True, "top_logprobs": _MOST_LOGPROBS}
+        said = _part(_part(await self._choice(request), "logprobs"), "content")
+        likely = _part(_part(said, 0), "top_logprobs")
+        if not isinstance(likely, list):
+            raise ModelUnavailable(
+                f"the {self._config.role} '{self._config.model}' gives no log probabilities",
+                "choose a server that does (llama.cpp, vLLM, OpenAI), or a way that needs none",
+            )
+        return _shares(likely, letters)
+
+    def _request(self, messages: Sequence[Message], max_tokens: int) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self._config.model,
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            "temperature": self._config.temperature,
+            "max_tokens": max_tokens,
+        }
+        if self._config.seed is not None:
+            request["seed"] = self._config.seed
+        return request
+
+    async def _choice(self, request: Mapping[str, Any]) -> Any:
+        return _part(_part(await _post(self._client, "/chat/completions", request), "choices"), 0)
 
     async def close(self) -> None:
         """Close its connections."""
@@ -118,6 +140,19 @@ class OpenAIEmbedding:
     async def close(self) -> None:
         """Close its connections."""
         await self._client.close()
+
+
+def _shares(likely: Sequence[Any], letters: Sequence[str]) -> dict[str, float]:
+    """Of each letter, from (token, log probability) of the likely first tokens; ValueError where there is none."""
+    weights = dict.fromkeys(letters, 0.0)
+    for each in likely:
+        token, logprob = _part(each, "token"), _part(each, "logprob")
+        if isinstance(token, str) and token.strip() in weights and isinstance(logprob, float | int):
+            weights[token.strip()] += math.exp(min(float(logprob), 0.0))
+    total = sum(weights.values())
+    if not 0 < total < math.inf:
+        raise ValueError(f"none of {', '.join(letters)} is among the model's likely replies")
+    return {letter: weight / total for letter, weight in weights.items()}
 
 
 def _without_lengths(schema: Any) -> Any:

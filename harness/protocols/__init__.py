@@ -23,8 +23,9 @@ from harness.protocols.evaluators import (
     Side,
     Sides,
 )
-from harness.protocols.models import ChatModel, Embedder, EvaluatorRole, Message, Reranker, Role
+from harness.protocols.models import ChatModel, Embedder, Entailment, EvaluatorRole, Message, Reranker, Role
 from harness.protocols.systems import (
+    BY_GENERATOR,
     EMBEDS,
     GENERATES,
     NO_ROLE,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from harness.protocols.models import Vectors as Vectors
 
 __all__ = [
+    "BY_GENERATOR",
     "EMBEDS",
     "GENERATES",
     "NO_ROLE",
@@ -55,6 +57,7 @@ __all__ = [
     "DatasetRow",
     "DatasetSpec",
     "Embedder",
+    "Entailment",
     "EvaluationRuntime",
     "Evaluator",
     "EvaluatorRole",

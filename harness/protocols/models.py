@@ -41,6 +41,15 @@ class ChatModel(Protocol):
         """
         ...
 
+    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
+        """How likely the reply begins with each of these letters, as shares of all that begin with one of them:
+        one call of one token, read from its log probabilities.
+
+        Raises `harness.errors.ModelUnavailable` where the server gives none, and ValueError where none of the
+        letters is among the likely replies.
+        """
+        ...
+
 
 class Embedder(Protocol):
     """A metered embedding model; rows are unit vectors, float32."""
@@ -51,6 +60,14 @@ class Embedder(Protocol):
 
     async def embed_query(self, text: str) -> Vectors:
         """Shape (d,). Never taken from another run's cache, so that latency stays honest."""
+        ...
+
+
+class Entailment(Protocol):
+    """A model that says what follows from a sentence (natural language inference)."""
+
+    async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
+        """How likely each premise entails the hypothesis, 0 to 1, beside neutral and contradiction."""
         ...
 
 

@@ -21,10 +21,11 @@ from harness.config.moved import where_now
 from harness.datasets import Dataset, QuerySample, load_dataset
 from harness.errors import ConfigError
 from harness.identity import short_digest
+from harness.models.entailment import entailment_identity
 from harness.models.identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.rerankers import reranker_identity
-from harness.protocols import Params, Role, Roles, SystemSpec
+from harness.protocols import BY_GENERATOR, Params, Role, Roles, SystemSpec
 from harness.records import AnswerStyle
 from harness.registry import DATASETS, SYSTEMS
 from harness.runner.evaluating.plan import plan_evaluation
@@ -127,9 +128,9 @@ def _resolve(config: BenchConfig) -> Cell:
     }
     if generator and not generator.is_none:
         identity["answers"] = {"style": style, "contract": CONTRACT}
-    reranker = spec.own_reranker(answer_params)
-    if weights or reranker:
-        identity["weights"] = {**weights, **({"reranker": reranker_identity(reranker)} if reranker else {})}
+    weights_of_answers = _weights_of_answers(spec, answer_params)
+    if weights or weights_of_answers:
+        identity["weights"] = weights | weights_of_answers
     index_identity = {
         "kind": spec.stored_index_kind,
         "corpus": documents_digest,
@@ -153,6 +154,15 @@ def _resolve(config: BenchConfig) -> Cell:
         run_id=f"{dataset.name}--{spec.name}--{short_digest(identity)}",
         index_id=short_digest(index_identity),
     )
+
+
+def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
+    """Of the models beside the generator and the embedder: name -> digest."""
+    reranker, entailment = spec.own_reranker(params), spec.own_entailment(params)
+    found = {"reranker": reranker_identity(reranker)} if reranker else {}
+    if entailment and entailment != BY_GENERATOR:
+        found["entailment"] = entailment_identity(entailment)
+    return found
 
 
 def _generator(config: BenchConfig, spec: SystemSpec, roles: Roles) -> GeneratorConfig | None:

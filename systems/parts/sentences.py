@@ -9,9 +9,10 @@ _LONGEST = 600
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of each sentence, without the white space around it, in order; `text[start:end]` is its text."""
+    """(start, end) of each sentence, in order: `text[start:end]` without the white space around it."""
     start = 0
-    for end, behind in [*((match.start(), match.end()) for match in _END.finditer(text)), (len(text), len(text))]:
+    ends = [(match.start(), match.end()) for match in _END.finditer(text)]
+    for end, behind in [*ends, (len(text), len(text))]:
         line = text[start:end]
         first = start + len(line) - len(line.lstrip())
         last = start + len(line.rstrip())

@@ -28,6 +28,7 @@ CREATE TABLE states (head_id TEXT, relation TEXT, tail_id TEXT, number INTEGER);
 """
 _KEY = "CREATE INDEX by_triplet ON states (head_id, relation, tail_id)"
 _OF = "SELECT number FROM states WHERE head_id = ? AND relation = ? AND tail_id = ? ORDER BY number"
+_ENDS = "SELECT head_id, tail_id FROM states WHERE number = ?"
 _SENTENCE = "SELECT chunk_id, doc_id, text, label FROM sentences WHERE number = ?"
 
 
@@ -159,6 +160,17 @@ class StatementIndex:
         scores = self._vectors[numbers] @ vector
         best = np.argsort(-scores, kind="stable")[:k]
         return [self._statement(int(number), first[int(number)]) for number in numbers[best]]
+
+    def entities_near(self, vector: Vectors, k: int) -> list[str]:
+        """The ids of at most k entities, from the sentences nearest to `vector` on: the ends of their triplets."""
+        found: dict[str, None] = {}
+        if not len(self._vectors):  # Without a row there is no width that the vector could have.
+            return []
+        # Each sentence states a triplet at least, so k of them are enough.
+        for number in np.argsort(-(self._vectors @ vector), kind="stable")[:k]:
+            for ends in self._texts.execute(_ENDS, (int(number),)):
+                found.update(dict.fromkeys(ends))
+        return list(found)[:k]
 
     def _statement(self, number: int, triplet: StoredTriplet) -> StatedTriplet:
         (row,) = self._texts.execute(_SENTENCE, (number,))

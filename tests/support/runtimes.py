@@ -11,7 +11,7 @@ import numpy as np
 from harness import protocols
 from harness.asking.answers import answer_messages, generate
 from harness.models.fake import bag_of_words
-from harness.protocols import ChatModel, Message, Reranker
+from harness.protocols import ChatModel, Entailment, Message, Reranker
 from harness.records import AnswerStyle, Context, Evidence
 
 if TYPE_CHECKING:
@@ -71,12 +71,24 @@ class Chat:
         self.calls.append(asked)
         return self._reply(asked)
 
+    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
+        """As likely one as another."""
+        self.calls.append(Asked(list(messages), 1, None))
+        return dict.fromkeys(letters, 1 / len(letters))
+
 
 class KeepingOrder:
     """A reranker that likes all alike."""
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
         return [0.0] * len(passages)
+
+
+class Doubting:
+    """A model of entailment to which nothing follows from anything."""
+
+    async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
+        return [0.0] * len(premises)
 
 
 @dataclass
@@ -87,6 +99,7 @@ class BareRuntime:
     chat: ChatModel | None = field(default_factory=Chat)
     embedder: protocols.Embedder = field(default_factory=Embedder)
     reranker: Reranker = field(default_factory=KeepingOrder)
+    entailment: Entailment = field(default_factory=Doubting)
     seed: int = 0
     answer_style: AnswerStyle = "short"
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness.asking.answers import answer_messages, generate
+from harness.asking.entailing import LetterEntailment
+from harness.models.entailment import open_entailment
 from harness.models.metering import stage
 from harness.models.rerankers import open_reranker
-from harness.protocols import ChatModel, Embedder, Reranker, Role
+from harness.protocols import BY_GENERATOR, ChatModel, Embedder, Entailment, Reranker, Role
 from harness.records import AnswerStyle, Context, Evidence
 
 M = TypeVar("M")
@@ -35,6 +37,7 @@ class WorkerRuntime:
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     tell: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
     reranks_with: str | None = None
+    entails_by: str | None = None
 
     @property
     def chat(self) -> ChatModel | None:
@@ -52,6 +55,17 @@ class WorkerRuntime:
         if self.reranks_with is None:
             raise RuntimeError("the system's spec names no reranker for these parameters: see SystemSpec.reranker")
         return open_reranker(self.reranks_with)
+
+    @cached_property
+    def entailment(self) -> Entailment:
+        """The model of inference, or the generator's letters."""
+        if self.entails_by is None:
+            raise RuntimeError("the system's spec names no model of inference: see SystemSpec.entailment")
+        if self.entails_by != BY_GENERATOR:
+            return open_entailment(self.entails_by)
+        if self.chat is None:
+            raise RuntimeError("there is no generator whose letters could be read")
+        return LetterEntailment(self.chat)
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
         """One generation under the shared contract."""
