@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Step:
+class LogicStep:
     """A statement on which an answer rests, and its vector."""
 
     text: str
@@ -24,7 +24,7 @@ class Step:
 
 
 async def best_sentence(
-    params: AnswerParams, runtime: Runtime, step: Step, passages: Sequence[Context]
+    params: AnswerParams, runtime: Runtime, step: LogicStep, passages: Sequence[Context]
 ) -> Context | None:
     """The evidence of a step in passages, best first; None where they hold no sentence.
 
@@ -92,7 +92,7 @@ def _sentences_of(passage: Context) -> list[_Sentence]:
 
 
 async def _nearest(
-    runtime: Runtime, step: Step, sentences: Sequence[_Sentence], k: int
+    runtime: Runtime, step: LogicStep, sentences: Sequence[_Sentence], k: int
 ) -> list[tuple[float, _Sentence]]:
     """The k sentences with the largest cosine to the step, best first, each text once."""
     fresh = list({sentence.text: sentence for sentence in reversed(sentences)}.values())[::-1]

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from harness.asking.answers import ABSTENTION
 from harness.asking.structured import Unreadable, ask_json
 from harness.protocols import BY_GENERATOR, EMBEDS, GENERATES, ChatModel, Runtime, SystemSpec
-from harness.records import Context, Document, IndexStats, Prediction, Query
-from harness.records import Step as TraceStep
+from harness.records import Context, Document, IndexStats, Prediction, Query, Step
 from systems.evidence.expected import expect
 from systems.evidence.params import AnswerParams
-from systems.evidence.picking import Step, best_sentence
+from systems.evidence.picking import LogicStep, best_sentence
 from systems.evidence.preflight import check
 from systems.evidence.walking import Walk, walk
 from systems.parts.graph_index import INDEX_KIND, GraphIndex, GraphIndexParams, graph_servers, roles_of, weights_of
@@ -23,7 +22,7 @@ from systems.parts.prompts.logic_steps import steps_question
 class _Proved:
     """A statement with its evidence, and the way to it."""
 
-    step: Step
+    step: LogicStep
     way: Walk
     evidence: Context | None
 
@@ -61,7 +60,7 @@ class EvidenceSystem:
             answer=answer,
             contexts=found.contexts,
             evidence=_each_once(proved),
-            trace=(*found.trace, TraceStep(name="steps", content=said), *map(_told, proved)),
+            trace=(*found.trace, Step(name="steps", content=said), *map(_told, proved)),
             retrieved=found.ranking,
         )
 
@@ -81,7 +80,7 @@ class EvidenceSystem:
 
     async def _prove(self, statement: str) -> _Proved:
         with self._runtime.stage("embed_steps"):
-            step = Step(statement, await self._runtime.embedder.embed_query(statement))
+            step = LogicStep(statement, await self._runtime.embedder.embed_query(statement))
         way = await walk(self._params, self._runtime, self._graph, step)
         return _Proved(step, way, await best_sentence(self._params, self._runtime, step, way.passages))
 
@@ -100,7 +99,7 @@ def _each_once(proved: Sequence[_Proved]) -> tuple[Context, ...]:
     return tuple(reversed(found.values()))
 
 
-def _told(each: _Proved) -> TraceStep:
+def _told(each: _Proved) -> Step:
     way, evidence = each.way, each.evidence
     entities = "; ".join(way.entities) or "none"
     lines = [
@@ -113,7 +112,7 @@ def _told(each: _Proved) -> TraceStep:
     else:
         place = f"{evidence.span.doc_id} {evidence.span.start}-{evidence.span.end}"
         lines.append(f"{place}: {evidence.text}")
-    return TraceStep(name="step", content="\n".join(lines))
+    return Step(name="step", content="\n".join(lines))
 
 
 SPEC = SystemSpec(

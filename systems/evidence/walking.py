@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from harness.protocols import Runtime
 from harness.records import Context
 from systems.evidence.params import AnswerParams
-from systems.evidence.picking import Step
+from systems.evidence.picking import LogicStep
 from systems.parts.graph_index import GraphIndex
 from systems.parts.graph_stores.contract import StoredTriplet
 
@@ -27,7 +27,7 @@ class Walk:
     """Best first."""
 
 
-async def walk(params: AnswerParams, runtime: Runtime, graph: GraphIndex, step: Step) -> Walk:
+async def walk(params: AnswerParams, runtime: Runtime, graph: GraphIndex, step: LogicStep) -> Walk:
     """The entities nearest to a step, their neighbourhood, and the passages whose sentences state its triplets in
     the words nearest to the step, at most `step_chunks`.
     """
