@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from harness.protocols import ChatModel, Message
+from harness.protocols import LetterModel, Message
 
 _FOLLOWS, *_ = _LETTERS = ("A", "B", "C")
 
@@ -11,11 +11,11 @@ _FOLLOWS, *_ = _LETTERS = ("A", "B", "C")
 class LetterEntailment:
     """See `harness.protocols.Entailment`: the share of the letter that stands for it, a call for each premise."""
 
-    def __init__(self, chat: ChatModel) -> None:
+    def __init__(self, chat: LetterModel) -> None:
         self._chat = chat
 
     async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
-        """Raises as `ChatModel.choose`."""
+        """Raises as `LetterModel.choose`."""
         asked = [self._chat.choose(entailment_messages(premise, hypothesis), _LETTERS) for premise in premises]
         return [said[_FOLLOWS] for said in await asyncio.gather(*asked)]
 

@@ -89,7 +89,7 @@ class OpenAIChat:
         return _well_formed(text)
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
-        """See `harness.protocols.ChatModel`."""
+        """See `harness.protocols.LetterModel`."""
         request = {**self._request(messages, 1), "logprobs": True, "top_logprobs": _MOST_LOGPROBS}
         said = _part(_part(await self._choice(request), "logprobs"), "content")
         likely = _part(_part(said, 0), "top_logprobs")

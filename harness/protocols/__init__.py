@@ -23,7 +23,16 @@ from harness.protocols.evaluators import (
     Side,
     Sides,
 )
-from harness.protocols.models import ChatModel, Embedder, Entailment, EvaluatorRole, Message, Reranker, Role
+from harness.protocols.models import (
+    ChatModel,
+    Embedder,
+    Entailment,
+    EvaluatorRole,
+    LetterModel,
+    Message,
+    Reranker,
+    Role,
+)
 from harness.protocols.systems import (
     BY_GENERATOR,
     EMBEDS,
@@ -62,6 +71,7 @@ __all__ = [
     "Evaluator",
     "EvaluatorRole",
     "EvaluatorSpec",
+    "LetterModel",
     "Measure",
     "Message",
     "OpenedAnswer",

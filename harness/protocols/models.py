@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +40,11 @@ class ChatModel(Protocol):
         the client's own exception where this one call failed.
         """
         ...
+
+
+@runtime_checkable
+class LetterModel(Protocol):
+    """A metered language model whose log probabilities can be read."""
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
         """How likely the reply begins with each of these letters, as shares of all that begin with one of them:

@@ -150,7 +150,7 @@ class Roles:
 
 
 BY_GENERATOR = "generator"
-"""In place of a model of inference: one letter of the generator, see `ChatModel.choose`."""
+"""In place of a model of inference: one letter of the generator, see `LetterModel`."""
 NO_ROLE: frozenset[Role] = frozenset()
 EMBEDS: frozenset[Role] = frozenset({"embedder"})
 GENERATES: frozenset[Role] = frozenset({"generator"})

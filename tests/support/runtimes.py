@@ -71,11 +71,6 @@ class Chat:
         self.calls.append(asked)
         return self._reply(asked)
 
-    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
-        """As likely one as another."""
-        self.calls.append(Asked(list(messages), 1, None))
-        return dict.fromkeys(letters, 1 / len(letters))
-
 
 class KeepingOrder:
     """A reranker that likes all alike."""

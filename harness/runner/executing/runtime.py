@@ -12,7 +12,7 @@ from harness.asking.entailing import LetterEntailment
 from harness.models.entailment import open_entailment
 from harness.models.metering import stage
 from harness.models.rerankers import open_reranker
-from harness.protocols import BY_GENERATOR, ChatModel, Embedder, Entailment, Reranker, Role
+from harness.protocols import BY_GENERATOR, ChatModel, Embedder, Entailment, LetterModel, Reranker, Role
 from harness.records import AnswerStyle, Context, Evidence
 
 M = TypeVar("M")
@@ -63,9 +63,10 @@ class WorkerRuntime:
             raise RuntimeError("the system's spec names no model of inference: see SystemSpec.entailment")
         if self.entails_by != BY_GENERATOR:
             return open_entailment(self.entails_by)
-        if self.chat is None:
+        chat = self.chat
+        if not isinstance(chat, LetterModel):
             raise RuntimeError("there is no generator whose letters could be read")
-        return LetterEntailment(self.chat)
+        return LetterEntailment(chat)
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
         """One generation under the shared contract."""
