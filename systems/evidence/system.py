@@ -105,7 +105,7 @@ def _told(each: _Proved) -> Step:
     lines = [
         each.step.text,
         f"entities: {entities}",
-        f"{way.triplets} triplets around them, {len(way.passages)} passages",
+        f"{way.reached} passages around them, {len(way.passages)} looked at",
     ]
     if evidence is None or evidence.span is None:
         lines.append("no sentence was found")
