@@ -82,6 +82,8 @@ def _show_record(console: Console, record: RunRecord, reference: Reference, plac
     if record.prediction:
         for rank, context in enumerate(record.prediction.contexts, start=1):
             _show_context(console, f"context {rank}", context, reference, places.said(context))
+        for sentence in record.prediction.evidence:
+            _show_context(console, "evidence", sentence, reference, places.said(sentence))
         for step in record.prediction.trace:
             _panel(console, f"trace: {step.name}", Text(step.content))
     for table in (_timing_table(record.cost), _usage_table(record.cost)):

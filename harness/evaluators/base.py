@@ -41,7 +41,7 @@ class Scorer:
 async def score_run_dir(run: RunDir, scorer: Scorer) -> list[Score]:
     """Score a run, finished or not; the same records give the same scores."""
     manifest, records = run.manifest(), run.records()
-    facts = RunFacts(has_generator=manifest.has_generator, has_contexts=_has_contexts(records))
+    facts = _facts(manifest.has_generator, records)
     repeats = int(manifest.identity.get("repeats", 1))
     return await score_run(scorer, run.sample(), records, repeats, facts, KeptSearch(run))
 
@@ -74,10 +74,14 @@ async def score_run(
     return [scores[key] for key in sorted(scores)]
 
 
-def _has_contexts(records: Records) -> bool:
-    """Whether any answer names a context; a run without any answer is given the benefit of the doubt."""
+def _facts(has_generator: bool, records: Records) -> RunFacts:
+    """What the answers name at all; a run without any answer is given the benefit of the doubt."""
     predictions = [record.prediction for record in records.values() if record.prediction]
-    return not predictions or any(prediction.contexts for prediction in predictions)
+    return RunFacts(
+        has_generator=has_generator,
+        has_contexts=not predictions or any(prediction.contexts for prediction in predictions),
+        has_evidence=not predictions or any(prediction.evidence for prediction in predictions),
+    )
 
 
 def _settled(

@@ -10,6 +10,7 @@ from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.models.adapting import AdaptingTransport, Spoken
 from harness.models.certificates import trust_as_others_do
 from harness.models.endpoint import Endpoint
+from harness.models.letters import letter_request, letter_shares
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.providers import api_key, need_client, provider_of
 from harness.models.transport import MeteredTransport, Seam
@@ -151,6 +152,11 @@ class OpenAIChat:
         reply = await _post(self._client, "/chat/completions", request)
         text = text_of(reply, self._config.role, request["max_tokens"])
         return _well_formed(text)
+
+    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
+        """See `harness.protocols.LetterModel`."""
+        reply = await _post(self._client, "/chat/completions", letter_request(chat_request(self._config, messages)))
+        return letter_shares(reply, letters, f"the {self._config.role} '{self._config.model}'")
 
     @property
     def named(self) -> str:

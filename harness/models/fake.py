@@ -7,6 +7,7 @@ run with it means anything.
 import asyncio
 import hashlib
 import json
+import math
 import re
 import threading
 import time
@@ -122,7 +123,7 @@ class FakeModel:
             "object": "chat.completion",
             "created": 0,
             "model": request.get("model", "fake"),
-            "choices": [{"index": 0, "message": message, "finish_reason": ended}],
+            "choices": [{"index": 0, "message": message, "finish_reason": ended, **_logprobs(request, text)}],
             "usage": {
                 "prompt_tokens": prompt_tokens,
                 "completion_tokens": completion_tokens,
@@ -220,6 +221,18 @@ class _Sent(httpx2.AsyncByteStream):
         while reply.wire == "endless":
             yield b" " * 65_536
         raise httpx2.ReadError(f"the script asked for {reply.wire}")
+
+
+def _logprobs(request: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Of A, B and C where log probabilities are asked for: a fixed function of the prompt."""
+    if not request.get("logprobs"):
+        return {}
+    weights = [1 + _number(f"{letter}{text}") % 97 for letter in "ABC"]
+    likely = [
+        {"token": letter, "logprob": math.log(weight / sum(weights))}
+        for letter, weight in zip("ABC", weights, strict=True)
+    ]
+    return {"logprobs": {"content": [{**likely[0], "top_logprobs": likely}]}}
 
 
 def prompt_text(request: Mapping[str, Any]) -> str:

@@ -23,9 +23,19 @@ from harness.protocols.evaluators import (
     Side,
     Sides,
 )
-from harness.protocols.models import ChatModel, Embedder, EvaluatorRole, Message, Reranker, Role
+from harness.protocols.models import (
+    ChatModel,
+    Embedder,
+    Entailment,
+    EvaluatorRole,
+    LetterModel,
+    Message,
+    Reranker,
+    Role,
+)
 from harness.protocols.parameters import KeyVariable, PlainUrl
 from harness.protocols.systems import (
+    BY_GENERATOR,
     EMBEDS,
     GENERATES,
     NO_ROLE,
@@ -43,6 +53,7 @@ if TYPE_CHECKING:
     from harness.protocols.models import Vectors as Vectors
 
 __all__ = [
+    "BY_GENERATOR",
     "EMBEDS",
     "GENERATES",
     "NO_ROLE",
@@ -57,12 +68,14 @@ __all__ = [
     "DatasetRow",
     "DatasetSpec",
     "Embedder",
+    "Entailment",
     "EvaluationRuntime",
     "Evaluator",
     "EvaluatorRole",
     "EvaluatorSpec",
     "KeyVariable",
     "LentModels",
+    "LetterModel",
     "Measure",
     "Message",
     "OpenedAnswer",

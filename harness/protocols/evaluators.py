@@ -11,8 +11,8 @@ from harness.protocols.models import ChatModel, Embedder, EvaluatorRole
 from harness.protocols.systems import Params
 from harness.records import Prediction, Query, Reference, RunRecord, Score
 
-Side = Literal["question", "answer", "contexts", "reference"]
-"""A part of an answered query that a measure may read."""
+Side = Literal["question", "answer", "contexts", "evidence", "reference"]
+"""A part of an answered query that a measure may read; `evidence`: the sentences that an answer names as proof."""
 Sides = frozenset[Side]
 
 
@@ -174,6 +174,8 @@ class RunFacts:
     has_generator: bool = True
     has_contexts: bool = True
     """False: no answer of the run names a context (closed book; answers imported without contexts)."""
+    has_evidence: bool = True
+    """False: no answer of the run names a sentence as its evidence."""
 
 
 class EvaluationRuntime(Protocol):

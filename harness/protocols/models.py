@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +42,20 @@ class ChatModel(Protocol):
         ...
 
 
+@runtime_checkable
+class LetterModel(Protocol):
+    """A metered language model whose log probabilities can be read."""
+
+    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
+        """How likely the reply begins with each of these letters, as shares of all that begin with one of them:
+        one call of one token, read from its log probabilities.
+
+        Raises `harness.errors.ModelUnavailable` where the server gives none, and ValueError where none of the
+        letters is among the likely replies.
+        """
+        ...
+
+
 class Embedder(Protocol):
     """A metered embedding model; rows are unit vectors, float32."""
 
@@ -51,6 +65,14 @@ class Embedder(Protocol):
 
     async def embed_query(self, text: str) -> Vectors:
         """Shape (d,). Never taken from another run's cache, so that latency stays honest."""
+        ...
+
+
+class Entailment(Protocol):
+    """A model that says what follows from a sentence (natural language inference)."""
+
+    async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
+        """How likely each premise entails the hypothesis, 0 to 1, beside neutral and contradiction."""
         ...
 
 

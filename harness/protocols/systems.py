@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.protocols.models import ChatModel, Embedder, Reranker, Role
+from harness.protocols.models import ChatModel, Embedder, Entailment, Reranker, Role
 from harness.records import (
     AnswerStyle,
     Context,
@@ -71,6 +71,13 @@ class Runtime(Protocol):
         """The cross-encoder that the spec names for these answer parameters; RuntimeError where it names none.
 
         The first use loads it, which takes seconds: use it in load().
+        """
+        ...
+
+    @property
+    def entailment(self) -> Entailment:
+        """What the spec names for these answer parameters: a model of inference, which the first use loads (use it
+        in load()), or the generator. RuntimeError where it names none.
         """
         ...
 
@@ -184,6 +191,8 @@ class Roles:
     answer: frozenset[Role]
 
 
+BY_GENERATOR = "generator"
+"""In place of a model of inference: one letter of the generator, see `LetterModel`."""
 NO_ROLE: frozenset[Role] = frozenset()
 EMBEDS: frozenset[Role] = frozenset({"embedder"})
 GENERATES: frozenset[Role] = frozenset({"generator"})
@@ -217,6 +226,9 @@ class SystemSpec:
     reranker: Callable[[Any], str | None] | None = None
     """reranker(answer_params) -> the cross-encoder in `runtime.reranker` as `harness.models.rerankers` names it;
     None: none. Its weights are part of what identifies a run, and it is checked before anything is paid."""
+    entailment: Callable[[Any], str | None] | None = None
+    """entailment(answer_params) -> the model of inference in `runtime.entailment` as `harness.models.entailment`
+    names it, or `BY_GENERATOR`; None: none. As a reranker, it is checked first and identifies a run."""
     servers: Callable[[Any], Sequence[str]] | None = None
     """servers(index_params) -> the URLs of servers that it uses besides models, such as a database: what of them
     runs on this machine is sampled as the system's database."""
@@ -264,3 +276,7 @@ class SystemSpec:
     def own_reranker(self, answer_params: Params) -> str | None:
         """`reranker` of these parameters; None where the system names none."""
         return self.reranker(answer_params) if self.reranker else None
+
+    def own_entailment(self, answer_params: Params) -> str | None:
+        """`entailment` of these parameters; None where the system names none."""
+        return self.entailment(answer_params) if self.entailment else None

@@ -21,10 +21,11 @@ from harness.config.schema import NO_MODEL
 from harness.datasets import Dataset
 from harness.errors import ConfigError
 from harness.identity import short_digest
+from harness.models.entailment import entailment_identity
 from harness.models.identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.rerankers import reranker_identity
-from harness.protocols import Params, ReadingProgress, Role, Roles, SystemSpec, untold
+from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, SystemSpec, untold
 from harness.records import OWN_MODELS, AnswerStyle
 from harness.registry import SYSTEMS
 from harness.runner.evaluating.plan import plan_evaluation
@@ -146,9 +147,9 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity["answers"] = {"style": style, "contract": CONTRACT}
     elif generates:  # It prompts in its own words.
         identity["answers"] = {"style": style}
-    reranker = spec.own_reranker(answer_params)
-    if weights or reranker:
-        identity["weights"] = {**weights, **({"reranker": reranker_identity(reranker)} if reranker else {})}
+    weights_of_answers = _weights_of_answers(spec, answer_params)
+    if weights or weights_of_answers:
+        identity["weights"] = weights | weights_of_answers
     index_identity = {
         "kind": spec.stored_index_kind,
         "corpus": documents_digest,
@@ -186,6 +187,15 @@ def _in_path(name: str) -> str:
     if ":" not in name:
         return name
     return re.sub(r"[^A-Za-z0-9._]+", "-", name)[:_LONGEST_NAME].strip("-.")
+
+
+def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
+    """Of the models beside the generator and the embedder: name -> digest."""
+    reranker, entailment = spec.own_reranker(params), spec.own_entailment(params)
+    found = {"reranker": reranker_identity(reranker)} if reranker else {}
+    if entailment and entailment != BY_GENERATOR:
+        found["entailment"] = entailment_identity(entailment)
+    return found
 
 
 def _generator(config: BenchConfig, spec: SystemSpec, roles: Roles) -> GeneratorConfig | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from systems.parts.graph_stores.words import words
 from systems.parts.headings import source_and_date
+from systems.parts.sentences import sentence_spans
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -28,10 +28,8 @@ CREATE TABLE states (head_id TEXT, relation TEXT, tail_id TEXT, number INTEGER);
 """
 _KEY = "CREATE INDEX by_triplet ON states (head_id, relation, tail_id)"
 _OF = "SELECT number FROM states WHERE head_id = ? AND relation = ? AND tail_id = ? ORDER BY number"
+_ENDS = "SELECT head_id, tail_id FROM states WHERE number = ?"
 _SENTENCE = "SELECT chunk_id, doc_id, text, label FROM sentences WHERE number = ?"
-_END = re.compile(r"(?<=[.!?])[\"\u201d\u2019')]*\s+|\n+")
-_LONGEST = 600
-"""Characters of a sentence; what is longer is a table or a list, and cut."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class _Read:
 
     @classmethod
     def of(cls, chunk: Chunk) -> _Read:
-        texts = tuple(_sentences(chunk.text)) or (chunk.text,)
+        texts = tuple(chunk.text[start:end] for start, end in sentence_spans(chunk.text)) or (chunk.text,)
         return cls(chunk, texts, tuple(frozenset(words(text)) for text in texts))
 
     def best(self, head: frozenset[str], tail: frozenset[str]) -> int:
@@ -118,13 +116,6 @@ class _Read:
 
 def _share(name: frozenset[str], has: frozenset[str]) -> float:
     return len(name & has) / len(name) if name else 0.0
-
-
-def _sentences(text: str) -> Iterator[str]:
-    for sentence in _END.split(text):
-        line = sentence.strip()
-        for start in range(0, len(line), _LONGEST):
-            yield line[start : start + _LONGEST]
 
 
 class StatementIndex:
@@ -169,6 +160,17 @@ class StatementIndex:
         scores = self._vectors[numbers] @ vector
         best = np.argsort(-scores, kind="stable")[:k]
         return [self._statement(int(number), first[int(number)]) for number in numbers[best]]
+
+    def entities_near(self, vector: Vectors, k: int) -> list[str]:
+        """The ids of at most k entities, from the sentences nearest to `vector` on: the ends of their triplets."""
+        found: dict[str, None] = {}
+        if not len(self._vectors):  # Without a row there is no width that the vector could have.
+            return []
+        # Each sentence states a triplet at least, so k of them are enough.
+        for number in np.argsort(-(self._vectors @ vector), kind="stable")[:k]:
+            for ends in self._texts.execute(_ENDS, (int(number),)):
+                found.update(dict.fromkeys(ends))
+        return list(found)[:k]
 
     def _statement(self, number: int, triplet: StoredTriplet) -> StatedTriplet:
         (row,) = self._texts.execute(_SENTENCE, (number,))

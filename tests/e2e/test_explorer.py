@@ -154,6 +154,20 @@ def test_type_status_and_words_narrow_the_list_together(open_explorer: OpenExplo
     assert len(shown(page)) == 6
 
 
+def test_what_a_system_offers_as_evidence_is_underlined_where_it_stands(open_explorer: OpenExplorer) -> None:
+    text = "It was dry. The bridge was closed in 2031. Nobody came."
+    offered = context("The bridge was closed in 2031. Nobody came.", "d", kind="sentence")
+    said = Said(contexts=(context(text, "d"), context("nothing here", "x")), evidence=(offered,))
+    asked = [Asked("q1", evidence=(Evidence(doc_id="d", fact="dry. The bridge was closed in 2031."),))]
+    page = open_explorer(asked, [Answers("evidence", records({"q1": said}))])
+    open_query(page)
+    first = page.locator(".ex-contexts .ex-pre").first
+    assert first.text_content() == text
+    assert "".join(first.locator("u").all_text_contents()) == offered.text
+    assert "".join(first.locator("mark").all_text_contents()) == "dry. The bridge was closed in 2031."
+    assert page.get_by_text("holds evidence offered").count() == 1
+
+
 def test_gold_facts_are_marked_whatever_the_white_space_and_gold_documents_named(
     open_explorer: OpenExplorer,
 ) -> None:

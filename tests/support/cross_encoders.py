@@ -9,16 +9,22 @@ import numpy as np
 _FLOAT, _INT64 = 1, 7
 
 
-def write_onnx(folder: Path, worth: Mapping[str, float], *, sums: bool = True) -> Path:
-    """A cross-encoder that adds up what the words of the passage are worth, and its tokenizer.
+def write_onnx(
+    folder: Path, worth: Mapping[str, float], *, sums: bool = True, labels: Mapping[str, float] | None = None
+) -> Path:
+    """A cross-encoder that adds up what the words of the second text are worth, and its tokenizer.
 
-    Without `sums` it gives a number for each token, as a model of vectors does.
+    Without `sums` it gives a number for each token, as a model of vectors does. With `labels` it gives one for
+    each of them, that sum times the label's factor, and says so in config.json.
     """
     folder.mkdir(parents=True, exist_ok=True)
     marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
     (folder / "tokenizer.json").write_text(json.dumps(_tokenizer([*marks, *worth])))
     weights = np.array([0.0] * len(marks) + list(worth.values()), dtype=np.float32)
-    (folder / "model.onnx").write_bytes(_model(weights, sums=sums))
+    factors = np.array(list((labels or {}).values()), dtype=np.float32)
+    (folder / "model.onnx").write_bytes(_model(weights, factors, sums=sums))
+    if labels:
+        (folder / "config.json").write_text(json.dumps({"id2label": dict(enumerate(labels))}))
     return folder
 
 
@@ -48,19 +54,21 @@ def _tokenizer(words: Iterable[str]) -> dict[str, object]:
     }
 
 
-def _model(weights: np.ndarray, *, sums: bool) -> bytes:
+def _model(weights: np.ndarray, factors: np.ndarray, *, sums: bool) -> bytes:
     """ONNX's protobuf message, by its field numbers: its own package is not needed to read one."""
     worth = [
         _node("Gather", ["weights", "input_ids"], "worth"),
         _node("Cast", ["token_type_ids"], "is_passage", _attribute("to", _FLOAT)),
         _node("Mul", ["worth", "is_passage"], "each" if sums else "logits"),
     ]
-    total = [_node("ReduceSum", ["each", "axes"], "logits")] if sums else []
+    total = [_node("ReduceSum", ["each", "axes"], "sum" if factors.size else "logits")] if sums else []
+    total += [_node("Mul", ["sum", "factors"], "logits")] if factors.size else []
     graph = b"".join(
         [
             *(_field(1, node) for node in [*worth, *total]),
             _field(2, b"toy"),
             _field(5, _tensor("weights", _FLOAT, weights)),
+            _field(5, _tensor("factors", _FLOAT, factors)),
             _field(5, _tensor("axes", _INT64, np.array([1], dtype=np.int64))),
             *(_field(11, _value(name, _INT64)) for name in ("input_ids", "token_type_ids")),
             _field(12, _value("logits", _FLOAT)),

@@ -9,9 +9,9 @@ from typing import Any
 from runtimes import Asked, BareRuntime
 
 from harness.records import Context, Document, Query
-from systems.kg.params import AnswerParams
 from systems.kg.system import KgSystem
 from systems.parts.graph_index import GraphIndexParams
+from systems.parts.graph_search.params import GraphSearchParams
 
 TEXTS = {
     "d0": "Ingrid Solvane runs Tidewright Power. Tidewright Power builds turbines for Gull Sound.",
@@ -42,7 +42,7 @@ def scripted(asked: Asked) -> str:
 
 @asynccontextmanager
 async def loaded(runtime: BareRuntime, **answer: Any) -> AsyncIterator[KgSystem]:
-    system = KgSystem(GraphIndexParams(), AnswerParams.model_validate({**THESIS, **answer}), runtime)
+    system = KgSystem(GraphIndexParams(), GraphSearchParams.model_validate({**THESIS, **answer}), runtime)
     try:
         await system.load()
         yield system

@@ -11,7 +11,7 @@ import numpy as np
 from harness import protocols
 from harness.asking.answers import answer_messages, generate
 from harness.models.fake import bag_of_words
-from harness.protocols import ChatModel, LentModels, Message, Reranker
+from harness.protocols import ChatModel, Entailment, LentModels, Message, Reranker
 from harness.records import AnswerStyle, Context, Evidence, Usage
 
 if TYPE_CHECKING:
@@ -79,6 +79,13 @@ class KeepingOrder:
         return [0.0] * len(passages)
 
 
+class Doubting:
+    """A model of entailment to which nothing follows from anything."""
+
+    async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
+        return [0.0] * len(premises)
+
+
 @dataclass
 class BareRuntime:
     """See `harness.protocols.Runtime`."""
@@ -87,6 +94,7 @@ class BareRuntime:
     chat: ChatModel | None = field(default_factory=Chat)
     embedder: protocols.Embedder = field(default_factory=Embedder)
     reranker: Reranker = field(default_factory=KeepingOrder)
+    entailment: Entailment = field(default_factory=Doubting)
     seed: int = 0
     answer_style: AnswerStyle = "short"
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)

@@ -9,10 +9,11 @@ from typing import Literal
 
 from harness.config import GeneratorConfig, ModelConfig
 from harness.errors import BudgetReached
+from harness.models.entailment import check_entailment
 from harness.models.local_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
 from harness.models.rerankers import check_reranker, reranker_files
-from harness.protocols import Role
+from harness.protocols import BY_GENERATOR, Role
 from harness.records import RaceRecord
 from harness.runner.executing.header import build_manifest, sample_of
 from harness.runner.executing.messages import Todo
@@ -171,6 +172,8 @@ def check_needs(cell: Cell, results: Path) -> None:
         cell.spec.preflight(cell.index_params, cell.answer_params)
     if reranker := cell.spec.own_reranker(cell.answer_params):
         check_reranker(reranker)
+    if (entailment := cell.spec.own_entailment(cell.answer_params)) not in {None, BY_GENERATOR}:
+        check_entailment(str(entailment))
     for model in _models_left(cell, results).values():
         check_reachable(model)
 

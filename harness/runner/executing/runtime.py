@@ -9,11 +9,22 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness.asking.answers import answer_messages, generate
+from harness.asking.entailing import LetterEntailment
+from harness.models.entailment import open_entailment
 from harness.models.lending import LendingServer
 from harness.models.metering import current_meter, stage
 from harness.models.rerankers import open_reranker
 from harness.outside import keep_made
-from harness.protocols import ChatModel, Embedder, LentModels, Reranker, Role
+from harness.protocols import (
+    BY_GENERATOR,
+    ChatModel,
+    Embedder,
+    Entailment,
+    LentModels,
+    LetterModel,
+    Reranker,
+    Role,
+)
 from harness.records import AnswerStyle, Context, Evidence, Usage
 
 M = TypeVar("M")
@@ -42,6 +53,7 @@ class WorkerRuntime:
     lending: LendingServer | None = None
     """None: nothing is lent."""
     say: Callable[[str], None] = lambda _line: None
+    entails_by: str | None = None
 
     @property
     def chat(self) -> ChatModel | None:
@@ -59,6 +71,18 @@ class WorkerRuntime:
         if self.reranks_with is None:
             raise RuntimeError("the system's spec names no reranker for these parameters: see SystemSpec.reranker")
         return open_reranker(self.reranks_with)
+
+    @cached_property
+    def entailment(self) -> Entailment:
+        """The model of inference, or the generator's letters."""
+        if self.entails_by is None:
+            raise RuntimeError("the system's spec names no model of inference: see SystemSpec.entailment")
+        if self.entails_by != BY_GENERATOR:
+            return open_entailment(self.entails_by)
+        chat = self.chat
+        if not isinstance(chat, LetterModel):
+            raise RuntimeError("there is no generator whose letters could be read")
+        return LetterEntailment(chat)
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
         """One generation under the shared contract."""

@@ -204,6 +204,7 @@ class Worker:
                 gold=self._gold() if spec.sees_gold else {},
                 tell=self._progress,
                 reranks_with=spec.own_reranker(answer_params) if job.phase == "answer" else None,
+                entails_by=spec.own_entailment(answer_params) if job.phase == "answer" else None,
             )
             with closing(spec.build(index_params, answer_params, runtime)) as system:
                 yield system, seam

@@ -75,7 +75,8 @@ def _predictions(reference: Reference) -> Iterator[tuple[str, Prediction]]:
         for rank, item in enumerate(reference.evidence, start=1)
     )
     passage = Context(text=_PASSAGE, doc_ids=("d",), score=0.1)
-    yield "right", Prediction(answer=reference.answers[0], contexts=(*contexts, passage))
+    proof = tuple(context.model_copy(update={"kind": "sentence"}) for context in contexts)
+    yield "right", Prediction(answer=reference.answers[0], contexts=(*contexts, passage), evidence=proof)
     yield "refused", Prediction(answer=_ABSTENTION, contexts=(passage,))
 
 

@@ -19,6 +19,7 @@ from harness.testing.guarding import still_open
 ROOT = Path("/")
 NO_GENERATOR = RunFacts(has_generator=False)
 NO_CONTEXTS = RunFacts(has_contexts=False)
+NO_EVIDENCE = RunFacts(has_evidence=False)
 
 
 class EvaluatorScoring(EvaluatorUnderTest):
@@ -108,6 +109,8 @@ class EvaluatorScoring(EvaluatorUnderTest):
                     assert why(own, measure, NO_GENERATOR), f"{said}: it reads answers, the run has no generator"
                 if "contexts" in measure.reads:
                     assert why(own, measure, NO_CONTEXTS), f"{said}: it reads contexts, the run has none"
+                if "evidence" in measure.reads:
+                    assert why(own, measure, NO_EVIDENCE), f"{said}: it reads evidence, the run names none"
                 if "reference" in measure.reads:
                     assert why(no_answer, measure, RunFacts()), f"{said}: it reads a reference that says nothing"
                 if measure.queries in {"answerable", "worded"}:

@@ -95,6 +95,7 @@ def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> It
         answer_style=how.style,
         gold=_demo_gold() if chosen.spec.sees_gold else {},
         reranks_with=chosen.spec.own_reranker(chosen.params[1]) if how.phase == "answer" else None,
+        entails_by=chosen.spec.own_entailment(chosen.params[1]) if how.phase == "answer" else None,
     )
     with closing(journal), closing(cached), closing(chosen.spec.build(*chosen.params, runtime)) as system:
         yield system

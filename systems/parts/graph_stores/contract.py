@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.records import Context
+from systems.parts.cypher.statement import ReadStatement
 from systems.parts.graph import KnowledgeGraph
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ class StoredTriplet:
     """Of the chunks that state it, in the same order, each once."""
 
 
+class AskFailed(Exception):
+    """A database did not answer a statement; the message is one line and says why."""
+
+
 class GraphStore(Protocol):
     """One index's graph. `write` once, then in any process: find. Calls may overlap and may be cancelled.
 
@@ -91,6 +96,17 @@ class GraphStore(Protocol):
 
     async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
         """These passages, in the order asked for, without score. KeyError for one that is not stored."""
+        ...
+
+    async def documents(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> list[str]:
+        """Of these documents those that are stored, then those of these chunks, as asked for, each once."""
+        ...
+
+    async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
+        """The rows of a statement, in its own order. It runs read-only and for at most `limit_s` seconds.
+
+        AskFailed where the database refuses it, or has not answered by then.
+        """
         ...
 
     async def size(self) -> GraphSize:

@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import need
 from harness.records import Context
+from systems.parts.cypher.statement import ReadStatement, StatementPiece
 from systems.parts.graph import KnowledgeGraph
 from systems.parts.graph_stores.calls import Calls
-from systems.parts.graph_stores.contract import EntityHit, GraphSize, StoredTriplet
+from systems.parts.graph_stores.contract import AskFailed, EntityHit, GraphSize, StoredTriplet
 from systems.parts.graph_stores.entity_names import find_names, named, open_names, store_names
 from systems.parts.graph_stores.ladybug_files import graph_database, load_graph, rows_of
-from systems.parts.graph_stores.results import degrees, in_order, mentions, triplets
+from systems.parts.graph_stores.results import (
+    degrees,
+    documents_asked,
+    in_order,
+    mentions,
+    triplets,
+    why_unanswered,
+)
 from systems.parts.vector_index import PassageIndex
 
 if TYPE_CHECKING:
@@ -28,6 +36,7 @@ _EDGES = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_i
 _FROM = f"MATCH (h:Entity {{entity_id: $id}})-[r:RELATES]->(t:Entity) {_EDGES}"
 _TO = f"MATCH (t:Entity {{entity_id: $id}})<-[r:RELATES]-(h:Entity) {_EDGES}"
 _DOCUMENTS = "MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN c.chunk_id, c.doc_id"
+_STORED = "MATCH (d:Document) WHERE d.doc_id IN $ids RETURN d.doc_id"
 _CHUNKS = """
 MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN c.chunk_id, c.text, c.doc_id, c.start, c.`end`, c.heading
 """
@@ -145,6 +154,32 @@ class LadybugStore:
         with self._open().reader() as reader:
             return in_order(rows_of(reader.graph, _CHUNKS, ids=list(chunk_ids)), chunk_ids)
 
+    async def documents(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> list[str]:
+        """See `GraphStore.documents`."""
+        return await self._calls.run(lambda: self._documents(list(doc_ids), list(chunk_ids)))
+
+    def _documents(self, doc_ids: list[str], chunk_ids: list[str]) -> list[str]:
+        with self._open().reader() as reader:
+            # An empty list has no type, and Ladybug wants one.
+            stored = rows_of(reader.graph, _STORED, ids=doc_ids) if doc_ids else []
+            of_chunks = rows_of(reader.graph, _DOCUMENTS, ids=chunk_ids) if chunk_ids else []
+        return documents_asked(doc_ids, chunk_ids, stored, of_chunks)
+
+    async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
+        """See `GraphStore.ask`."""
+        return await self._calls.run(lambda: self._ask(statement, limit_s))
+
+    def _ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
+        text, parameters = statement.spelled(_spelled)
+        with self._open().reader() as reader:
+            reader.graph.set_query_timeout(max(1, round(1000 * limit_s)))
+            try:
+                return rows_of(reader.graph, text, **parameters)
+            except RuntimeError as error:  # what the library raises for whatever it cannot answer
+                raise AskFailed(why_unanswered(error, "Interrupted", limit_s)) from error
+            finally:
+                reader.graph.set_query_timeout(0)
+
     async def size(self) -> GraphSize:
         """See `GraphStore.size`."""
         return await self._calls.run(self._size)
@@ -165,6 +200,11 @@ class LadybugStore:
         if self._stored is not None:
             self._stored.close()
             self._stored = None
+
+
+def _spelled(piece: StatementPiece) -> str:
+    """Tables are called as labels and types are; a node without a label is of any."""
+    return f":{piece.value}" if piece.value and piece.kind != "edge" else ""
 
 
 @dataclass(frozen=True)

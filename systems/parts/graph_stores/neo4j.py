@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import ServiceUnavailable
 from harness.records import Context
+from systems.parts.cypher.statement import ReadStatement
 from systems.parts.graph import KnowledgeGraph
 from systems.parts.graph_stores.calls import Calls
-from systems.parts.graph_stores.contract import EntityHit, GraphSize, StoredTriplet
+from systems.parts.graph_stores.contract import AskFailed, EntityHit, GraphSize, StoredTriplet
 from systems.parts.graph_stores.neo4j_load import load_space
 from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_package, connect, explained, rows_of
 from systems.parts.graph_stores.neo4j_space import Space, count, drop_space
-from systems.parts.graph_stores.results import PASSAGE_COLUMNS, in_order, mentions, size_of, triplets
+from systems.parts.graph_stores.results import (
+    PASSAGE_COLUMNS,
+    documents_asked,
+    in_order,
+    mentions,
+    size_of,
+    triplets,
+    why_unanswered,
+)
 from systems.parts.graph_stores.words import query_words
 from systems.parts.vector_index import passage
 
@@ -37,6 +46,7 @@ _EDGES = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_i
 _FROM = f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity) {_EDGES}"
 _TO = f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {_EDGES}"
 _DOCUMENTS = "UNWIND $ids AS id MATCH (c:$Chunk {chunk_id: id}) RETURN c.chunk_id, c.doc_id"
+_STORED = "MATCH (d:$Document) WHERE d.doc_id IN $ids RETURN d.doc_id"
 _CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {_PASSAGE}"
 _ENTITIES = """
 UNWIND $ids AS id MATCH (e:$Entity {entity_id: id}) RETURN e.entity_id, e.name, e.kind, 0.0, e.degree
@@ -170,6 +180,19 @@ class Neo4jStore:
     def _chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
         return in_order(self._open().ask(_CHUNKS, ids=list(dict.fromkeys(chunk_ids))), chunk_ids)
 
+    async def documents(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> list[str]:
+        """See `GraphStore.documents`."""
+        return await self._calls.run(lambda: self._documents(list(doc_ids), list(chunk_ids)))
+
+    def _documents(self, doc_ids: list[str], chunk_ids: list[str]) -> list[str]:
+        opened = self._open()
+        stored, of_chunks = opened.ask(_STORED, ids=doc_ids), opened.ask(_DOCUMENTS, ids=chunk_ids)
+        return documents_asked(doc_ids, chunk_ids, stored, of_chunks)
+
+    async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
+        """See `GraphStore.ask`; the server itself ends what takes longer."""
+        return await self._calls.run(lambda: self._open().read(statement, limit_s))
+
     async def size(self) -> GraphSize:
         """See `GraphStore.size`."""
         return await self._calls.run(lambda: self._open().size())
@@ -226,6 +249,19 @@ class _Opened:
         """The rows of a question in this space."""
         with explained(self._settings):
             return rows_of(self._driver, self.space.in_query(query), **parameters)
+
+    def read(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
+        """The rows of a statement that somebody else wrote."""
+        from neo4j import exceptions
+
+        text, parameters = statement.spelled(self.space.spelled)
+        with explained(self._settings):
+            try:
+                return rows_of(self._driver, text, limit_s=limit_s, **parameters)
+            except (exceptions.ServiceUnavailable, exceptions.SessionExpired, exceptions.AuthError):
+                raise
+            except exceptions.Neo4jError as error:
+                raise AskFailed(why_unanswered(error, "TransactionTimedOut", limit_s)) from error
 
     def size(self) -> GraphSize:
         with explained(self._settings):

@@ -105,14 +105,18 @@ def connect(settings: Neo4jSettings) -> "neo4j.Driver":
     )
 
 
-def rows_of(driver: "neo4j.Driver", query: str, *, write: bool = False, **parameters: Any) -> list[list[Any]]:
+def rows_of(
+    driver: "neo4j.Driver", query: str, *, write: bool = False, limit_s: float | None = None, **parameters: Any
+) -> list[list[Any]]:
     """Every row of the answer; `query` is one of our own texts, whatever came from outside is a parameter.
 
     Without `write` the server refuses to write. Each query commits by itself, so that it may work in batches, and
-    is tried once: a batch that came twice would be in the graph twice.
+    is tried once: a batch that came twice would be in the graph twice. What takes over `limit_s` the server ends.
     """
+    import neo4j
+
     with driver.session(default_access_mode="WRITE" if write else "READ") as session:
-        return session.run(query, parameters).values()
+        return session.run(neo4j.Query(query, timeout=limit_s), parameters).values()
 
 
 @contextmanager

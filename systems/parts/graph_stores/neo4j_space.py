@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from systems.parts.cypher.schema import RELATES
+from systems.parts.cypher.statement import StatementPiece
 from systems.parts.graph_stores.contract import GraphSize
 from systems.parts.graph_stores.neo4j_server import rows_of
 
@@ -53,6 +55,19 @@ class Space:
     def names(self) -> str:
         """The name of the full-text index over the words of entities' names."""
         return f"{self.name}Names"
+
+    def spelled(self, piece: StatementPiece) -> str:
+        """A label or type of a statement that somebody else wrote, and no node of another space has one of them.
+
+        What relates two entities is the type of their edge, whatever that is: only such an edge has a relation.
+        """
+        if piece.kind == "type":
+            return f":{piece.value}" if piece.value not in {RELATES, ""} else ""
+        if piece.kind == "edge":
+            condition = f"WHERE {piece.of}.relation IS {'NOT ' if piece.value == RELATES else ''}NULL"
+            return condition if piece.value else ""
+        labels: tuple[Noun, ...] = ("Document", "Chunk", "Entity")
+        return ":" + "|".join(self.label(noun) for noun in labels if piece.value in {noun, ""})
 
     def in_query(self, query: str) -> str:
         """`(c:$Chunk)` and the like as labels of this space."""

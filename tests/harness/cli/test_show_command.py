@@ -48,7 +48,12 @@ def run(tmp_path: Path) -> RunDir:
             query_id="q000",
             repeat=0,
             status="ok",
-            prediction=Prediction(answer=f"Yes {EVIL}", contexts=contexts, trace=(Step(name=EVIL, content=EVIL),)),
+            prediction=Prediction(
+                answer=f"Yes {EVIL}",
+                contexts=contexts,
+                evidence=(Context(text="Mars is red.", doc_ids=("d2",), kind="sentence", score=0.25),),
+                trace=(Step(name=EVIL, content=EVIL),),
+            ),
             cost=Cost(wall_s=None, throttled_s=None, usage={"generator": Usage(calls=2, input_tokens=1_234)}),
             attempt=2,
             started_at="2026-11-20T10:00:00+00:00",
@@ -62,6 +67,7 @@ def test_gold_facts_are_marked_where_they_stand(run: RunDir, monkeypatch: pytest
     assert "context 1 (holds gold fact 2, gold document, score 0.500, passage: d2)" in text
     assert "context 2 (passage: d9)" in text
     assert "2. Mars is red.  [d2]" in text
+    assert "evidence (holds gold fact 2, gold document, score 0.250, sentence: d2)" in text
 
 
 def test_scores_stand_by_evaluator_with_status_and_value(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:

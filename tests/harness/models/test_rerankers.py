@@ -100,7 +100,7 @@ def test_a_reranker_that_is_not_there_stops_the_plan(monkeypatch: pytest.MonkeyP
 
 def test_a_folder_that_holds_no_cross_encoder_is_refused_before_the_index(tmp_path: Path) -> None:
     several = write_onnx(tmp_path / "vectors", WORTH, sums=False)
-    with pytest.raises(ModelUnavailable, match="a cross-encoder one"):
+    with pytest.raises(ModelUnavailable, match="a cross-encoder 1"):
         check_needs(cell(f"answer.rerank={several}"), tmp_path)
 
 

@@ -6,9 +6,9 @@ import pytest
 from kg_corpus import CORPUS, scripted
 from runtimes import BareRuntime, Chat
 
-from systems.kg.params import AnswerParams
 from systems.kg.system import KgSystem
 from systems.parts.graph_index import GraphIndexParams
+from systems.parts.graph_search.params import GraphSearchParams
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def runtime(tmp_path: Path) -> BareRuntime:
 @pytest.fixture
 async def indexed(runtime: BareRuntime) -> BareRuntime:
     """With CORPUS indexed in it, one chunk a document."""
-    system = KgSystem(GraphIndexParams(), AnswerParams(), runtime)
+    system = KgSystem(GraphIndexParams(), GraphSearchParams(), runtime)
     await system.index(CORPUS)
     system.close()
     runtime.chat = Chat(scripted)

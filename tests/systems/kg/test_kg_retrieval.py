@@ -6,9 +6,9 @@ from runtimes import BareRuntime
 
 from harness.errors import ConfigError
 from harness.records import Query
-from systems.kg.params import AnswerParams
 from systems.kg.system import SPEC
 from systems.parts.graph_index import GraphIndexParams
+from systems.parts.graph_search.params import GraphSearchParams
 
 MEANING = {"names_by": "graph", "rank": "meaning"}
 
@@ -72,12 +72,12 @@ async def test_a_reranker_orders_what_search_and_mentions_found(indexed: BareRun
 
 
 def test_a_reranker_is_named_where_passages_are_searched_for() -> None:
-    assert SPEC.own_reranker(AnswerParams(rerank="x")) == "x"
-    assert SPEC.own_reranker(AnswerParams(rerank="x", mode="triplets")) is None
+    assert SPEC.own_reranker(GraphSearchParams(rerank="x")) == "x"
+    assert SPEC.own_reranker(GraphSearchParams(rerank="x", mode="triplets")) is None
 
 
 def test_sentences_that_the_index_does_not_keep_cannot_be_ranked() -> None:
     assert SPEC.preflight is not None
     with pytest.raises(ConfigError, match=r"index\.statements=false keeps none"):
-        SPEC.preflight(GraphIndexParams(statements=False), AnswerParams(rank="meaning"))
-    SPEC.preflight(GraphIndexParams(statements=False), AnswerParams(rank="words"))
+        SPEC.preflight(GraphIndexParams(statements=False), GraphSearchParams(rank="meaning"))
+    SPEC.preflight(GraphIndexParams(statements=False), GraphSearchParams(rank="words"))

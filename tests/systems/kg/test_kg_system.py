@@ -7,9 +7,9 @@ from runtimes import Asked, BareRuntime, Chat
 
 from harness.errors import ConfigError, ModelUnavailable
 from harness.records import Query, Triplet
-from systems.kg.params import AnswerParams
 from systems.kg.system import SPEC, KgSystem
 from systems.parts.graph_index import GraphIndexParams
+from systems.parts.graph_search.params import GraphSearchParams
 
 SOLVANE = "(Ingrid Solvane)-[RUNS]->(Tidewright Power)"
 TURBINES = "(Tidewright Power)-[BUILDS_TURBINES_FOR]->(Gull Sound)"
@@ -18,7 +18,7 @@ LIES = "(Gull Sound)-[LIES_OFF]->(Port Aldery)"
 
 @pytest.mark.slow
 async def test_the_index_is_one_call_a_chunk_and_says_what_it_holds(runtime: BareRuntime) -> None:
-    system = KgSystem(GraphIndexParams(), AnswerParams(), runtime)
+    system = KgSystem(GraphIndexParams(), GraphSearchParams(), runtime)
     stats = await system.index(CORPUS)
     system.close()
     assert isinstance(runtime.chat, Chat)
@@ -33,7 +33,7 @@ async def test_a_chunk_whose_replies_are_prose_is_counted_and_its_passage_is_sti
     runtime: BareRuntime,
 ) -> None:
     runtime.chat = Chat(lambda asked: "prose" if "Ondrevik" in asked.text else scripted(asked))
-    system = KgSystem(GraphIndexParams(), AnswerParams(), runtime)
+    system = KgSystem(GraphIndexParams(), GraphSearchParams(), runtime)
     stats = await system.index(CORPUS)
     assert (stats.chunks, stats.failed_chunks) == (3, 1)
     assert stats.notes[1] == "1 of 3 chunks were asked for twice: the first reply was no graph"
@@ -49,7 +49,7 @@ async def test_a_model_that_is_gone_ends_the_index(runtime: BareRuntime) -> None
         raise ModelUnavailable("gone", "start it")
 
     runtime.chat = Chat(gone)
-    system = KgSystem(GraphIndexParams(), AnswerParams(), runtime)
+    system = KgSystem(GraphIndexParams(), GraphSearchParams(), runtime)
     with pytest.raises(ModelUnavailable):
         await system.index(CORPUS)
     system.close()
@@ -113,7 +113,7 @@ async def test_names_may_be_found_by_the_model(indexed: BareRuntime) -> None:
 
 async def test_names_by_the_model_without_a_generator_are_refused(indexed: BareRuntime) -> None:
     indexed.chat = None
-    system = KgSystem(GraphIndexParams(), AnswerParams(names_by="model"), indexed)
+    system = KgSystem(GraphIndexParams(), GraphSearchParams(names_by="model"), indexed)
     with pytest.raises(ConfigError, match="names_by=graph"):
         await system.load()
     system.close()
@@ -135,7 +135,7 @@ async def test_the_trace_says_which_entities_were_found(indexed: BareRuntime) ->
 def test_the_generator_determines_the_graph_unless_no_model_extracts_it(
     params: dict[str, str], roles: set[str]
 ) -> None:
-    assert SPEC.roles(GraphIndexParams.model_validate(params), AnswerParams()).index == roles
+    assert SPEC.roles(GraphIndexParams.model_validate(params), GraphSearchParams()).index == roles
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_generator_determines_the_graph_unless_no_model_extracts_it(
     ],
 )
 def test_only_a_search_by_meaning_embeds_the_question(mode: str, roles: set[str]) -> None:
-    params = AnswerParams.model_validate({**THESIS, "mode": mode})
+    params = GraphSearchParams.model_validate({**THESIS, "mode": mode})
     assert SPEC.roles(GraphIndexParams(), params).answer == roles
     by_meaning = params.model_copy(update={"rank": "meaning"})
     assert SPEC.roles(GraphIndexParams(), by_meaning).answer == {"embedder", "generator"}
@@ -158,4 +158,4 @@ def test_only_a_search_by_meaning_embeds_the_question(mode: str, roles: set[str]
 )
 def test_parameters_that_cannot_be_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        AnswerParams.model_validate(bad)
+        GraphSearchParams.model_validate(bad)

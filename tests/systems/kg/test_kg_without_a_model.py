@@ -8,9 +8,9 @@ from runtimes import BareRuntime, Embedder
 from harness.models.metering import Meter, metered
 from harness.records import Document, Prediction, Query
 from harness.runner.executing.runtime import Unnamed, WorkerRuntime
-from systems.kg.params import AnswerParams
 from systems.kg.system import KgSystem
 from systems.parts.graph_index import GraphIndexParams
+from systems.parts.graph_search.params import GraphSearchParams
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ LONG = "x0y1" * 220_000 + " ".join(f"Station {n} of the Coastal Line opened in P
 
 async def ask(folder: Path, *texts: str) -> tuple[int | None, Prediction]:
     runtime = BareRuntime(folder, chat=None)
-    system = KgSystem(GraphIndexParams(extractor="nlp"), AnswerParams(mode="triplets"), runtime)
+    system = KgSystem(GraphIndexParams(extractor="nlp"), GraphSearchParams(mode="triplets"), runtime)
     try:
         stats = await system.index([Document(doc_id=f"d{n}", text=text) for n, text in enumerate(texts)])
         await system.load()
@@ -41,7 +41,7 @@ async def test_a_corpus_of_one_document_gives_its_triplets(tmp_path: Path) -> No
 
 async def test_by_rules_the_index_asks_for_no_generator(tmp_path: Path) -> None:
     runtime = WorkerRuntime(tmp_path, 0, Unnamed("generator"), Embedder())
-    system = KgSystem(GraphIndexParams(extractor="nlp"), AnswerParams(), runtime)
+    system = KgSystem(GraphIndexParams(extractor="nlp"), GraphSearchParams(), runtime)
     with metered(Meter("index")):
         stats = await system.index([Document(doc_id="d", text=PLAIN)])
     system.close()

@@ -1,4 +1,4 @@
-// Gold facts in a text.
+// Gold facts and offered evidence in a text.
 
 /** [start, end] of every fact that stands in the text, white space aside, merged and in order. */
 function places(text, facts) {
@@ -24,12 +24,13 @@ function places(text, facts) {
   return { found, merged };
 }
 
-function highlighted(text, merged) {
-  const parts = [];
-  let at = 0;
-  for (const [start, end] of merged) {
-    parts.push(text.slice(at, start), make("mark", null, text.slice(start, end)));
-    at = end;
-  }
-  return [...parts, text.slice(at)];
+/** The text with its gold facts marked, and underlined what the system offers as proof; both may overlap. */
+function highlighted(text, gold, proof) {
+  const cuts = [...new Set([0, text.length, ...gold.flat(), ...proof.flat()])].sort((one, other) => one - other);
+  const within = (ranges, at) => ranges.some(([start, end]) => start <= at && at < end);
+  return cuts.slice(0, -1).map((start, at) => {
+    const part = text.slice(start, cuts[at + 1]);
+    const marked = within(gold, start) ? make("mark", null, part) : part;
+    return within(proof, start) ? make("u", { className: "ex-proof", title: "offered as evidence" }, marked) : marked;
+  });
 }

@@ -204,7 +204,8 @@ class QueryView {
     const answer = one.answer === undefined
       ? make("p", { className: "ex-muted" }, one.failure ? "no answer" : "no generator: contexts only")
       : make("p", { className: "ex-text ex-answer", dir: "auto" }, ...(one.answer === "" ? ["(empty)"] : this.long(one.answer, run)));
-    const list = contexts.map((context, at) => this.context(known, context, { run, rank: at + 1, found }));
+    const proof = evidence.map(([text]) => plain(known.texts.get(text)[0]));
+    const list = contexts.map((context, at) => this.context(known, context, { run, rank: at + 1, found, proof }));
     return [
       make("h4", null, "Answer", one.attempt ? ` (attempt ${one.attempt})` : ""),
       failure || null,
@@ -212,7 +213,7 @@ class QueryView {
       make("h4", null, `Contexts (${contexts.length})`),
       contexts.length ? make("ol", { className: "ex-contexts" }, ...list) : make("p", { className: "ex-muted" }, "none"),
       evidence.length ? fold(`Evidence the system offers (${evidence.length})`, false,
-        make("ol", { className: "ex-contexts" }, ...evidence.map((context, at) => this.context(known, context, { run, rank: at + 1, found: null })))) : null,
+        make("ol", { className: "ex-contexts" }, ...evidence.map((context, at) => this.context(known, context, { run, rank: at + 1, found: null, proof: [] })))) : null,
       trace.length ? fold(`Trace (${plural(trace.length, "step")})`, false,
         make("ol", { className: "ex-trace" }, ...trace.map(([name, content]) => make("li", null, foreign("strong", name), make("div", { className: "ex-text ex-pre", dir: "auto" }, ...this.long(content, run)))))) : null,
       ...this.cost(one.cost),
@@ -226,13 +227,14 @@ class QueryView {
     return [text[0], make("span", { className: "ex-note" }, ` … ${count(text[1])} more characters: `, this.command(run))];
   }
 
-  context(known, [text, score], { run, rank, found }) {
+  context(known, [text, score], { run, rank, found, proof }) {
     const [whole, kind, docs, place] = known.texts.get(text);
     const shown = plain(whole);
     const { found: where, merged } = places(shown, known.facts.map((fact) => fact.text));
     where.forEach((place, at) => {
       if (found && place && found[at] === null) found[at] = rank;
     });
+    const proved = places(shown, proof);
     const gold = new Set(known.facts.map((fact) => fact.doc));
     const names = docs.map((doc) => make("span", { className: gold.has(doc) ? "ex-doc ex-doc-gold" : "ex-doc" },
       gold.has(doc) ? make("b", null, "gold ") : null, foreign("span", known.docs[doc])));
@@ -243,12 +245,13 @@ class QueryView {
       place ? foreign("span", place, "ex-kind") : null,
       score === null ? null : make("span", { className: "ex-score" }, `score ${number(score)}`),
       merged.length ? make("span", { className: "ex-found" }, plural(where.filter(Boolean).length, "gold fact")) : null,
+      proved.merged.length ? make("span", { className: "ex-kind" }, "holds evidence offered") : null,
     ];
     const triplet = kind === "triplet" && /^\(([^]*)\)-\[([^]*?)\]->\(([^]*)\)$/.exec(shown);
     if (triplet) {
       return make("li", null, make("div", { className: "ex-line" }, ...head.filter(Boolean)), this.triplet(triplet));
     }
-    const body = make("div", { className: "ex-text ex-pre", dir: "auto" }, ...highlighted(shown, merged),
+    const body = make("div", { className: "ex-text ex-pre", dir: "auto" }, ...highlighted(shown, merged, proved.merged),
       ...(Array.isArray(whole) ? this.long(["", whole[1]], run).slice(1) : []));
     return make("li", null, fold(head.filter(Boolean), merged.length > 0 || rank === 1 || shown.length < 400, body));
   }

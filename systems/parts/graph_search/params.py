@@ -1,17 +1,18 @@
-"""What a run may choose; what determines the graph stands in `systems.parts.graph_index`."""
+"""How a graph is searched; what determines it stands in `systems.parts.graph_index`."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Role
-from systems.parts.graph_index import GraphIndexParams
+from harness.errors import ConfigError
+from harness.protocols import EMBEDS, NO_ROLE, Role
+from systems.parts.graph_index import GraphIndexParams, check_graph
 from systems.parts.searching import SearchParams
 
 Mode = Literal["hybrid", "triplets", "triplets+text"]
 
 
-class AnswerParams(SearchParams):
+class GraphSearchParams(SearchParams):
     """What a change of may reuse the index."""
 
     mode: Mode = "hybrid"
@@ -50,7 +51,24 @@ class AnswerParams(SearchParams):
         """Whether the question is embedded."""
         return self.rank == "meaning" or (self.finds_passages and self.is_dense)
 
+    @property
+    def search_roles(self) -> frozenset[Role]:
+        """The models that a search asks besides a generator for names: the question is embedded for a search by
+        meaning, of passages or of triplets.
+        """
+        return EMBEDS if self.by_meaning else NO_ROLE
 
-def answer_roles(_index: GraphIndexParams, answer: AnswerParams) -> frozenset[Role]:
-    """The question is embedded for a search by meaning, of passages or of triplets."""
-    return GENERATES | (EMBEDS if answer.by_meaning else NO_ROLE)
+
+def reranker_of(answer: GraphSearchParams) -> str | None:
+    """See `SystemSpec.reranker`."""
+    return answer.rerank if answer.finds_passages else None
+
+
+def check_search(index: GraphIndexParams, answer: GraphSearchParams) -> None:
+    """Raise HarnessError where the graph cannot be built here, or not searched so; see `SystemSpec.preflight`."""
+    check_graph(index, answer)
+    if answer.rank == "meaning" and not index.statements:
+        raise ConfigError(
+            "answer.rank=meaning searches the sentences of the triplets, and index.statements=false keeps none",
+            "choose answer.rank=words, or leave index.statements out",
+        )

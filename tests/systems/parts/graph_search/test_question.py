@@ -5,7 +5,7 @@ import pytest
 from runtimes import Asked, Chat
 
 from harness.asking.structured import Unreadable
-from systems.kg.question import ask_for_names, names_in
+from systems.parts.graph_search.question import ask_for_names, names_in
 from systems.parts.prompts.names import MAX_NAMES
 
 

@@ -1,4 +1,4 @@
-"""What kg hands to the generator: passages of the search and triplets of the graph."""
+"""What is handed to the generator: passages of the search and triplets of the graph."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from harness.errors import ConfigError
 from harness.extraction.names import entity_id
 from harness.protocols import Runtime
-from harness.records import Context, Places, Triplet
-from systems.kg.mentioned import passages_mentioning
-from systems.kg.naming import entities_named
-from systems.kg.params import AnswerParams
-from systems.kg.question import ask_for_names, names_in
-from systems.kg.ranking import rank_triplets
+from harness.records import Context, Places, Step, Triplet
 from systems.parts.graph_index import GraphIndex
+from systems.parts.graph_search.mentioned import passages_mentioning
+from systems.parts.graph_search.naming import entities_named
+from systems.parts.graph_search.params import GraphSearchParams
+from systems.parts.graph_search.question import ask_for_names, names_in
+from systems.parts.graph_search.ranking import rank_triplets
 from systems.parts.graph_stores.contract import EntityHit, StoredTriplet
-from systems.parts.reranking import best_passages
+from systems.parts.reranking import best_passages, open_reranker
 from systems.parts.searching import KEPT, FoundPassages, fuse, search_passages
 from systems.parts.statements import StatedTriplet
 
@@ -38,19 +39,44 @@ class Found:
     ranking: Places | None
     """Of passages, also behind those that are handed over."""
 
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """As the generator sees them: passages, then triplets."""
+        return (*self.passages, *self.triplets)
+
+    @property
+    def trace(self) -> tuple[Step, ...]:
+        """The way, for a record."""
+        entities = "; ".join(f"{hit.name} ({hit.degree} relations)" for hit in self.entities)
+        return (
+            Step(name="names", content="; ".join(self.names) or "none: the whole question was searched for"),
+            Step(name="entities", content=entities or "none found"),
+            Step(name="triplets", content=f"{len(self.triplets)} kept"),
+        )
+
 
 class GraphRetrieval:
-    """Over one opened index; `load` first."""
+    """Over one stored index; `open` first."""
 
-    def __init__(self, params: AnswerParams, runtime: Runtime, graph: GraphIndex) -> None:
+    def __init__(self, params: GraphSearchParams, runtime: Runtime, graph: GraphIndex) -> None:
         self._params = params
         self._runtime = runtime
         self._graph = graph
         self._publishers: frozenset[str] = frozenset()
         self._chunks = 0
 
-    async def load(self) -> None:
-        """Read what every question needs."""
+    async def open(self) -> None:
+        """Open the parts of the graph that these parameters search, and read what every question needs."""
+        params = self._params
+        if params.names_by == "model" and self._runtime.chat is None:
+            raise ConfigError(
+                "answer.names_by=model needs a generator, and models.generator.provider is none",
+                "choose a provider or answer.names_by=graph",
+            )
+        by_words = params.finds_passages and params.search != "dense"
+        await self._graph.open(words=by_words, statements=params.rank == "meaning")
+        if params.finds_passages:
+            open_reranker(self._runtime, params)
         self._publishers = frozenset(map(entity_id, await self._graph.store.publishers())) - {""}
         self._chunks = (await self._graph.store.size()).chunks
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.extraction.names import entity_id
-from systems.kg.question import OPENERS, names_in
+from systems.parts.graph_search.question import OPENERS, names_in
 from systems.parts.graph_stores.contract import EntityHit, GraphStore
 from systems.parts.graph_stores.words import words
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from systems.kg.ranking import rank_triplets
+from systems.parts.graph_search.ranking import rank_triplets
 from systems.parts.graph_stores.contract import StoredTriplet
 
 

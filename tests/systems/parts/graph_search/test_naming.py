@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from graph_samples import graph, texts, written
 
-from systems.kg.naming import entities_named
+from systems.parts.graph_search.naming import entities_named
 from systems.parts.graph_stores.contract import GraphStore
 from systems.parts.graph_stores.ladybug import LadybugStore
 

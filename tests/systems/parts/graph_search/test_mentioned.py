@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from graph_samples import Edge, graph, passages_of, texts, written
 
-from systems.kg.mentioned import passages_mentioning
+from systems.parts.graph_search.mentioned import passages_mentioning
 from systems.parts.graph_stores.contract import GraphStore
 from systems.parts.graph_stores.ladybug import LadybugStore
 

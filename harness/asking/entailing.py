@@ -1,0 +1,29 @@
+"""What follows from a sentence, by one letter of a language model's reply."""
+
+import asyncio
+from collections.abc import Sequence
+
+from harness.protocols import LetterModel, Message
+
+_FOLLOWS, *_ = _LETTERS = ("A", "B", "C")
+
+
+class LetterEntailment:
+    """See `harness.protocols.Entailment`: the share of the letter that stands for it, a call for each premise."""
+
+    def __init__(self, chat: LetterModel) -> None:
+        self._chat = chat
+
+    async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
+        """Raises as `LetterModel.choose`."""
+        asked = [self._chat.choose(entailment_messages(premise, hypothesis), _LETTERS) for premise in premises]
+        return [said[_FOLLOWS] for said in await asyncio.gather(*asked)]
+
+
+def entailment_messages(premise: str, hypothesis: str) -> list[Message]:
+    """The prompt whose reply is one letter: A for entailment, B for neutral, C for contradiction."""
+    task = (
+        f"Premise: {premise}\nHypothesis: {hypothesis}\nDoes the premise entail the hypothesis?\n"
+        "A. entailment\nB. neutral\nC. contradiction\nAnswer with A, B or C."
+    )
+    return [Message("user", task)]

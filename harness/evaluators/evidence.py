@@ -1,0 +1,184 @@
+"""Do the sentences that a system offers as proof prove anything? Held against the gold facts. No judge.
+
+*Recall* and *precision* are by sentence: a gold fact is covered, and a sentence is right, where one contains the
+other or they share half of the shorter one in one piece, white space aside, in the same document.
+
+*Evid* (GE-Chat, Da et al. 2025) is cos(E, E*) x min(1, L* / L): E all sentences offered and E* all gold facts, L
+and L* their lengths in characters. Texts longer than an encoder reads are embedded in windows and averaged.
+
+An answer without a sentence proves nothing and is worth 0: no system gains by offering none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+import numpy as np
+from pydantic import Field
+
+from harness.evaluators.judged import judge_each
+from harness.evaluators.ranking import without_white_space
+from harness.extraction.texts import windows_of
+from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Panel, PanelFigure, Params, RunFacts
+from harness.records import Context, Reference, Score
+
+NO_EVIDENCE = "the run offers no evidence: its system names no sentences, or it was never asked for an answer"
+_SECTION = "Evidence that answers name"
+_SHARED = 0.5
+"""Of the shorter one: how much of a sentence and a fact has to be one piece of text."""
+_WINDOW = 1_000
+"""Characters that the default embedder reads whole: 256 tokens."""
+_FIGURE = PanelFigure(
+    "evidence_named",
+    "Sentences offered as proof",
+    "What the sentences that a system offers as proof of its answers are worth against the gold facts",
+)
+
+
+def _measure(name: str, title: str, summary: str, low: float = 0.0) -> Measure:
+    return Measure(
+        name=name,
+        summary=summary,
+        failure_value=0.0,
+        title=title,
+        section=_SECTION,
+        reads=frozenset({"evidence", "reference"}),
+        queries="answerable",
+        range=(low, 1.0),
+        panel=Panel(_FIGURE),
+    )
+
+
+_EVID = _measure(
+    "evid",
+    "Evid score",
+    "cosine of the sentences offered as proof with the gold facts, less where they are longer (GE-Chat)",
+    low=-1.0,
+)
+_RECALL = _measure("evidence_recall", "recall of facts", "share of the gold facts that a sentence offered covers")
+_PRECISION = _measure(
+    "evidence_precision", "precision of sentences", "share of the sentences offered that are of a gold fact"
+)
+_CHARACTERS = Measure(
+    name="evidence_characters",
+    summary="length of the sentences offered as proof, in characters",
+    failure_value=None,
+    title="characters of evidence",
+    section=_SECTION,
+    reads=frozenset({"evidence"}),
+    queries="answerable",
+    higher_is_better=False,
+    range=(0.0, math.inf),
+)
+MEASURES = (_EVID, _RECALL, _PRECISION, _CHARACTERS)
+
+
+class EvidenceParams(Params):
+    """What is no fact."""
+
+    longest_fact: int = Field(1000, ge=1)
+    """Characters. A longer fact is a passage or a whole document: no sentence could cover it."""
+
+
+@dataclass(frozen=True)
+class _Match:
+    facts_covered: int
+    sentences_right: int
+
+
+class EvidenceEvaluator:
+    """Sentences against gold facts."""
+
+    def __init__(self, params: EvidenceParams, runtime: EvaluationRuntime) -> None:
+        self._longest_fact = params.longest_fact
+        self._runtime = runtime
+
+    def not_applicable(self, reference: Reference, _: Measure, run: RunFacts) -> str:
+        """A run without a sentence of evidence, or a query without a fact: null queries have none."""
+        if not run.has_generator:
+            return "the run has no generator, and evidence is of an answer"
+        if not run.has_evidence:
+            return NO_EVIDENCE
+        facts = _facts(reference)
+        if not facts:
+            return "the reference names no fact"
+        longest = max(map(len, facts.values()))
+        if longest > self._longest_fact:
+            return f"a gold fact of {longest:,} characters: above {self._longest_fact:,} it is a passage"
+        return ""
+
+    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        """Every measure of every case."""
+        return await judge_each(cases, self._runtime, self._value)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    async def _value(self, case: Case, measure: Measure) -> tuple[float, str]:
+        offered = case.prediction.evidence
+        length = sum(len(each.text) for each in offered)
+        if measure == _CHARACTERS:
+            return float(length), f"{len(offered)} sentences"
+        if not length:
+            return 0.0, "no sentence is offered"
+        facts = _facts(case.reference)
+        if measure == _EVID:
+            return await self._evid([each.text for each in offered], list(facts.values()))
+        found = _matched(offered, case.reference)
+        if measure == _RECALL:
+            return found.facts_covered / len(facts), f"{found.facts_covered} of {len(facts)} facts"
+        return found.sentences_right / len(offered), f"{found.sentences_right} of {len(offered)} sentences"
+
+    async def _evid(self, offered: Sequence[str], gold: Sequence[str]) -> tuple[float, str]:
+        ours, theirs = " ".join(offered), " ".join(gold)
+        cosine = float(np.clip(await self._direction(ours) @ await self._direction(theirs), -1, 1))
+        shorter = min(1.0, len(theirs) / len(ours))
+        # Beyond six decimals float32 says nothing.
+        return round(cosine * shorter, 6), f"cosine {cosine:.3f}, lengths {len(theirs):,} / {len(ours):,}"
+
+    async def _direction(self, text: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        rows = await self._runtime.embedder.embed_documents(list(windows_of(text, _WINDOW)))
+        mean = np.asarray(rows, dtype=np.float64).mean(axis=0)
+        if not np.isfinite(mean).all():
+            raise ValueError("the embedder gave a vector with NaN or infinity")
+        return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12))
+
+
+def _facts(reference: Reference) -> Mapping[tuple[str, str], str]:
+    """The facts that say something, each once for a document."""
+    return {(item.doc_id, item.fact): item.fact for item in reference.evidence if item.fact.strip()}
+
+
+def _matched(offered: Sequence[Context], reference: Reference) -> _Match:
+    sentences = [(frozenset(each.doc_ids), without_white_space(each.text)) for each in offered]
+    facts = [(doc_id, without_white_space(fact)) for doc_id, fact in _facts(reference)]
+    pairs = {
+        (place, number)
+        for place, (documents, sentence) in enumerate(sentences)
+        for number, (doc_id, fact) in enumerate(facts)
+        if (not doc_id or doc_id in documents) and _is_same(sentence, fact)
+    }
+    return _Match(len({number for _, number in pairs}), len({place for place, _ in pairs}))
+
+
+def _is_same(sentence: str, fact: str) -> bool:
+    if not sentence or not fact:
+        return False
+    if sentence in fact or fact in sentence:
+        return True
+    matcher = SequenceMatcher(None, sentence, fact, autojunk=False)
+    return matcher.find_longest_match().size >= _SHARED * min(len(sentence), len(fact))
+
+
+SPEC = EvaluatorSpec(
+    name="evidence",
+    version="1",
+    summary="sentences that a system offers as proof, against the gold facts: Evid score, recall, precision",
+    params=EvidenceParams,
+    measures=lambda _params: MEASURES,
+    build=EvidenceEvaluator,
+    roles=frozenset({"judge_embedder"}),
+)

@@ -1,0 +1,65 @@
+"""What follows from a sentence, by a model of natural language inference.
+
+Any sequence-classification model that says which of its numbers is entailment (`id2label`) does, such as the MNLI
+models of the Hugging Face hub.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.errors import ModelUnavailable
+from harness.models.cross_encoders import CrossEncoder, Named
+
+if TYPE_CHECKING:
+    from harness.protocols import Entailment
+
+_FIX = "name a folder that holds a model of natural language inference, or one on the hub with its owner"
+
+
+def check_entailment(name: str) -> None:
+    """Raise HarnessError, one line, where it cannot be used: no package, no such model, no model of inference."""
+    named = _named(name)
+    named.check(None)
+    if named.export:
+        _Inference(named)
+
+
+def entailment_identity(name: str) -> str:
+    """The digest of its bytes, or the commit of a model on the hub. ModelUnavailable where there is neither."""
+    return _named(name).identity()
+
+
+def open_entailment(name: str) -> Entailment:
+    """The model, loaded. HarnessError as `check_entailment`."""
+    return _Inference(_named(name))
+
+
+class _Inference:
+    """See `harness.protocols.Entailment`."""
+
+    def __init__(self, named: Named) -> None:
+        self._model: CrossEncoder = named.open(None)
+        found = [place for place, label in enumerate(self._model.labels) if label.lower().startswith("entail")]
+        if len(found) != 1:
+            labels = ", ".join(self._model.labels) or "none"
+            raise ModelUnavailable(f"'{named.name}' has no label that is entailment ({labels})", named.fix)
+        self._place = found[0]
+
+    async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
+        """The softmax of the model's numbers."""
+        if not premises:
+            return []
+        rows = await self._model.read([(premise, hypothesis) for premise in premises])
+        weights = np.exp(rows - rows.max(axis=1, keepdims=True))
+        shares = (weights / weights.sum(axis=1, keepdims=True))[:, self._place]
+        if not np.isfinite(shares).all():
+            raise ValueError("the model of inference gave numbers that are none")
+        return [float(share) for share in shares]
+
+
+def _named(name: str) -> Named:
+    return Named(name, "a model of natural language inference", _FIX)

@@ -1,0 +1,1 @@
+"""Questions as Cypher: see README.md in this folder."""

@@ -1,0 +1,32 @@
+"""What the agent expects to ask of models, if every first statement fails."""
+
+from harness.protocols import Workload
+from harness.records import Expected, ExpectedCalls
+from systems.cypher_agent.params import AnswerParams
+from systems.parts.expected import answer_call, characters_of, filler, passages_of, search, typical_question
+from systems.parts.expected_graph import expected_graph
+from systems.parts.graph_index import GraphIndexParams
+from systems.parts.prompts.cypher import MAX_TOKENS, cypher_messages, repair_messages
+
+_STATEMENT = "x" * 200
+
+
+def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. The most there can be: every repair is used, and then passages or full rows."""
+    passages = passages_of(workload.corpus, index)
+    graph, notes = expected_graph(index, passages)
+    question = typical_question(workload.queries)
+    prompts = [cypher_messages(question), *[repair_messages(question, _STATEMENT, _STATEMENT)] * answer.repairs]
+    asked = [
+        ExpectedCalls(calls=1, input_characters=characters_of(prompt), output_tokens_most=MAX_TOKENS)
+        for prompt in prompts
+    ]
+    found = passages.retrieved(answer.top_k)
+    rows = filler(answer.rows, answer.row_characters)
+    longest = max(found, rows, key=lambda contexts: sum(len(context.text) for context in contexts))
+    return Expected(
+        index=graph,
+        query=search(workload, [*asked, answer_call(workload, longest)], searches=int(answer.is_dense)),
+        most=f"{answer.repairs} repairs and {answer.rows} full rows for every query",
+        notes=notes,
+    )

@@ -1,0 +1,124 @@
+"""The Cypher agent: the model asks the graph itself; where that gives nothing, passages are searched."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.asking.answers import ABSTENTION
+from harness.protocols import GENERATES, Runtime, SystemSpec
+from harness.records import Context, Document, IndexStats, Places, Prediction, Query, Step
+from systems.cypher_agent.asking import Way, ask_graph
+from systems.cypher_agent.expected import expect
+from systems.cypher_agent.params import AnswerParams
+from systems.parts.cypher.reading import check_parser
+from systems.parts.graph_index import (
+    INDEX_KIND,
+    GraphIndex,
+    GraphIndexParams,
+    check_graph,
+    graph_servers,
+    roles_of,
+    weights_of,
+)
+from systems.parts.reranking import best_passages, open_reranker
+from systems.parts.searching import search_passages
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What is handed to the generator, and how it was come by."""
+
+    way: Way
+    contexts: tuple[Context, ...]
+    trace: tuple[Step, ...]
+    ranking: Places | None = None
+
+
+class CypherAgentSystem:
+    """See `harness.protocols.System`."""
+
+    def __init__(self, index: GraphIndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+        self._params = answer
+        self._runtime = runtime
+        self._graph = GraphIndex(index, runtime)
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Extract, assemble, embed and store."""
+        return await self._graph.build(corpus)
+
+    async def load(self) -> None:
+        """Open the stored graph, and have the parser in memory."""
+        check_parser()
+        await self._graph.open(words=self._params.search != "dense")
+        open_reranker(self._runtime, self._params)
+
+    async def answer(self, query: Query) -> Prediction:
+        """Ask the graph, else search; answer from what was found, or say that nothing was."""
+        found = await self._find(query.text)
+        if found.contexts:
+            answer = await self._runtime.answer(query.text, found.contexts)
+        else:
+            answer = ABSTENTION if self._runtime.chat else None
+        sources = "; ".join(dict.fromkeys(doc_id for context in found.contexts for doc_id in context.doc_ids))
+        trace = (
+            *found.trace,
+            Step(name="way", content=found.way),
+            Step(name="sources", content=sources or "none"),
+        )
+        return Prediction(answer=answer, contexts=found.contexts, trace=trace, retrieved=found.ranking)
+
+    async def _find(self, question: str) -> _Found:
+        trace: tuple[Step, ...] = ()
+        if self._runtime.chat is not None:
+            attempts = await ask_graph(
+                self._params, self._runtime, self._runtime.chat, self._graph.store, question
+            )
+            trace = tuple(attempt.told for attempt in attempts)
+            if rows := attempts[-1].rows:
+                return _Found("cypher" if len(attempts) == 1 else "repair", rows, trace)
+        return await self._search(question, trace)
+
+    async def _search(self, question: str, trace: tuple[Step, ...]) -> _Found:
+        params, runtime, graph = self._params, self._runtime, self._graph
+
+        async def by_meaning(text: str, k: int) -> list[Context]:
+            with runtime.stage("embed_query"):
+                vector = await runtime.embedder.embed_query(text)
+            with runtime.stage("retrieve"):
+                return await graph.store.nearest_chunks(vector, k)
+
+        async def by_words(text: str, k: int) -> list[Context]:
+            with runtime.stage("retrieve"):
+                return await graph.words.search(text, k)
+
+        depth = params.depth(params.top_k)
+        ranked = await search_passages(params, question, depth, by_meaning, by_words)
+        found = await best_passages(runtime, params, question, ranked, params.top_k)
+        way: Way = "fallback" if found.contexts else "not found"
+        return _Found(way, tuple(found.contexts), trace, found.ranking)
+
+    def close(self) -> None:
+        """Release the store."""
+        self._graph.close()
+
+
+def _check(index: GraphIndexParams, answer: AnswerParams) -> None:
+    check_graph(index, answer)
+    check_parser()
+
+
+SPEC = SystemSpec(
+    name="cypher-agent",
+    version="1",
+    summary="the model asks the knowledge graph in Cypher, read-only, repairs once; else the top k passages",
+    index_params=GraphIndexParams,
+    answer_params=AnswerParams,
+    build=CypherAgentSystem,
+    index_kind=INDEX_KIND,
+    index_roles=roles_of,
+    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
+    weights=weights_of,
+    reranker=lambda answer: answer.rerank,
+    servers=graph_servers,
+    preflight=_check,
+    expect=expect,
+)

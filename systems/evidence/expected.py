@@ -1,0 +1,52 @@
+"""What evidence expects to ask of models: what kg asks, then the steps of each answer and what proves them."""
+
+from harness.asking.entailing import entailment_messages
+from harness.protocols import BY_GENERATOR, Workload
+from harness.records import Expected, ExpectedCalls
+from systems.evidence.params import AnswerParams
+from systems.parts.expected import answer_call, characters_of, passages_of, search, typical_question
+from systems.parts.expected_graph import expected_graph, expected_search
+from systems.parts.graph_index import GraphIndexParams
+from systems.parts.prompts.logic_steps import LONGEST_STEP, reply_tokens, steps_messages
+
+_SENTENCE = "x" * 150
+"""A sentence of usual length."""
+
+
+def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. Every question is taken to be answered, in as many steps as there may be."""
+    passages = passages_of(workload.corpus, index)
+    graph, notes = expected_graph(index, passages)
+    found = expected_search(answer, passages, workload)
+    steps = steps_messages(typical_question(workload.queries), "x" * 20, found.contexts, answer.max_steps)
+    calls = [
+        *found.calls,
+        answer_call(workload, found.contexts),
+        ExpectedCalls(
+            calls=1, input_characters=characters_of(steps), output_tokens_most=reply_tokens(answer.max_steps)
+        ),
+        *_letters(answer),
+    ]
+    looked_at = 0 if answer.pick == "chunk" else answer.max_steps * answer.step_chunks
+    sentences = round(looked_at * passages.mean_characters / len(_SENTENCE))
+    work = search(workload, calls, searches=found.searches + answer.max_steps)
+    return Expected(
+        index=graph,
+        query=work.model_copy(
+            update={
+                "embedded_texts": work.embedded_texts + sentences,
+                "embedded_characters": work.embedded_characters + sentences * len(_SENTENCE),
+            }
+        ),
+        most=f"{answer.max_steps} steps to every answer",
+        notes=(*notes, *found.notes),
+    )
+
+
+def _letters(answer: AnswerParams) -> list[ExpectedCalls]:
+    """A letter for each sentence that is read, where the generator reads them."""
+    if answer.pick != "entailment" or answer.entailment != BY_GENERATOR:
+        return []
+    prompt = characters_of(entailment_messages(_SENTENCE, "x" * (LONGEST_STEP // 2)))
+    calls = answer.max_steps * answer.step_sentences
+    return [ExpectedCalls(calls=calls, input_characters=prompt, output_tokens_most=1)]

@@ -1,0 +1,58 @@
+"""A statement that was read: its parts, and how a database is asked."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+PieceKind = Literal["as_is", "label", "any_node", "type", "edge", "property", "text"]
+
+
+@dataclass(frozen=True)
+class StatementPiece:
+    """One part; `as_is`: a keyword, name, number or sign, checked; `text`: a string, which becomes a parameter;
+    `any_node`: stands where a node has no label; `edge`: at the end of an edge, after its type and properties.
+    """
+
+    kind: PieceKind
+    value: str
+    of: str = ""
+    """The variable of the edge that ends there."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Of the answer."""
+
+    name: str
+    """As it is shown."""
+    source: str
+    """The property of `schema.SOURCES` that it is made of; empty: of none."""
+
+
+Spelling = Callable[[StatementPiece], str]
+"""How a database writes a label, a node without one, a type of relationship."""
+
+
+@dataclass(frozen=True)
+class ReadStatement:
+    """A question that cannot write, read a file or send a request, and gives at most `rows` rows."""
+
+    pieces: tuple[StatementPiece, ...]
+    columns: tuple[Column, ...]
+    rows: int
+
+    def spelled(self, spell: Spelling) -> tuple[str, Mapping[str, Any]]:
+        """The text for a database, and its parameters. No text of the original is in it but what was checked."""
+        parameters: dict[str, Any] = {}
+        parts = []
+        for piece in self.pieces:
+            if piece.kind == "text":
+                name = f"text{len(parameters)}"
+                parameters[name] = piece.value
+                parts.append(f"${name}")
+            elif piece.kind == "property":
+                parts.append(f"`{piece.value}`")
+            else:
+                parts.append(piece.value if piece.kind == "as_is" else spell(piece))
+        # Ladybug's grammar has no place for a space between DESC and a comma.
+        return f"{' '.join(parts).replace(' ,', ',')} LIMIT {self.rows}", parameters

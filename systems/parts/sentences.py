@@ -1,0 +1,21 @@
+"""Texts cut into sentences that know where they stand."""
+
+import re
+from collections.abc import Iterator
+
+_END = re.compile(r"(?<=[.!?])[\"\u201d\u2019')]*\s+|\n+")
+_LONGEST = 600
+"""Characters of a sentence; what is longer is a table or a list, and cut."""
+
+
+def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    """(start, end) of each sentence, in order: `text[start:end]` without the white space around it."""
+    start = 0
+    ends = [(match.start(), match.end()) for match in _END.finditer(text)]
+    for end, behind in [*ends, (len(text), len(text))]:
+        line = text[start:end]
+        first = start + len(line) - len(line.lstrip())
+        last = start + len(line.rstrip())
+        for cut in range(first, last, _LONGEST):
+            yield cut, min(cut + _LONGEST, last)
+        start = behind

@@ -1,0 +1,113 @@
+"""Sentences offered as proof, held against gold facts: worked by hand."""
+
+import pytest
+from runtimes import Embedder
+from scoring import BareEvaluation, build_scorer, score_all
+
+from harness.evaluators.evidence import MEASURES, SPEC
+from harness.protocols import RunFacts
+from harness.records import Context, Cost, Evidence, Failure, Prediction, Reference, RunRecord, Score
+
+A, B = "The mill was repaired under Mira Holt.", "Tidewright Power built the Gull Sound array in 1998."
+
+
+def sentence(text: str, doc_id: str = "d") -> Context:
+    return Context(text=text, doc_ids=(doc_id,), kind="sentence")
+
+
+def scores(gold: list[str], offered: list[Context] | None, facts: RunFacts | None = None) -> dict[str, Score]:
+    """`offered` None: the query failed."""
+    reference = Reference(
+        query_id="q",
+        query_type="inference",
+        answers=("x",),
+        evidence=tuple(Evidence(doc_id="d", fact=fact) for fact in gold),
+    )
+    failed = offered is None
+    record = RunRecord(
+        query_id="q",
+        repeat=0,
+        status="error" if failed else "ok",
+        prediction=None if offered is None else Prediction(answer="an answer", evidence=tuple(offered)),
+        failure=Failure(kind="ValueError", message="boom") if failed else None,
+        cost=Cost(wall_s=1.0),
+        attempt=1,
+        started_at="2026-11-20T10:00:00+00:00",
+    )
+    scorer = build_scorer(SPEC, runtime=BareEvaluation(embedder=Embedder()))
+    found = score_all(scorer, [reference], {("q", 0): record}, facts=facts)
+    return {score.measure: score for score in found}
+
+
+def values(gold: list[str], *offered: Context) -> dict[str, float | None]:
+    return {name: score.value for name, score in scores(gold, list(offered)).items()}
+
+
+def test_the_gold_sentences_themselves_are_worth_the_most() -> None:
+    found = values([A, B], sentence(A), sentence(B))
+    assert found["evid"] == pytest.approx(1.0)
+    assert (found["evidence_recall"], found["evidence_precision"]) == (1.0, 1.0)
+    assert found["evidence_characters"] == len(A) + len(B)
+
+
+def test_twice_the_length_is_worth_half_the_cosine() -> None:
+    assert values([A], sentence(f"{A}{A[:-1]}"))["evid"] == pytest.approx(0.5, abs=0.02)
+
+
+def test_recall_is_of_facts_and_precision_of_sentences() -> None:
+    found = values([A, B], sentence(A), sentence("It rained."), sentence("Nobody came to the opening."))
+    assert found["evidence_recall"] == 0.5
+    assert found["evidence_precision"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("offered", "is_same"),
+    [
+        ("Tidewright Power  built the Gull\nSound array in 1998.", True),
+        ("In spring, Tidewright Power built the Gull Sound array in 1998. It is large.", True),
+        ("built the Gull Sound array in 1998", True),
+        ("power built the Gull Sound array, as everybody knows.", True),
+        ("Ondrevik built the signals in 1998.", False),
+    ],
+)
+def test_a_sentence_is_a_fact_s_where_they_share_half_of_the_shorter_one(offered: str, is_same: bool) -> None:
+    assert values([B], sentence(offered))["evidence_recall"] == float(is_same)
+
+
+def test_the_same_words_in_another_document_prove_nothing() -> None:
+    assert values([A], sentence(A, "another"))["evidence_recall"] == 0.0
+
+
+def test_an_answer_without_a_sentence_is_worth_nothing() -> None:
+    found = values([A])
+    assert [found[name] for name in ("evid", "evidence_recall", "evidence_precision")] == [0.0, 0.0, 0.0]
+
+
+def test_a_failed_query_counts_as_nothing() -> None:
+    found = scores([A], None)
+    assert {found[measure.name].status for measure in MEASURES[:3]} == {"imputed"}
+    assert {found[measure.name].value for measure in MEASURES[:3]} == {0.0}
+    assert found["evidence_characters"].status == "not_applicable"
+
+
+@pytest.mark.parametrize(
+    ("gold", "facts", "reason"),
+    [
+        ([], None, "names no fact"),
+        (["x" * 1001], None, "above 1,000 it is a passage"),
+        ([A], RunFacts(has_evidence=False), "offers no evidence"),
+        ([A], RunFacts(has_generator=False), "no generator"),
+    ],
+)
+def test_where_it_does_not_apply_it_says_why(gold: list[str], facts: RunFacts | None, reason: str) -> None:
+    found = scores(gold, [sentence(A)], facts)
+    assert {score.status for score in found.values()} == {"not_applicable"}
+    assert all(reason in score.said for score in found.values())
+
+
+def test_a_long_text_is_read_to_its_end() -> None:
+    filler = "Word " * 400
+    ends_right, ends_wrong = (values([A], sentence(filler + end))["evid"] for end in (A, "Word " * 7))
+    assert ends_right is not None
+    assert ends_wrong is not None
+    assert ends_right > ends_wrong

@@ -1,0 +1,123 @@
+"""What follows from a sentence: by a real ONNX file, a real one of torch, and a letter of a language model."""
+
+import asyncio
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cross_encoders import write_onnx
+
+from harness.asking.entailing import LetterEntailment
+from harness.errors import ModelUnavailable
+from harness.models.clients import OpenAIChat
+from harness.models.entailment import check_entailment, entailment_identity, open_entailment
+from harness.models.fake_faults import Reply
+from harness.models.fake_server import FakeServer
+from harness.models.metering import Meter, metered
+
+MNLI = {"CONTRADICTION": -1.0, "NEUTRAL": 0.0, "ENTAILMENT": 1.0}
+WORTH = {"otter": 2.0, "mud": -2.0}
+
+
+def shares(folder: Path, *premises: str, of: str = "otter") -> list[float]:
+    return asyncio.run(open_entailment(str(folder)).shares(premises, of))
+
+
+def likely(**logprobs: float) -> Callable[[str, bytes], Reply]:
+    """A server whose reply begins with these tokens as likely as that."""
+    told = [{"token": token, "logprob": logprob} for token, logprob in logprobs.items()]
+    choice = {"message": {"role": "assistant", "content": "A"}, "logprobs": {"content": [{"top_logprobs": told}]}}
+    body = {"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+    return lambda _path, _body: Reply(200, json.dumps(body).encode())
+
+
+async def by_letter(chat: OpenAIChat, *premises: str) -> tuple[list[float], int]:
+    with metered(Meter("q")) as meter:
+        found = await LetterEntailment(chat).shares(premises, "It rains.")
+    return found, meter.usage["generator"].calls
+
+
+def test_a_model_of_inference_gives_the_share_of_its_label_for_entailment(tmp_path: Path) -> None:
+    folder = write_onnx(tmp_path / "nli", WORTH, labels=MNLI)
+    check_entailment(str(folder))
+    e = math.exp
+    expected = e(2) / (e(2) + 1 + e(-2))
+    assert shares(folder, "any", "any other") == pytest.approx([expected, expected])
+    assert shares(folder, "any", of="mud") == pytest.approx([e(-2) / (e(2) + 1 + e(-2))])
+    assert shares(folder) == []
+
+
+def test_its_bytes_are_its_identity(tmp_path: Path) -> None:
+    one, other = (
+        write_onnx(tmp_path / name, {"otter": worth}, labels=MNLI) for name, worth in (("a", 1), ("b", 2))
+    )
+    assert entailment_identity(str(one)) != entailment_identity(str(other))
+
+
+@pytest.mark.parametrize("labels", [None, {"LABEL_0": 1.0, "LABEL_1": 0.0}, {"entails": 1.0, "entailment": 2.0}])
+def test_a_model_that_does_not_say_which_number_is_entailment_is_refused(
+    tmp_path: Path, labels: dict[str, float] | None
+) -> None:
+    folder = write_onnx(tmp_path / "model", WORTH, labels=labels)
+    with pytest.raises(ModelUnavailable, match="no label that is entailment"):
+        check_entailment(str(folder))
+
+
+def test_a_folder_that_is_not_there_is_one_line() -> None:
+    with pytest.raises(ModelUnavailable, match="there is no folder") as error:
+        entailment_identity("./nowhere")
+    assert "\n" not in str(error.value)
+
+
+def test_numbers_that_are_none_are_no_shares(tmp_path: Path) -> None:
+    folder = write_onnx(tmp_path / "model", {"otter": math.nan}, labels=MNLI)
+    with pytest.raises(ValueError, match="none"):
+        shares(folder, "any")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_model_of_torch_is_loaded_from_its_folder(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    folder = write_onnx(tmp_path / "model", WORTH)
+    (folder / "model.onnx").unlink()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"), pad_token="[PAD]", unk_token="[UNK]"
+    )
+    tokenizer.save_pretrained(folder)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = transformers.BertConfig(vocab_size=6, id2label=dict(enumerate(MNLI)), **sizes)
+    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    check_entailment(str(folder))
+    found = shares(folder, "otter", "mud")
+    assert all(0 < share < 1 for share in found)
+    assert found[0] != found[1]
+
+
+async def test_a_letter_s_share_is_of_the_letters_alone_and_costs_a_call_a_premise(
+    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat]
+) -> None:
+    server = serve(respond=likely(A=math.log(0.3), B=math.log(0.1), D=math.log(0.5), **{" A": math.log(0.1)}))
+    found, calls = await by_letter(connect(server.base_url), "It pours.", "It is dry.")
+    assert found == pytest.approx([0.8, 0.8])
+    assert calls == 2
+
+
+async def test_a_model_that_says_none_of_the_letters_says_nothing(
+    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat]
+) -> None:
+    server = serve(respond=likely(The=-0.1))
+    with pytest.raises(ValueError, match="none of A, B, C"):
+        await by_letter(connect(server.base_url), "It pours.")
+
+
+async def test_a_server_without_log_probabilities_is_one_line_that_says_so(
+    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat]
+) -> None:
+    body = {"choices": [{"message": {"role": "assistant", "content": "A"}}], "usage": {"prompt_tokens": 9}}
+    server = serve(respond=lambda _path, _body: Reply(200, json.dumps(body).encode()))
+    with pytest.raises(ModelUnavailable, match="gives no log probabilities") as error:
+        await by_letter(connect(server.base_url), "It pours.")
+    assert "\n" not in str(error.value)

@@ -1,0 +1,135 @@
+"""cypher-agent: the model's statement, a repair, passages, or a plain no."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kg_corpus import CORPUS, scripted
+from runtimes import Asked, BareRuntime, Chat
+
+from harness.asking.answers import ABSTENTION
+from harness.records import Document, Prediction, Query
+from systems.cypher_agent.params import AnswerParams
+from systems.cypher_agent.system import CypherAgentSystem
+from systems.parts.graph_index import GraphIndexParams
+
+RUNS = (
+    "MATCH (a:Entity)-[r:RELATES]->(b:Entity) WHERE toLower(b.name) CONTAINS 'tidewright' "
+    "RETURN a.name, r.relation, b.name, r.chunk_ids"
+)
+EMPTY = "MATCH (a:Entity {name: 'Nobody'}) RETURN a.name, a.entity_id AS chunk_id"
+NOBODY = "MATCH (c:Chunk) WHERE c.text CONTAINS 'Nobody' RETURN c.chunk_id"
+
+
+class Model:
+    """Extracts kg's triplets, writes these statements one after another, and answers."""
+
+    def __init__(self, *statements: str) -> None:
+        self.left, self.prompts = list(statements), list[str]()
+
+    def __call__(self, asked: Asked) -> str:
+        if asked.json_schema is not None:
+            return scripted(asked)
+        if "Cypher" in asked.messages[0].content:
+            self.prompts.append(asked.text)
+            return self.left.pop(0)
+        return "Ingrid Solvane"
+
+
+async def ask(
+    folder: Path, model: Model | None, corpus: list[Document] | None = None, **answer: Any
+) -> tuple[Prediction, list[str]]:
+    """The prediction, and the stages of answering."""
+    runtime = BareRuntime(folder, Chat(Model()))
+    index = CypherAgentSystem(GraphIndexParams(), AnswerParams(), runtime)
+    await index.index(CORPUS if corpus is None else corpus)
+    index.close()
+    runtime.chat = Chat(model) if model else None
+    runtime.stages.clear()
+    system = CypherAgentSystem(GraphIndexParams(), AnswerParams.model_validate(answer), runtime)
+    try:
+        await system.load()
+        return await system.answer(Query(query_id="q", text="Who runs Tidewright Power?")), runtime.stages
+    finally:
+        system.close()
+
+
+def told(prediction: Prediction, name: str) -> list[str]:
+    return [step.content for step in prediction.trace if step.name == name]
+
+
+async def test_rows_of_the_graph_are_its_contexts_and_name_their_documents(tmp_path: Path) -> None:
+    prediction, stages = await ask(tmp_path, Model(RUNS))
+    (row,) = prediction.contexts
+    assert (
+        row.text == "a.name: Ingrid Solvane; r.relation: RUNS; b.name: Tidewright Power; r.chunk_ids: 000000-00000"
+    )
+    assert row.doc_ids == ("d0",)
+    assert prediction.answer == "Ingrid Solvane"
+    assert told(prediction, "way") == ["cypher"]
+    assert told(prediction, "sources") == ["d0"]
+    assert told(prediction, "cypher") == [f"{RUNS}\n-> 1 rows"]
+    assert "retrieve" not in stages
+
+
+@pytest.mark.parametrize(
+    ("first", "trouble"),
+    [
+        ("MATCH (n) DELETE n", "a clause that writes is not allowed"),
+        ("MATCH (n:Person) RETURN n.name", "there is no label 'Person'"),
+        ("I do not know.", "syntax error"),
+        (NOBODY, "it found nothing"),
+        ("MATCH (a:Entity) WITH a.name AS n RETURN n, a.doc_id", ""),
+    ],
+)
+async def test_a_statement_that_gave_nothing_is_repaired_once_with_the_reason_shown(
+    tmp_path: Path, first: str, trouble: str
+) -> None:
+    model = Model(first, RUNS)
+    prediction, _ = await ask(tmp_path, model)
+    assert told(prediction, "way") == ["repair"]
+    assert len(told(prediction, "cypher")) == 2
+    assert trouble in model.prompts[1]
+    assert first in model.prompts[1]
+
+
+async def test_where_the_graph_gives_nothing_passages_are_searched(tmp_path: Path) -> None:
+    prediction, stages = await ask(tmp_path, Model(NOBODY, NOBODY), top_k=2)
+    assert told(prediction, "way") == ["fallback"]
+    assert [context.kind for context in prediction.contexts] == ["passage", "passage"]
+    assert prediction.retrieved
+    assert stages.count("repair_cypher") == 1
+    assert prediction.answer == "Ingrid Solvane"
+
+
+async def test_without_a_passage_it_says_that_nothing_was_found_and_asks_nobody(tmp_path: Path) -> None:
+    prediction, stages = await ask(tmp_path, Model(NOBODY), corpus=[Document(doc_id="d", text="")], repairs=0)
+    assert prediction.answer == ABSTENTION
+    assert told(prediction, "way") == ["not found"]
+    assert "generate" not in stages
+
+
+async def test_without_a_generator_passages_are_searched_and_nothing_is_answered(tmp_path: Path) -> None:
+    prediction, _ = await ask(tmp_path, None)
+    assert prediction.answer is None
+    assert told(prediction, "way") == ["fallback"]
+    assert prediction.contexts
+
+
+async def test_what_a_statement_only_calls_a_document_is_no_source(tmp_path: Path) -> None:
+    made_up = "MATCH (d:Document) RETURN CASE WHEN d.doc_id = 'd0' THEN 'the Pope' ELSE 'x' END AS doc_id"
+    prediction, _ = await ask(tmp_path, Model(made_up), repairs=0)
+    assert told(prediction, "way") == ["fallback"]
+
+
+async def test_rows_and_their_length_are_bounded(tmp_path: Path) -> None:
+    everything = "MATCH (c:Chunk) RETURN c.text, c.chunk_id ORDER BY c.chunk_id"
+    prediction, _ = await ask(tmp_path, Model(everything), rows=2, row_characters=10)
+    assert [context.text for context in prediction.contexts] == ["c.text: In", "c.text: On"]
+
+
+async def test_what_a_model_writes_reaches_the_trace_as_text(tmp_path: Path) -> None:
+    hostile = "MATCH <script>alert(1)</script>\x1b[31m"
+    prediction, _ = await ask(tmp_path, Model(hostile), repairs=0)
+    assert json.loads(prediction.model_dump_json())["trace"][0]["content"].startswith(hostile)

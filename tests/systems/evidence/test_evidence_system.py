@@ -1,0 +1,163 @@
+"""evidence: an answer, its steps, and for each the sentence that proves it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kg_corpus import CORPUS, TEXTS, scripted
+from runtimes import Asked, BareRuntime, Chat
+
+from harness.errors import ConfigError
+from harness.records import Prediction, Query
+from systems.evidence.params import AnswerParams
+from systems.evidence.system import SPEC, EvidenceSystem
+from systems.parts.graph_index import GraphIndexParams
+
+STEPS = ["Tidewright Power builds turbines for Gull Sound.", "Ingrid Solvane runs Tidewright Power."]
+
+
+class Model:
+    """Extracts kg's triplets, answers, and lists these steps."""
+
+    def __init__(self, *steps: str, answer: str = "Ingrid Solvane") -> None:
+        self.steps, self.answer = json.dumps({"steps": list(steps)}), answer
+
+    def __call__(self, asked: Asked) -> str:
+        if "Text:" in asked.text:
+            return scripted(asked)
+        return self.steps if asked.json_schema else self.answer
+
+
+class Entailment:
+    """What follows from a sentence, as told; otherwise the share of a statement's words that it has."""
+
+    def __init__(self, told: dict[str, float] | None = None) -> None:
+        self.told, self.read = told or {}, list[str]()
+
+    async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
+        self.read += premises
+        asked = set(hypothesis.lower().split())
+        return [self.told.get(each, len(asked & set(each.lower().split())) / len(asked)) for each in premises]
+
+
+async def ask(
+    folder: Path, model: Model | None, entailment: Entailment | None = None, **answer: Any
+) -> Prediction:
+    runtime = BareRuntime(folder, Chat(Model()))
+    index = EvidenceSystem(GraphIndexParams(), AnswerParams(), runtime)
+    await index.index(CORPUS)
+    index.close()
+    runtime.chat = Chat(model) if model else None
+    runtime.entailment = entailment or Entailment()
+    system = EvidenceSystem(GraphIndexParams(), AnswerParams.model_validate(answer), runtime)
+    try:
+        await system.load()
+        return await system.answer(Query(query_id="q", text="Who builds turbines for Gull Sound?"))
+    finally:
+        system.close()
+
+
+def offered(prediction: Prediction) -> list[str]:
+    return [each.text for each in prediction.evidence]
+
+
+def told(prediction: Prediction, name: str) -> list[str]:
+    return [step.content for step in prediction.trace if step.name == name]
+
+
+async def test_each_step_has_the_sentence_that_proves_it_at_its_place(tmp_path: Path) -> None:
+    prediction = await ask(tmp_path, Model(*STEPS))
+    assert prediction.answer == "Ingrid Solvane"
+    assert offered(prediction) == [
+        "Tidewright Power builds turbines for Gull Sound.",
+        "Ingrid Solvane runs Tidewright Power.",
+    ]
+    for each in prediction.evidence:
+        assert each.kind == "sentence"
+        assert each.span is not None
+        assert TEXTS[each.span.doc_id][each.span.start : each.span.end] == each.text
+    assert len(told(prediction, "step")) == 2
+
+
+async def test_two_steps_with_one_proof_name_it_once(tmp_path: Path) -> None:
+    prediction = await ask(tmp_path, Model(STEPS[1], "Tidewright Power is run by Ingrid Solvane."))
+    assert offered(prediction) == ["Ingrid Solvane runs Tidewright Power."]
+
+
+async def test_an_answer_that_abstains_has_nothing_to_prove(tmp_path: Path) -> None:
+    prediction = await ask(tmp_path, Model(*STEPS, answer="Insufficient information."))
+    assert prediction.evidence == ()
+    assert told(prediction, "steps") == ["no evidence: there is no answer to prove"]
+
+
+async def test_without_a_generator_it_retrieves_and_proves_nothing(tmp_path: Path) -> None:
+    prediction = await ask(tmp_path, None)
+    assert prediction.answer is None
+    assert prediction.evidence == ()
+    assert prediction.contexts
+
+
+@pytest.mark.parametrize("said", ["no JSON at all", '{"steps": "none"}', '{"steps": []}', '{"steps": ["", 3]}'])
+async def test_where_the_steps_cannot_be_read_question_and_answer_stand_for_them(
+    tmp_path: Path, said: str
+) -> None:
+    model = Model()
+    model.steps = said
+    prediction = await ask(tmp_path, model)
+    assert len(prediction.evidence) == 1
+    (step,) = told(prediction, "step")
+    assert step.startswith("Who builds turbines for Gull Sound? Ingrid Solvane")
+    assert "question and answer stand for" in told(prediction, "steps")[0]
+
+
+async def test_no_more_steps_are_proved_than_may_be(tmp_path: Path) -> None:
+    prediction = await ask(tmp_path, Model(*STEPS, "Gull Sound lies off Port Aldery."), max_steps=1)
+    assert len(told(prediction, "step")) == 1
+
+
+async def test_f_weighs_entailment_against_length(tmp_path: Path) -> None:
+    long, short = "Tidewright Power builds turbines for Gull Sound.", "Ingrid Solvane runs Tidewright Power."
+    entailing = Entailment({long: 0.9, short: 0.8})
+    by_entailment = await ask(tmp_path / "a", Model(STEPS[0]), entailing, length_weight=0.0, step_chunks=1)
+    assert offered(by_entailment) == [long]
+    assert by_entailment.evidence[0].score == pytest.approx(0.9)
+    by_length = await ask(tmp_path / "b", Model(STEPS[0]), entailing, length_weight=0.5, step_chunks=1)
+    assert offered(by_length) == [short]
+    assert by_length.evidence[0].score == pytest.approx(0.5 * 0.8 - 0.5 * len(short) / len(long))
+
+
+async def test_only_the_nearest_sentences_are_read_for_entailment(tmp_path: Path) -> None:
+    entailment = Entailment()
+    await ask(tmp_path, Model(STEPS[0]), entailment, step_sentences=2)
+    assert len(entailment.read) == 2
+    assert STEPS[0] in entailment.read
+
+
+async def test_the_baselines_ask_no_model_of_entailment(tmp_path: Path) -> None:
+    entailment = Entailment()
+    nearest = await ask(tmp_path / "a", Model(STEPS[1]), entailment, pick="cosine")
+    assert offered(nearest) == [STEPS[1]]
+    whole = await ask(tmp_path / "b", Model(STEPS[1]), entailment, pick="chunk")
+    assert offered(whole) == [TEXTS["d0"]]
+    assert entailment.read == []
+    params = (SPEC.own_entailment(AnswerParams(pick=pick)) for pick in ("entailment", "cosine", "chunk"))
+    assert list(params) == ["generator", None, None]
+
+
+async def test_the_graph_is_walked_as_far_as_it_may_be(tmp_path: Path) -> None:
+    # One hop from Ingrid Solvane lies Tidewright Power, two hops Gull Sound, three Port Aldery.
+    # One hop from her lies Tidewright Power, two hops Gull Sound, which another document mentions too.
+    step, passages = "Ingrid Solvane", {}
+    for hops in (1, 2, 3):
+        prediction = await ask(tmp_path / str(hops), Model(step), step_hops=hops, step_entities=1)
+        (said,) = told(prediction, "step")
+        passages[hops] = int(said.split(" passages around")[0].splitlines()[-1])
+    assert passages == {1: 1, 2: 2, 3: 2}
+
+
+def test_a_graph_without_sentences_is_refused_before_anything_is_paid() -> None:
+    assert SPEC.preflight is not None
+    with pytest.raises(ConfigError, match="keeps none"):
+        SPEC.preflight(GraphIndexParams(statements=False), AnswerParams(rank="words"))
