@@ -155,7 +155,9 @@ class OpenAIChat:
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
         """See `harness.protocols.LetterModel`."""
-        reply = await _post(self._client, "/chat/completions", letter_request(chat_request(self._config, messages)))
+        reply = await _post(
+            self._client, "/chat/completions", letter_request(chat_request(self._config, messages))
+        )
         return letter_shares(reply, letters, f"the {self._config.role} '{self._config.model}'")
 
     @property

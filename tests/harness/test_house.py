@@ -17,8 +17,8 @@ from harness.registry import DATASETS, EVALUATORS, SYSTEMS
 HARNESS, SYSTEM_ROOM = Path(harness.__file__).parent, Path(systems.__file__).parent
 SHARED = [path for room in ("cli", "api", "runner", "report") for path in sorted((HARNESS / room).rglob("*.py"))]
 OUR_WORDS = {"answer", "gold", "files", "http", "https", "python", "evidence"}
-"""Names of plug-ins that are words of ours as well: the answer of a prediction, the gold side of a query, files, what
-a URL begins with, the language, an answer's evidence."""
+"""Names of plug-ins that are words of ours as well: the answer of a prediction, the gold side of a query, files,
+what a URL begins with, the language, an answer's evidence."""
 PARAMS = {"IndexParams", "AnswerParams"}
 """Every system calls its own so: they mean the same thing, each in its own folder."""
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -43,7 +43,7 @@ def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
 @pytest.mark.parametrize("path", SHARED, ids=lambda path: str(path.relative_to(HARNESS)))
 def test_what_all_share_knows_no_system_data_set_evaluator_or_measure_by_name(path: Path) -> None:
     # An answer's evidence is a noun of records, whoever else is called so.
-    names = "|".join(map(re.escape, sorted(plugged_names() - {"evidence"}, key=len, reverse=True)))
+    names = "|".join(map(re.escape, sorted(plugged_names(), key=len, reverse=True)))
     named = re.compile(rf"(?<![\w-])({names})(?![\w-])")
     found = [(line, text) for line, text in texts(ast.parse(path.read_text("utf-8"))) if named.search(text)]
     assert not found
