@@ -135,7 +135,9 @@ def _or_0(value: object) -> object:
 def _is_cut(parsed: Any) -> bool:
     choices = parsed.get("choices") if isinstance(parsed, dict) else None
     return isinstance(choices, list) and any(
-        isinstance(choice, dict) and choice.get("finish_reason") == "length" for choice in choices
+        # Who asks for log probabilities asks for one token, and wants no more.
+        isinstance(choice, dict) and choice.get("finish_reason") == "length" and not choice.get("logprobs")
+        for choice in choices
     )
 
 

@@ -16,6 +16,7 @@ from harness.models.entailment import check_entailment, entailment_identity, ope
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
+from harness.records import Usage
 
 MNLI = {"CONTRADICTION": -1.0, "NEUTRAL": 0.0, "ENTAILMENT": 1.0}
 WORTH = {"otter": 2.0, "mud": -2.0}
@@ -28,15 +29,16 @@ def shares(folder: Path, *premises: str, of: str = "otter") -> list[float]:
 def likely(**logprobs: float) -> Callable[[str, bytes], Reply]:
     """A server whose reply begins with these tokens as likely as that."""
     told = [{"token": token, "logprob": logprob} for token, logprob in logprobs.items()]
-    choice = {"message": {"role": "assistant", "content": "A"}, "logprobs": {"content": [{"top_logprobs": told}]}}
+    message = {"role": "assistant", "content": "A"}
+    choice = {"message": message, "finish_reason": "length", "logprobs": {"content": [{"top_logprobs": told}]}}
     body = {"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
     return lambda _path, _body: Reply(200, json.dumps(body).encode())
 
 
-async def by_letter(chat: OpenAIChat, *premises: str) -> tuple[list[float], int]:
+async def by_letter(chat: OpenAIChat, *premises: str) -> tuple[list[float], Usage]:
     with metered(Meter("q")) as meter:
         found = await LetterEntailment(chat).shares(premises, "It rains.")
-    return found, meter.usage["generator"].calls
+    return found, meter.usage["generator"]
 
 
 def test_a_model_of_inference_gives_the_share_of_its_label_for_entailment(tmp_path: Path) -> None:
@@ -100,9 +102,9 @@ async def test_a_letter_s_share_is_of_the_letters_alone_and_costs_a_call_a_premi
     serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat]
 ) -> None:
     server = serve(respond=likely(A=math.log(0.3), B=math.log(0.1), D=math.log(0.5), **{" A": math.log(0.1)}))
-    found, calls = await by_letter(connect(server.base_url), "It pours.", "It is dry.")
+    found, usage = await by_letter(connect(server.base_url), "It pours.", "It is dry.")
     assert found == pytest.approx([0.8, 0.8])
-    assert calls == 2
+    assert (usage.calls, usage.cut_calls) == (2, 0)
 
 
 async def test_a_model_that_says_none_of_the_letters_says_nothing(
