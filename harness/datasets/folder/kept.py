@@ -27,6 +27,8 @@ def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str
     """What came of each file, as it is done; `files`: path and kind by name. What was parsed before comes from the
     cache; where that cannot be written, all is parsed again.
     """
+    if not files:
+        return
     by_whom = json.dumps([_VERSION, *(version(name) for name in _LIBRARIES)])
     keys: dict[str, str] = {}
     left: dict[str, tuple[Path, str]] = {}
