@@ -15,10 +15,13 @@ from typing import IO, Any, cast
 
 from harness.datasets.folder.parser import FILE_S, MOST_MEMORY
 from harness.datasets.folder.texts import NoDocument, ReadText
+from harness.errors import DataError
 
 _MOST_PROCESSES = 4
 _TOO_LARGE = "takes too much memory to read"
 _TOO_SLOW = "takes too long to read"
+TOO_MUCH = {_TOO_LARGE, _TOO_SLOW}
+"""Reasons that are about this machine, not about the file alone."""
 _PATIENCE_S = 2 * FILE_S
 """Wall time of a file; processor time is counted within the process."""
 _LAST_WORDS_S = 5
@@ -119,10 +122,14 @@ class _Process:
 
 
 def _started(most_memory: int) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "harness.datasets.folder.parser", str(most_memory)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "harness.datasets.folder.parser", str(most_memory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+    except OSError as error:
+        what = f"no process can be started that reads documents ({error.strerror})"
+        raise DataError(what, "end other programs, or raise their limit (ulimit -u)") from error

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from harness.datasets.folder.kept import parse_or_recall
 from harness.datasets.folder.listing import Listing, Skipped, list_files
 from harness.datasets.folder.parser import READERS
-from harness.datasets.folder.parsing import parse_all
 from harness.datasets.folder.plain import read_markdown, read_text
 from harness.datasets.folder.rows import read_rows_of
 from harness.datasets.folder.texts import NoDocument, ReadText, one_line, plain
@@ -75,7 +75,7 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[FoundT
         if name not in risky:
             found[name] = list(_read(name, kinds[name], path))
             tell()
-    for name, one in parse_all(risky):
+    for name, one in parse_or_recall(risky):
         found[name] = [(name, one)]
         tell()
     return found
