@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.datasets.question_files.heard import is_settled, say_that_there_is_none, unheard
 from harness.datasets.question_files.quotes import QuoteFinder
@@ -19,7 +20,6 @@ _MODEL = "model:"
 """What `made_by` begins with where no person wrote a question."""
 _MOST_WORDS = 5
 """Of an answer that systems can be expected to give word for word."""
-_CORRECT = "correct it, or leave the document out"
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,15 @@ class _Held:
     """A quote that its document does not state; empty: all are found."""
 
 
-def read_questions(path: Path, documents: Sequence[Document]) -> QuestionSet:
+def read_questions(
+    path: Path, documents: Sequence[Document], skipped: Mapping[str, str] = MappingProxyType({})
+) -> QuestionSet:
     """The questions of the file in its order. `DataError` in one line for whatever cannot be asked or scored; see
-    docs/question-files.md for what is refused and what is noted.
+    docs/question-files.md for what is refused and what is noted. `skipped`: what is no document, and why.
     """
     asked, strange = parse_rows(path, read_table(path))
     ids = _ids(asked)
-    finder = QuoteFinder(documents)
+    finder = QuoteFinder(documents, skipped)
     held = [_hold(question, finder) for question in asked]
     _refuse_foreign(path, asked, held)
     rows = tuple(_row(*one) for one in zip(asked, ids, held, strict=True))
@@ -91,7 +93,7 @@ def _hold(question: AskedQuestion, finder: QuoteFinder) -> _Held:
         doc_id = finder.document(item.document) if item.document else None
         if item.document and doc_id is None:
             what = f"{question.where}: no document is called '{shortened(item.document, 120)}'"
-            raise DataError(what, f"{finder.nearest_document(item.document)}; or {_CORRECT}")
+            raise DataError(what, f"{finder.what_else(item.document)} (or leave out 'evidence' of this question)")
         if doc_id is None:
             holders = finder.holders(item.quote)
             doc_id = holders[0] if len(holders) == 1 else None

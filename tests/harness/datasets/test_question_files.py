@@ -114,6 +114,13 @@ def test_quotes_of_which_none_is_found_are_of_other_documents(tmp_path: Path) ->
         read(tmp_path, lines(quoting("of gold"), quoting("of silver"), {"question": "c?"}))
 
 
+def test_of_a_document_that_was_skipped_it_is_said_why(tmp_path: Path) -> None:
+    path = tmp_path / "asked.jsonl"
+    path.write_text(lines(quoting("24 days", "scan.pdf")))
+    with pytest.raises(DataError, match=r"called 'scan.pdf': it was skipped: no text in it"):
+        read_questions(path, DOCUMENTS, {"scan.pdf": "no text in it"})
+
+
 def test_a_document_may_be_named_without_a_quote(tmp_path: Path) -> None:
     found = read(tmp_path, "question,document\na?,leave.md\nb?,travel\\home.md\n", "asked.csv")
     assert [(item.doc_id, item.fact) for row in found.rows for item in row.reference.evidence] == [
