@@ -89,8 +89,8 @@ def test_a_quote_that_its_document_does_not_state_leaves_the_question_and_its_do
     kept = found.rows[1].reference.evidence
     assert [(item.doc_id, item.fact) for item in kept] == [("leave.md", ""), ("travel/home.md", "")]
     assert found.notes[1] == (
-        "1 of 2 questions scored by document and not by fact: a quote is not in its document word for word (first: "
-        "asked.jsonl line 2)"
+        "1 of 2 questions scored by document and not by fact: a quote is not in its document word for word "
+        "(first: asked.jsonl line 2)"
     )
 
 
