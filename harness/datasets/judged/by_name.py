@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, JudgedPair, build
@@ -12,6 +13,7 @@ from harness.records import Document
 
 _PARTS = ("docs", "queries", "qrels")
 _EVERY = 1000
+_SHOWN = 5
 
 
 class NamedParams(CollectionParams):
@@ -46,12 +48,17 @@ def _find(name: str) -> Any:
         found = ir_datasets.load(name)
     except KeyError as error:
         raise DataError(f"ir_datasets knows no '{name[:200]}'", nearest(name[:200], _near(name))) from error
-    missing = [part for part in _PARTS if not getattr(found, f"has_{part}")()]
+    missing = _lacking(found)
     if missing:
-        parts = sorted(one for one in ir_datasets.registry if one.startswith(f"{name}/"))
-        fix = f"choose a part that has them: {', '.join(parts[:5])}" if parts else "choose another"
+        parts = (one for one in sorted(ir_datasets.registry) if one.startswith(f"{name}/"))
+        whole = list(islice((one for one in parts if not _lacking(ir_datasets.load(one))), _SHOWN))
+        fix = f"choose a part that has them: {', '.join(whole)}" if whole else "choose another"
         raise DataError(f"{name} of ir_datasets has no {' and no '.join(missing)}", fix)
     return found
+
+
+def _lacking(found: Any) -> list[str]:
+    return [part for part in _PARTS if not getattr(found, f"has_{part}")()]
 
 
 def _near(name: str) -> list[str]:
