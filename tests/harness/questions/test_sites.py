@@ -8,7 +8,7 @@ from question_writers import FERRY, MILL, YARD
 
 from harness.errors import ConfigError, DataError
 from harness.questions.dates import date_of
-from harness.questions.links import Pair
+from harness.questions.links import Pair, linked_pairs
 from harness.questions.nouns import KINDS, QuestionKind
 from harness.questions.orders import Orders, WantedQuestions, parse_kinds, plan_orders
 from harness.questions.passages import passages_of, sentences_of
@@ -123,6 +123,17 @@ def test_each_kind_is_written_where_the_documents_allow_it() -> None:
         if order.kind in {"bridge", "comparison", "temporal"}:
             assert {site.doc_ids for site in order.sites} <= {("ferry.md", "yard.md"), ("yard.md", "ferry.md")}
             assert all(site.link for site in order.sites)
+
+
+@pytest.mark.slow
+def test_what_a_few_documents_name_links_each_two_of_them() -> None:
+    named = [
+        Document(doc_id=f"n{number}", text=f"Hanne Olvik came to {town} by boat. The boat was late by an hour.")
+        for number, town in enumerate(("Corrie", "Brede", "Lowmere"))
+    ]
+    pairs = asyncio.run(linked_pairs(named, 0, lambda _done, _total: None))
+    linked = {(pair.first, pair.second) for pair in pairs if pair.link == "Hanne Olvik" and pair.is_name}
+    assert linked == {(0, 1), (0, 2), (1, 2)}
 
 
 @pytest.mark.slow
