@@ -80,6 +80,14 @@ def test_sentences_are_verbatim_in_order_and_no_headings(text: str) -> None:
         at = text.index(sentence, at) + len(sentence)
 
 
+@pytest.mark.parametrize("text", ["x" * 250_000, "The mill stands at Corrie. " * 12_000, "line\n\n" * 40_000])
+def test_a_long_text_is_cut_without_losing_a_letter(text: str) -> None:
+    passages = passages_of(text)
+    assert max(map(len, passages)) <= 1_500
+    assert "".join("".join(passages).split()) == "".join(text.split())
+    assert all(passage in text for passage in passages)
+
+
 def test_an_abbreviation_ends_no_sentence() -> None:
     assert sentences_of("The mill was sold to Dr. Voss of Corrie. Mr. Renn of the Fund was told.") == (
         "The mill was sold to Dr. Voss of Corrie.",
