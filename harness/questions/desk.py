@@ -105,7 +105,7 @@ class Desk:
         return [(one, site) for one, site in zip(drafts, sites, strict=True) if one is not None]
 
     async def _draft(self, site: Site) -> Candidate:
-        unwritten = f"{site.kind}-{short_digest([site.doc_ids, [one.sentences for one in site.excerpts]])}"
+        unwritten = f"{site.kind}-{short_digest([site.doc_ids, site.link, site.focus])}"
         blank = Candidate(id=unwritten, kind=site.kind, documents=site.doc_ids, link=site.link)
         try:
             draft = (await ask_json(self._models.writer, draft_question(site))).value
