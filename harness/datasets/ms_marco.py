@@ -51,9 +51,8 @@ def _drawn_notes(raw: RawDataset, whole: int, params: MsMarcoParams) -> Iterator
     if len(raw.rows) < whole:
         own = sum(len(row.doc_ids) for row in raw.rows) / len(raw.rows)
         yield (
-            f"{len(raw.rows):,} of the {whole:,} queries of the train split, drawn with seed {params.seed}: their "
-            f"{len(raw.documents):,} passages are the corpus, {own:.0f} of them a query's own and the others "
-            "distractors (dataset.options.queries)"
+            f"{len(raw.rows):,} of {whole:,} queries, drawn with seed {params.seed}; their {len(raw.documents):,} "
+            f"passages are the corpus, about {len(raw.documents) - own:,.0f} of them distractors for each query"
         )
 
 

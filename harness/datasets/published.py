@@ -96,9 +96,9 @@ def departures(rows: Mapping[str, Sequence[FileEntry]]) -> tuple[str, ...]:
         own = content_digest(found)
         if own != known.content:
             lines.append(
-                f"{place} holds other rows than those published ({known.source}: {known.n_rows:,} rows, content "
-                f"{known.content[:12]}; here {len(found):,} rows, content {own[:12]}): what is measured on them "
-                "is no figure of the published data set"
+                f"{place} is not what was published, so nothing measured on it is a figure of that data set: "
+                f"{len(found):,} rows, content {own[:12]}, instead of {known.n_rows:,}, content "
+                f"{known.content[:12]} ({known.source})"
             )
     return tuple(lines)
 

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _PAGE_BREAK = "\f"
-_LINE = re.compile(
-    r"^ {0,3}(?:(?P<fence>```|~~~)|(?P<level>#{1,6})[ \t]+(?P<title>\S.*?)[ \t]*#*[ \t]*$)", re.MULTILINE
-)
+_LINE = re.compile(r"^(?:(?P<fence>```|~~~)|(?P<level>#{1,6})[ \t]+(?P<title>\S.*?)[ \t]*#*[ \t]*$)", re.MULTILINE)
 _LONGEST = 80
 
 

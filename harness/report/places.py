@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from harness.display.places import PlacesOfText
 from harness.display.text import printable
+from harness.errors import StoreError
 from harness.evaluators.searched import KeptSearch
 from harness.records import Context
 from harness.store import RunDir
@@ -24,5 +25,9 @@ class ContextPlaces:
         return printable(places.said(span.start, span.end)) if places and span else ""
 
     def _read(self, doc_id: str) -> PlacesOfText | None:
-        text = self._search.documents.get(doc_id)
+        try:
+            text = self._search.documents.get(doc_id)
+        except StoreError:  # A corpus that is damaged takes a page number from a report, and no more.
+            self._is_known = False
+            text = None
         return None if text is None else PlacesOfText(text)

@@ -49,6 +49,22 @@ class TestFiles(DatasetContract):
         cls.given = {"path": str(folder / "papers"), "questions": str(folder / "asked.jsonl")}
 
 
+class TestBeir(DatasetContract):
+    """A test collection: a folder, too."""
+
+    name = "beir"
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def its_folder(cls, tmp_path_factory: pytest.TempPathFactory) -> None:
+        folder = tmp_path_factory.mktemp("toyfact")
+        (folder / "qrels").mkdir()
+        (folder / "corpus.jsonl").write_text('{"_id": "d1", "title": "Oven", "text": "Built in 1931."}\n')
+        (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "When was the oven built?"}\n')
+        (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+        cls.given = {"path": str(folder)}
+
+
 def lies_anywhere(name: str) -> bool:
     """Whether somebody has to say where it is."""
     params = DATASETS.load(name).params

@@ -31,7 +31,7 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
         raise DataError(f"no questions are named about the documents in {shown}", fix)
     check_file(params.questions)  # Before thousands of documents are read in vain.
     corpus = read_folder(params.path, progress)
-    asked = read_questions(params.questions, corpus.documents)
+    asked = read_questions(params.questions, corpus.documents, {one.path: one.why for one in corpus.skipped})
     return RawDataset(
         documents=corpus.documents,
         rows=asked.rows,

@@ -19,6 +19,8 @@ from harness.datasets.folder.texts import NoDocument, ReadText
 _MOST_PROCESSES = 4
 _TOO_LARGE = "takes too much memory to read"
 _TOO_SLOW = "takes too long to read"
+TOO_MUCH = {_TOO_LARGE, _TOO_SLOW}
+"""Reasons that are about this machine, not about the file alone."""
 _PATIENCE_S = 2 * FILE_S
 """Wall time of a file; processor time is counted within the process."""
 _LAST_WORDS_S = 5

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from harness.datasets.folder.texts import PAGE_BREAK, NoDocument, ReadText, heading
+from harness.datasets.folder.texts import PAGE_BREAK, NoDocument, ReadText, heading, no_heading
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -47,7 +47,7 @@ def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
     for number, page in enumerate(reader.pages):
         at_work()
         try:
-            text = page.extract_text()
+            text = no_heading(page.extract_text())
         except MemoryError:
             raise
         except Exception:  # A page that its parser gives up on is not the whole document.

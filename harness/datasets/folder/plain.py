@@ -1,12 +1,12 @@
 """Plain text and Markdown, as they stand."""
 
-from harness.datasets.folder.texts import NoDocument, ReadText
+from harness.datasets.folder.texts import NoDocument, ReadText, no_heading
 from harness.display.places import headings
 
 
 def read_text(content: bytes) -> ReadText:
     """A file of plain text."""
-    return ReadText(decoded(content))
+    return ReadText(no_heading(decoded(content)))
 
 
 def read_markdown(content: bytes) -> ReadText:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from harness.datasets.folder.kept import parse_or_recall
 from harness.datasets.folder.listing import Listing, Skipped, list_files
 from harness.datasets.folder.parser import READERS
-from harness.datasets.folder.parsing import parse_all
 from harness.datasets.folder.plain import read_markdown, read_text
 from harness.datasets.folder.rows import read_rows_of
 from harness.datasets.folder.texts import NoDocument, ReadText, one_line, plain
@@ -27,7 +27,6 @@ _PLAIN: dict[str, Callable[[bytes], ReadText]] = {
 _ROWS = ".jsonl"
 KINDS = (*_PLAIN, *READERS, _ROWS)
 """The ends of names of files that are read."""
-_NOT_READ = "of a kind that is not read"
 
 FoundText = tuple[str, ReadText | NoDocument]
 """Where something stands, and what came of it."""
@@ -76,7 +75,7 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[FoundT
         if name not in risky:
             found[name] = list(_read(name, kinds[name], path))
             tell()
-    for name, one in parse_all(risky):
+    for name, one in parse_or_recall(risky):
         found[name] = [(name, one)]
         tell()
     return found
@@ -84,7 +83,7 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[FoundT
 
 def _read(name: str, kind: str, path: Path) -> Iterator[FoundText]:
     if kind not in KINDS:
-        yield name, NoDocument(_NOT_READ)
+        yield name, NoDocument(f"of a kind that is not read: {kind or 'no ending'}")
         return
     try:
         content = read_plain(path, _MOST_BYTES)

@@ -9,6 +9,7 @@ PAGE_BREAK = "\f"
 """Stands between the pages of a text: `harness.display.places` counts them."""
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]")
 """Controls that no text needs; tabs, line ends and page breaks stay."""
+_LIKE_HEADING = re.compile(r"^(#{1,6}[ \t])", re.MULTILINE)
 _LONGEST_TITLE = 200
 
 
@@ -40,6 +41,13 @@ def plain(text: str) -> str:
 def one_line(text: str) -> str:
     """A title: one line of bounded length."""
     return " ".join(plain(text).split())[:_LONGEST_TITLE].strip()
+
+
+def no_heading(text: str) -> str:
+    """Text that is no Markdown: a line that only looks like a heading, such as a comment of code, is moved by a
+    blank.
+    """
+    return _LIKE_HEADING.sub(r" \1", text)
 
 
 def heading(level: int, text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from harness.datasets.folder.plain import decoded
-from harness.datasets.folder.texts import NoDocument, ReadText, heading
+from harness.datasets.folder.texts import NoDocument, ReadText, heading, no_heading
 
 _NOT_SAID = (
     *("head", "script", "style", "template", "noscript", "svg", "math", "iframe", "object"),
@@ -34,6 +34,8 @@ _LINES = frozenset(
         "tr",
     }
 )
+_ANCHORS = {"\N{PILCROW SIGN}", "#", "\N{SECTION SIGN}"}
+"""What stands behind headings to be linked to."""
 _HEADING = re.compile(r"^h([1-6])$")
 _NAME = rb"""\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset" + _NAME + rb"|^<\?xml[^>]{0,200}?encoding" + _NAME, re.I)
@@ -54,7 +56,10 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     except etree.ParserError as error:
         raise NoDocument("without text") from error
     named = " ".join((root.findtext(".//title") or "").split())
-    for element in list(root.iter(*_NOT_SAID)):
+    if root.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh') = 'refresh']"):
+        raise NoDocument("a page that only leads to another")
+    anchors = [one for one in root.iter("a") if (one.text or "").strip() in _ANCHORS and not len(one)]
+    for element in [*root.iter(*_NOT_SAID), *anchors]:
         if element.getparent() is not None:
             element.drop_tree()
     main = _main(root)
@@ -119,7 +124,8 @@ class _Writing:
         text = text if self._kept else _BLANKS.sub(" ", text)
         if text.strip():
             begins = self._ends or self._mark or not self.said
-            self.said += ["\n" * self._ends, self._mark, text.lstrip() if begins and not self._kept else text]
+            text = text.lstrip() if begins and not self._kept else text
+            self.said += ["\n" * self._ends, self._mark, text if self._mark else no_heading(text)]
             self._ends, self._mark = 0, ""
         elif text and not self._ends and not self._mark:
             self.said.append(" ")

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from harness.datasets.folder.texts import NoDocument, ReadText, heading
+from harness.datasets.folder.texts import NoDocument, ReadText, heading, no_heading
 
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
@@ -35,7 +35,7 @@ def read_word(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     blocks = list(_blocks(document.element.body, levels))
     titled = next((text for level, text in blocks if level == 0), "") or (document.core_properties.title or "")
     first = next((text for level, text in blocks if level), "")
-    texts = [text if level is None else heading(max(level, 1), text) for level, text in blocks]
+    texts = [no_heading(text) if level is None else heading(max(level, 1), text) for level, text in blocks]
     return ReadText("\n\n".join(texts), title=titled.strip() or first)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.datasets.entries import FIX, FileEntry, as_entry
 from harness.datasets.files import find_in, parse_json
 from harness.datasets.folder.listing import check_folder
-from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, Judgement, build
+from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, JudgedPair, build
 from harness.errors import DataError
 from harness.plain_files import open_plain
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
@@ -60,12 +60,12 @@ def _judged_file(folder: Path, subset: str) -> Path:
     raise DataError(f"{folder} holds no qrels/{subset}.tsv", fix)
 
 
-def _judgements(path: Path) -> Iterator[Judgement]:
+def _judgements(path: Path) -> Iterator[JudgedPair]:
     for number, (where, line) in enumerate(_lines(path)):
         cells = line.rstrip("\r\n").split("\t")
         score = cells[2].strip() if len(cells) == 3 else ""
         if score.lstrip("-").isdecimal():
-            yield Judgement(cells[0], cells[1], int(score))
+            yield JudgedPair(cells[0], cells[1], int(score))
         elif number or len(cells) != 3:
             raise DataError(
                 f"{where} is no judgement", "write query id, document id and a whole number, tabs between"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, Judgement, build
+from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, JudgedPair, build
 from harness.errors import DataError, HarnessError, nearest, need
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
 from harness.records import Document
 
 _PARTS = ("docs", "queries", "qrels")
 _EVERY = 1000
+_SHOWN = 5
 
 
 class NamedParams(CollectionParams):
@@ -27,7 +29,7 @@ def load(subset: str, params: NamedParams, progress: ReadingProgress) -> RawData
     need("ir-datasets", "ir_datasets")
     found = _find(params.id)
     try:
-        judgements = [Judgement(one.query_id, one.doc_id, int(one.relevance)) for one in found.qrels_iter()]
+        judgements = [JudgedPair(one.query_id, one.doc_id, int(one.relevance)) for one in found.qrels_iter()]
         judged = {one.query_id for one in judgements}
         texts = {one.query_id: one.default_text() for one in found.queries_iter() if one.query_id in judged}
         return build(Collection(params.id, texts, judgements, _documents(found, progress)), params)
@@ -46,12 +48,17 @@ def _find(name: str) -> Any:
         found = ir_datasets.load(name)
     except KeyError as error:
         raise DataError(f"ir_datasets knows no '{name[:200]}'", nearest(name[:200], _near(name))) from error
-    missing = [part for part in _PARTS if not getattr(found, f"has_{part}")()]
+    missing = _lacking(found)
     if missing:
-        parts = sorted(one for one in ir_datasets.registry if one.startswith(f"{name}/"))
-        fix = f"choose a part that has them: {', '.join(parts[:5])}" if parts else "choose another"
+        parts = (one for one in sorted(ir_datasets.registry) if one.startswith(f"{name}/"))
+        whole = list(islice((one for one in parts if not _lacking(ir_datasets.load(one))), _SHOWN))
+        fix = f"choose a part that has them: {', '.join(whole)}" if whole else "choose another"
         raise DataError(f"{name} of ir_datasets has no {' and no '.join(missing)}", fix)
     return found
+
+
+def _lacking(found: Any) -> list[str]:
+    return [part for part in _PARTS if not getattr(found, f"has_{part}")()]
 
 
 def _near(name: str) -> list[str]:

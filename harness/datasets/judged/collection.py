@@ -28,7 +28,7 @@ class CollectionParams(Params):
     seed: int = 42
 
 
-class Judgement(NamedTuple):
+class JudgedPair(NamedTuple):
     """How relevant a document is to a query; nothing above 0 is not at all."""
 
     query_id: str
@@ -43,7 +43,7 @@ class Collection:
     title: str
     texts: Mapping[str, str]
     """Query id -> what is asked, in the order of its file."""
-    judgements: Sequence[Judgement]
+    judgements: Sequence[JudgedPair]
     documents: Iterable[Document]
     """Read once, one after another: there may be more than memory holds."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.datasets.question_files.heard import is_settled, say_that_there_is_none, unheard
 from harness.datasets.question_files.quotes import QuoteFinder
@@ -19,7 +20,6 @@ _MODEL = "model:"
 """What `made_by` begins with where no person wrote a question."""
 _MOST_WORDS = 5
 """Of an answer that systems can be expected to give word for word."""
-_CORRECT = "correct it, or leave the document out"
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,15 @@ class _Held:
     """A quote that its document does not state; empty: all are found."""
 
 
-def read_questions(path: Path, documents: Sequence[Document]) -> QuestionSet:
+def read_questions(
+    path: Path, documents: Sequence[Document], skipped: Mapping[str, str] = MappingProxyType({})
+) -> QuestionSet:
     """The questions of the file in its order. `DataError` in one line for whatever cannot be asked or scored; see
-    docs/question-files.md for what is refused and what is noted.
+    docs/question-files.md for what is refused and what is noted. `skipped`: what is no document, and why.
     """
     asked, strange = parse_rows(path, read_table(path))
     ids = _ids(asked)
-    finder = QuoteFinder(documents)
+    finder = QuoteFinder(documents, skipped)
     held = [_hold(question, finder) for question in asked]
     _refuse_foreign(path, asked, held)
     rows = tuple(_row(*one) for one in zip(asked, ids, held, strict=True))
@@ -74,7 +76,7 @@ def _ids(asked: Sequence[AskedQuestion]) -> list[str]:
     for question in asked:
         first = given.setdefault(question.query_id, question)
         if question.query_id and first is not question:
-            what = f"{first.where} and {question.where.rpartition('/')[2]} both have the id '{question.query_id}'"
+            what = f"{first.where} and {_place(question)} both have the id '{question.query_id}'"
             raise DataError(what, "give each question an id of its own, or none")
     ids = [question.query_id or f"q-{number:04d}" for number, question in enumerate(asked, start=1)]
     for question, query_id in zip(asked, ids, strict=True):
@@ -91,7 +93,7 @@ def _hold(question: AskedQuestion, finder: QuoteFinder) -> _Held:
         doc_id = finder.document(item.document) if item.document else None
         if item.document and doc_id is None:
             what = f"{question.where}: no document is called '{shortened(item.document, 120)}'"
-            raise DataError(what, f"{finder.nearest_document(item.document)}; or {_CORRECT}")
+            raise DataError(what, f"{finder.what_else(item.document)} (or leave out 'evidence' of this question)")
         if doc_id is None:
             holders = finder.holders(item.quote)
             doc_id = holders[0] if len(holders) == 1 else None
@@ -139,16 +141,15 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
     bare = sum(not question.evidence and not say_that_there_is_none(question.answers) for question in asked)
     if bare:
         yield f"{_of(bare, whole)} without evidence: what is retrieved cannot be scored for them"
-    lost = [(question, one) for question, one in zip(asked, held, strict=True) if one.lost]
-    if lost:
-        kept = sum(bool(one.evidence) for _, one in lost)
-        first = f"the first '{shortened(lost[0][1].lost)}' ({lost[0][0].where.rpartition('/')[2]})"
-        by_document = f", by document for {kept:,} of them that name it" if kept else ""
-        yield (
-            f"{_of(len(lost), whole)} with a quote that is not found word for word in the document "
-            f"named, or in one alone where none is, {first}: what is retrieved is not scored for them by "
-            f"fact{by_document}"
-        )
+    pairs = list(zip(asked, held, strict=True))
+    by_document = [question for question, one in pairs if one.lost and one.evidence]
+    if by_document:
+        what = f"a quote is not in its document word for word (first: {_place(by_document[0])})"
+        yield f"{_of(len(by_document), whole)} scored by document and not by fact: {what}"
+    unfound = [question for question, one in pairs if one.lost and not one.evidence]
+    if unfound:
+        what = f"a quote is in no document, or in several and none is named (first: {_place(unfound[0])})"
+        yield f"{_of(len(unfound), whole)} not scored by what is retrieved: {what}"
     named = sum(
         bool(one.evidence) and not one.lost and not any(item.fact for item in one.evidence) for one in held
     )
@@ -161,10 +162,10 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
     lacking = unheard((answer for question in asked for answer in question.answers), documents)
     nowhere = [question for question in asked if question.answers and lacking.issuperset(question.answers)]
     if nowhere:
-        first = shortened(nowhere[0].answers[0])
+        first = f"(first: '{shortened(nowhere[0].answers[0], 30)}')"
         yield (
-            f"{_of(len(nowhere), len(asked))} with answers that no document states word for word, the first "
-            f"'{first}': put together from several places, or of other documents"
+            f"{_of(len(nowhere), len(asked))} with no answer that a document states word for word {first}: put "
+            "together, or of other documents"
         )
     asked_often = Counter(" ".join(question.text.split()).casefold() for question in asked)
     again = sum(times - 1 for times in asked_often.values())
@@ -189,6 +190,10 @@ def _writers(asked: Sequence[AskedQuestion]) -> Iterator[str]:
     if people:
         yield f"{_of(people.total(), whole)} written by {listed([name for name, _ in people.most_common()])}"
     yield f"{_of(seen, whole)} seen and accepted by a person"
+
+
+def _place(question: AskedQuestion) -> str:
+    return question.where.rpartition("/")[2]
 
 
 def _of(count: int, whole: int) -> str:

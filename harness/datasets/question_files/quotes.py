@@ -6,7 +6,7 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -27,7 +27,8 @@ _KEPT = 4096
 class QuoteFinder:
     """Looks up documents by what a person calls them, and quotes in them."""
 
-    def __init__(self, documents: Sequence[Document]) -> None:
+    def __init__(self, documents: Sequence[Document], skipped: Mapping[str, str]) -> None:
+        self._skipped = {_plain(name): why for name, why in skipped.items()}
         self._texts = {document.doc_id: document.text for document in documents}
         self._called: dict[str, set[str]] = {}
         for doc_id in self._texts:
@@ -44,8 +45,11 @@ class QuoteFinder:
         found = exact or list(meant)
         return found[0] if len(found) == 1 else None
 
-    def nearest_document(self, name: str) -> str:
-        """What to write instead: a document that is called nearly so, or which several are meant."""
+    def what_else(self, name: str) -> str:
+        """Why it means no document: it was skipped, or several are called so; else what is called nearly so."""
+        why = self._skipped.get(_plain(name))
+        if why is not None:
+            return f"it was skipped: {why}"
         meant = sorted(self._called.get(_plain(name), ()))
         if len(meant) > 1:
             return f"say which: '{meant[0]}' or '{meant[1]}'"

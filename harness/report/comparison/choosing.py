@@ -85,7 +85,8 @@ def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure
         measure = known[name]
         return PairedMeasure(
             name,
-            measure.higher_is_better,
+            # What only describes, such as how long contexts are, makes no run better.
+            None if measure.failure_value is None else measure.higher_is_better,
             tuple(values),
             title=measure.spoken,
             share=measure.is_share,

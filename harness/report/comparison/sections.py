@@ -17,7 +17,7 @@ LEGEND = (
 
 
 BESIDES = " (looked at besides)"
-"""Behind every measure but the first, which decides: each is a family of its own."""
+"""Behind every measure but the first, which decides, if it says who is better: each is a family of its own."""
 
 
 def title_of(comparison: Comparison) -> str:
@@ -37,7 +37,7 @@ def comparison_sections(comparison: Comparison) -> Iterator[Section]:
     names = [one.label for one in comparison.runs]
     for place, compared in enumerate(comparison.measures):
         name = printable(compared.measure.name)
-        besides = BESIDES if place else ""
+        besides = BESIDES if place or compared.measure.higher_is_better is None else ""
         tables = [ranking_table(names, compared), pair_table(names, compared, comparison.margin)]
         shown = [replace(table, title=f"{table.title}{besides}") for table in tables]
         yield Section(file_name(name), f"{name}{besides}", Content(tables=shown))

@@ -15,7 +15,7 @@ from harness.report.comparison.quantities import ranking
 from harness.report.comparison.runs import ComparedRun
 from harness.report.measures import DEFAULT_MARGIN
 from harness.report.view import Group, RunView
-from harness.report.words.entrants import at_equal_size, choose, has_values, why_apart
+from harness.report.words.entrants import at_equal_size, choose, has_values, is_merit, why_apart
 
 SHOWN_COSTS = ("latency_s", "tokens", "usd")
 
@@ -185,8 +185,7 @@ def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, 
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
     done = {owners.get(name) for name in (ranks_by, *chosen)}
     equal = [measure.name for measure in at_equal_size(views, known)]
-    # What sorts answers says again what another measure of them says.
-    for name in (*equal, *(name for name, measure in known.items() if not measure.labels)):
+    for name in (*equal, *(name for name, measure in known.items() if is_merit(measure))):
         if owners.get(name) not in done and name in owners and _fits(views, name):
             chosen.append(name)
             done.add(owners[name])

@@ -64,7 +64,7 @@ def is_scored(view: RunView) -> bool:
 def is_only_described(group: Group, view: RunView) -> bool:
     """Whether it has values, and none of them says that it is good or bad."""
     return is_scored(view) and not any(
-        has_values(view, name) and (name not in group.known or _is_merit(group.known[name]))
+        has_values(view, name) and (name not in group.known or is_merit(group.known[name]))
         for name in view.values
         if name not in COSTS
     )
@@ -97,6 +97,9 @@ def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
     if not any(has_values(group.views[place], wanted) for place in places):
         what = f"no run over {group.title} has a value of '{printable(wanted)}'"
         raise ConfigError(what, nearest(wanted, _with_values(group)))
+    if wanted in group.known and group.known[wanted].failure_value is None:
+        what = f"'{printable(wanted)}' cannot rank: it says what was handed over, and more of it is no better"
+        raise ConfigError(what, "choose a measure of answers or of evidence")
     if wanted not in group.known and wanted not in COSTS:
         what = f"'{printable(wanted)}' cannot rank: nobody here knows whether a high value is good"
         raise ConfigError(what, "install its evaluator, or choose another measure")
@@ -108,7 +111,7 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
     equal = [measure.name for measure in at_equal_size([group.views[place] for place in scored], known)]
     held = {
         name: found
-        for name in dict.fromkeys((first, *equal, *(one.name for one in known.values() if _is_merit(one))))
+        for name in dict.fromkeys((first, *equal, *(one.name for one in known.values() if is_merit(one))))
         if name in known and (found := _with_one_way(group, scored, name))
     }
     fitting = [
@@ -117,7 +120,7 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
     return next(iter(fitting or held), None)
 
 
-def _is_merit(measure: Measure) -> bool:
+def is_merit(measure: Measure) -> bool:
     """Whether more or less of it is better, so that it may rank where nobody names a measure: how long contexts
     are, say, is neither, and what sorts answers says again what another measure of them says.
     """

@@ -15,6 +15,9 @@ from harness.protocols import DatasetSpec, RawDataset
 from harness.registry import DATASETS
 from harness.testing.guarding import Watched, finish, start, watched_main
 
+_CACHE = "RAG_HARNESS_CACHE"
+"""What names the one folder that loading may write to."""
+
 
 class DatasetTask(BaseModel):
     """What a process is to load."""
@@ -40,8 +43,9 @@ class DatasetFindings(Watched):
 
 def load_watched(task: DatasetTask, work: Path, data: Path | None = None) -> DatasetFindings:
     """Load it in a process without network; `data`: its data directory, if not that of this process."""
-    settings: Mapping[str, str] = {} if ENV not in os.environ else {ENV: os.environ[ENV]}
-    process = start(__name__, task, work, settings if data is None else {ENV: str(data)})
+    own = os.environ.get(ENV) if data is None else str(data)
+    settings: Mapping[str, str] = {_CACHE: str(work / "cache"), **({ENV: own} if own is not None else {})}
+    process = start(__name__, task, work, settings)
     return finish(process, work, DatasetFindings)
 
 
@@ -69,4 +73,4 @@ def _loaded(task: DatasetTask) -> DatasetFindings:
 
 
 if __name__ == "__main__":
-    watched_main(DatasetTask, _do, lambda _task: [])
+    watched_main(DatasetTask, _do, lambda _task: [Path(os.environ[_CACHE])])

@@ -36,9 +36,10 @@ def load_real(data_folder: Path) -> Callable[[DatasetSpec, str], RawDataset]:
 
 
 @pytest.fixture(autouse=True)
-def empty_world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every test starts in a folder of its own, without a data directory and without a hub."""
+def empty_world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Every test starts in a folder of its own, without a data directory, a hub and what others cached."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path_factory.mktemp("cache")))
     monkeypatch.delenv(files.ENV, raising=False)
     monkeypatch.setattr(hub, "fetch", _refuse)
 

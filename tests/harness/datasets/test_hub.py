@@ -242,7 +242,7 @@ def test_of_a_table_as_large_as_ms_marco_a_seeded_part_is_read_and_said(
 
     raw = drawn()
     assert len(raw.rows) == len(read) == 1000
-    assert raw.notes[0].startswith("1,000 of the 82,326 queries of the train split, drawn with seed 42: their ")
+    assert raw.notes[0].startswith("1,000 of 82,326 queries, drawn with seed 42; their ")
     assert f"{len(raw.documents):,} passages are the corpus" in raw.notes[0]
     assert set(drawn(queries=50).rows) < set(raw.rows), "fewer are a part of more"
     assert set(drawn(queries=50, seed=7).rows) != set(drawn(queries=50).rows)

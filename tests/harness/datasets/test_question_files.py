@@ -88,8 +88,10 @@ def test_a_quote_that_its_document_does_not_state_leaves_the_question_and_its_do
     found = read(tmp_path, lines(quoting("24 days of"), {"question": "And?", **two}))
     kept = found.rows[1].reference.evidence
     assert [(item.doc_id, item.fact) for item in kept] == [("leave.md", ""), ("travel/home.md", "")]
-    assert "1 of 2 questions with a quote that is not found" in the_notes(found)
-    assert "'of gold' (asked.jsonl line 2)" in the_notes(found)
+    assert found.notes[1] == (
+        "1 of 2 questions scored by document and not by fact: a quote is not in its document word for word "
+        "(first: asked.jsonl line 2)"
+    )
 
 
 def test_a_quote_without_a_document_is_looked_for_in_all_of_them(tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_a_quote_without_a_document_is_looked_for_in_all_of_them(tmp_path: Path)
     assert found.rows[1].reference.evidence == (), (
         "it stands in two documents, and a part of the evidence is easier"
     )
-    assert "1 of 2 questions with a quote that is not found" in the_notes(found)
+    assert "1 of 2 questions not scored by what is retrieved: a quote is in no document, or in" in the_notes(found)
 
 
 def test_quotes_of_which_none_is_found_are_of_other_documents(tmp_path: Path) -> None:
@@ -112,6 +114,13 @@ def test_quotes_of_which_none_is_found_are_of_other_documents(tmp_path: Path) ->
         DataError, match="none of the 2 questions with quotes has them in its documents, the first is 'of"
     ):
         read(tmp_path, lines(quoting("of gold"), quoting("of silver"), {"question": "c?"}))
+
+
+def test_of_a_document_that_was_skipped_it_is_said_why(tmp_path: Path) -> None:
+    path = tmp_path / "asked.jsonl"
+    path.write_text(lines(quoting("24 days", "scan.pdf")))
+    with pytest.raises(DataError, match=r"called 'scan.pdf': it was skipped: no text in it"):
+        read_questions(path, DOCUMENTS, {"scan.pdf": "no text in it"})
 
 
 def test_a_document_may_be_named_without_a_quote(tmp_path: Path) -> None:
@@ -152,7 +161,7 @@ def test_answers_that_no_document_states_are_counted(tmp_path: Path) -> None:
     answers = ["24 Days", "Twenty-four", "yes", "No.", "Insufficient information."]
     found = read(tmp_path, lines(*({"question": f"{one}?", "answers": one} for one in answers)))
     assert (
-        "1 of 5 questions with answers that no document states word for word, the first 'Twenty-four'"
+        "1 of 5 questions with no answer that a document states word for word (first: 'Twenty-four')"
         in the_notes(found)
     )
 

@@ -1,15 +1,19 @@
 """Questions that come without answers or evidence: what is said of runs over them, and what is not."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
 
 from harness.analysis.prices import load_prices
+from harness.errors import ConfigError
 from harness.report.chapter import Chapter, load_chapters
+from harness.report.comparison.compare import compare_runs
 
 N = 40
-NOTHING: list[Value] = [NOT_APPLICABLE] * N
-DESCRIBED: dict[str, list[Value]] = {
+NOTHING: Sequence[Value] = [NOT_APPLICABLE] * N
+DESCRIBED: dict[str, Sequence[Value]] = {
     "context_characters": [1900.0] * 20 + [2500.0] * 20,
     "contexts_shown": [10.0] * N,
     "accuracy": NOTHING,
@@ -18,7 +22,7 @@ DESCRIBED: dict[str, list[Value]] = {
 }
 
 
-def chapter_of(results: Path, **wishes: object) -> Chapter:
+def chapter_of(results: Path, measure: str | None = None, **wishes: object) -> Chapter:
     plans = [
         ScoredRun(system=name, scores=scores, name=name, **wishes)  # type: ignore[arg-type]
         for name, scores in (
@@ -26,7 +30,7 @@ def chapter_of(results: Path, **wishes: object) -> Chapter:
             ("kg", {**DESCRIBED, "context_characters": [1400.0] * N}),
         )
     ]
-    (chapter,) = load_chapters([write_run(results, plan) for plan in plans], load_prices())
+    (chapter,) = load_chapters([write_run(results, plan) for plan in plans], load_prices(), measure)
     return chapter
 
 
@@ -43,6 +47,19 @@ def test_how_long_contexts_are_ranks_nobody(tmp_path: Path) -> None:
 def test_what_only_describes_ranks_nobody_where_there_are_answers_either(tmp_path: Path) -> None:
     headline = chapter_of(tmp_path).findings.headline
     assert headline.startswith("Nothing ranks these runs: no score says which is better.")
+
+
+def test_nobody_can_have_them_ranked_by_it_either(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'context_characters' cannot rank: it says what was handed over"):
+        chapter_of(tmp_path, "context_characters", gold=("",))
+
+
+def test_a_comparison_by_it_names_no_better_one(tmp_path: Path) -> None:
+    runs = [view.run for view in chapter_of(tmp_path, gold=("",)).group.views]
+    found = compare_runs(runs, load_prices())
+    shown = {one.measure.name: one for one in found.measures}["context_characters"]
+    assert not shown.ranks
+    assert [shown.verdict(pair) for pair in shown.pairs] == ["differ"]
 
 
 def test_nobody_is_told_to_compare_by_a_measure_that_has_no_value(tmp_path: Path) -> None:

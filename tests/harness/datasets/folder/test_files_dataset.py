@@ -51,6 +51,6 @@ def test_plan_says_what_was_skipped_and_why(papers: Path, capsys: pytest.Capture
         dataset=DatasetChoice(docs=papers, questions="asked.jsonl"), settings=as_settings(SETTINGS)
     )
     print_plan(configs, Path("results"), as_json=False)
-    assert "files: skipped photo.png: of a kind that is not read" in capsys.readouterr().out
+    assert "files: skipped photo.png: of a kind that is not read: .png" in capsys.readouterr().out
     print_plan(configs, Path("results"), as_json=True)
     assert '"files": [' in capsys.readouterr().out

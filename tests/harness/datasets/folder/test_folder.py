@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.datasets.folder import FolderCorpus, read_folder
+from harness.display.places import has_places
 from harness.errors import DataError
 
 
@@ -77,7 +78,7 @@ def test_what_is_hidden_linked_or_no_file_is_skipped_and_nothing_outside_is_read
         "link.txt": "a link, which is not followed",
         "round": "a link, which is not followed",
         "pipe.txt": "a pipe or device, not a file",
-        "x.bin": "of a kind that is not read",
+        "x.bin": "of a kind that is not read: .bin",
     }
     assert corpus.notes[1].startswith(
         "files or rows skipped (5; plan lists them): a link, which is not followed (2); a pipe"
@@ -103,7 +104,7 @@ def test_two_names_that_are_one_when_composed_are_one_document(tmp_path: Path) -
     [
         ("nowhere", "does not exist: name a folder of documents"),
         ("a.bin", "is not a folder: name a folder of documents"),
-        ("", "(of a kind that is not read (1)): put files there that end in .txt"),
+        ("", "(of a kind that is not read: .bin (1)): put files there that end in .txt"),
     ],
 )
 def test_a_folder_that_gives_nothing_is_one_line(tmp_path: Path, name: str, line: str) -> None:
@@ -181,3 +182,9 @@ def test_who_is_told_hears_of_every_file(tmp_path: Path) -> None:
         put(tmp_path, a_dot_txt="a", b_dot_txt="b", c_dot_bin="c"), lambda done, of, _: heard.append((done, of))
     )
     assert heard == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+def test_a_line_of_plain_text_that_looks_like_a_heading_is_none(tmp_path: Path) -> None:
+    (document,) = read_folder(put(tmp_path, a_dot_txt="# comment\nvalue # more")).documents
+    assert document.text == " # comment\nvalue # more"
+    assert not has_places(document.text)

@@ -136,6 +136,16 @@ def test_a_page_is_what_it_says_without_menus_and_scripts() -> None:
     )
 
 
+def test_comments_of_code_are_no_headings_and_links_to_headings_say_nothing() -> None:
+    read = html("<h1>Set up<a class=headerlink href=#x>\xb6</a></h1><pre># first\nrun</pre><p># second")
+    assert read.text == "# Set up\n\n # first\nrun\n\n # second"
+    assert read.title == "Set up"
+
+
+def test_a_page_that_only_leads_to_another_is_no_document() -> None:
+    assert "leads to another" in refusal(lambda: html('<meta http-equiv="Refresh" content="0; url=x"><p>On'))
+
+
 def test_of_a_page_with_one_main_part_only_that_is_read() -> None:
     assert html("<header>top</header><main><p>said</main><div>beside</div>").text == "said"
     assert html("<article>one</article><article>two</article>").text == "one\n\ntwo"

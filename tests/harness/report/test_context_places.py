@@ -1,0 +1,63 @@
+"""Where the contexts of a run stand in their documents."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from harness.records import Context, Document, Span
+from harness.report.page.explorer.reading import _context as in_explorer
+from harness.report.places import ContextPlaces
+from harness.store import RunDir
+from harness.store.index_dir import Corpora, corpus_digest
+
+DOCUMENTS = [Document(doc_id="oven.pdf", text="# Ovens\nOld.\n\f# Keys\nLeft.")]
+DIGEST = corpus_digest(DOCUMENTS)
+
+
+@dataclass
+class Header:
+    dataset: dict[str, Any]
+
+
+@dataclass
+class Folder:
+    """What of a run is asked."""
+
+    path: Path
+    dataset: dict[str, Any] = field(default_factory=lambda: {"has_places": True, "corpus_digest": DIGEST})
+
+    def manifest(self) -> Header:
+        return Header(self.dataset)
+
+
+def places(run: Folder) -> ContextPlaces:
+    return ContextPlaces(cast(RunDir, run))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Folder:
+    Corpora(tmp_path).save(DIGEST, DOCUMENTS)
+    return Folder(tmp_path / "run")
+
+
+def context(doc_id: str = "oven.pdf", start: int = 14) -> Context:
+    return Context(text="Keys", doc_ids=(doc_id,), span=Span(doc_id=doc_id, start=start, end=start + 6))
+
+
+def test_a_context_says_its_page_and_section(run: Folder) -> None:
+    assert places(run).said(context()) == "page 2, Keys"
+    assert in_explorer(context(), places(run))[-1] == "page 2, Keys"
+
+
+def test_where_nothing_is_known_nothing_is_said(run: Folder) -> None:
+    assert places(run).said(context("other.pdf")) == ""
+    assert places(run).said(Context(text="Keys", doc_ids=("oven.pdf",))) == ""
+    assert places(Folder(run.path, {"corpus_digest": DIGEST})).said(context()) == ""
+
+
+def test_a_damaged_corpus_ends_no_report(run: Folder) -> None:
+    path = Corpora(run.path.parent).path(DIGEST)
+    path.write_text(path.read_text().replace("Old", "New"))
+    assert places(run).said(context()) == ""
