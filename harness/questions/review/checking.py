@@ -91,4 +91,4 @@ def _spelled(one: EditedQuote, documents: Mapping[str, Document]) -> str:
     """As its document spells it, where it says it at all."""
     if one.document not in documents:
         return one.quote
-    return QuoteFinder([documents[one.document]]).verbatim(one.document, one.quote.strip()) or one.quote
+    return QuoteFinder([documents[one.document]], {}).verbatim(one.document, one.quote.strip()) or one.quote
