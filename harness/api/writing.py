@@ -8,7 +8,7 @@ from typing import get_args
 from harness.api.configs import bench_config, price_table
 from harness.questions.nouns import Candidate, CheckName
 from harness.questions.orders import WantedQuestions, parse_kinds
-from harness.questions.reading import DocumentPlace, check_outside, read_documents
+from harness.questions.reading import DocumentPlace, check_out, read_documents
 from harness.questions.writing import (
     PlannedWriting,
     WritingRequest,
@@ -44,7 +44,7 @@ def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
     """What would be written and what it takes; nothing is paid. HarnessError: see `plan_writing`."""
     config = bench_config(options.config, settings=options.settings)
     kinds = parse_kinds(options.kinds)
-    check_outside(options.out, options.folder)
+    check_out(options.out, options.folder)
     place = DocumentPlace(options.folder, options.dataset, config.dataset.subset if options.dataset else None)
     with reporter.reading() as tell:
         read = read_documents(place, tell)

@@ -18,7 +18,7 @@ from harness.questions.judging import QuestionJudging
 from harness.questions.models import WriterModels
 from harness.questions.nouns import Candidate, QuestionCheck, QuestionKind, Site
 from harness.questions.prompts import draft_question
-from harness.questions.wording import left_out, quoted, stands_alone, well_formed
+from harness.questions.wording import about, left_out, quoted, stands_alone, well_formed
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ class Desk:
         return [(one, site) for one, site in zip(drafts, sites, strict=True) if one is not None]
 
     async def _draft(self, site: Site) -> Candidate:
-        unwritten = f"{site.kind}-{short_digest([site.doc_ids, [one.sentences for one in site.excerpts]])}"
+        unwritten = f"{site.kind}-{short_digest([site.doc_ids, site.link, site.focus])}"
         blank = Candidate(id=unwritten, kind=site.kind, documents=site.doc_ids, link=site.link)
         try:
             draft = (await ask_json(self._models.writer, draft_question(site))).value
@@ -158,6 +158,9 @@ def _checked_by_rule(one: Candidate, site: Site) -> Candidate:
         one = one.checked(well_formed(site.kind, one.question, one.answer))
     if one.survives:
         one = one.checked(stands_alone(one.question))
+    if one.survives:
+        named = (text for excerpt in site.excerpts for text in (excerpt.document.title, excerpt.document.text))
+        one = one.checked(about(one.question, named))
     if not one.survives:
         return one
     if site.kind == "unanswerable":

@@ -1,7 +1,10 @@
 """What two documents both speak of: entities by rules on a parse, no model."""
 
-from collections.abc import Sequence
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 from random import Random
 
 from harness.asking.bounded import Progress
@@ -15,7 +18,8 @@ MOST_DOCUMENTS = 400
 _MOST_PASSAGES = 12
 """Of a document."""
 _COMMON = 0.25
-"""What a larger share of the documents names links nothing in particular; two of them may always."""
+"""What a larger share of the documents names links nothing in particular; what few of them name always may."""
+_SHARED_BY_FEW = 5
 _MOST_PAIRS = 20_000
 _VALUES = frozenset({"Date", "Money"})
 
@@ -38,7 +42,7 @@ class Pair:
     passages: tuple[int, int]
     """The passage of each that names it."""
     is_name: bool
-    """A proper name of a known kind, not a concept."""
+    """A name of a known kind, not a concept such as `interest rate`."""
 
 
 async def linked_pairs(documents: Sequence[Document], seed: int, progress: Progress) -> list[Pair]:
@@ -47,12 +51,9 @@ async def linked_pairs(documents: Sequence[Document], seed: int, progress: Progr
     """
     draw = Random(f"{seed}/links")  # noqa: S311 - a sample, no secret
     chosen = sorted(draw.sample(range(len(documents)), min(len(documents), MOST_DOCUMENTS)))
-    places, texts = [], []
-    for place in chosen:
-        for number, passage in enumerate(passages_of(documents[place].text)[:_MOST_PASSAGES]):
-            places.append((place, number))
-            texts.append(passage)
-    graphs = await NlpExtractor(pipeline=None, progress=progress).extract(texts)
+    passages = {place: passages_of(documents[place].text)[:_MOST_PASSAGES] for place in chosen}
+    places = [(place, number) for place in chosen for number in range(len(passages[place]))]
+    graphs = await NlpExtractor(pipeline=None, progress=progress).extract([passages[at][n] for at, n in places])
     named: dict[str, _Named] = {}
     for (place, number), graph in zip(places, graphs, strict=True):
         for entity in graph.entities:
@@ -60,17 +61,33 @@ async def linked_pairs(documents: Sequence[Document], seed: int, progress: Progr
                 one = named.setdefault(found, _Named(entity.name, entity.kind))
                 one.kind = one.kind or entity.kind
                 one.at.setdefault(place, number)
-    most = max(2, int(_COMMON * len(chosen)))
+    await asyncio.to_thread(_look_closer, named.values(), passages)
+    most = max(_SHARED_BY_FEW, int(_COMMON * len(chosen)))
     pairs = [pair for one in named.values() if 2 <= len(one.at) <= most for pair in _pairs(one, draw)]
     draw.shuffle(pairs)
     return pairs[:_MOST_PAIRS]
 
 
+def _look_closer(named: Iterable[_Named], passages: Mapping[int, Sequence[str]]) -> None:
+    """Find names where the parser took them for something else: letter by letter, in every document."""
+    texts = {place: "\n".join(parts) for place, parts in passages.items()}
+    for one in named:
+        if not any(map(str.isupper, one.name)):
+            continue
+        whole = re.compile(rf"(?<!\w){re.escape(one.name)}(?!\w)")
+        for place, text in texts.items():
+            if place not in one.at and one.name in text and whole.search(text):
+                one.at[place] = next((at for at, part in enumerate(passages[place]) if one.name in part), 0)
+
+
 def _pairs(one: _Named, draw: Random) -> list[Pair]:
-    """Each document with the next one, in a drawn order: all pairs of what many name would be too many."""
-    is_name = bool(one.kind) and one.kind != "Concept"
+    """All pairs of a few documents; of many each with the next one in a drawn order, for all would be too many."""
     around = list(one.at)
     draw.shuffle(around)
-    beside = zip(around, around[1:] if len(around) == 2 else [*around[1:], around[0]], strict=False)
+    if len(around) <= _SHARED_BY_FEW:
+        beside = list(combinations(around, 2))
+    else:
+        beside = [*pairwise(around), (around[-1], around[0])]
+    is_name = bool(one.kind) and (one.kind != "Concept" or any(map(str.isupper, one.name)))
     ordered = [(min(two), max(two)) for two in beside]
     return [Pair(first, second, one.name, (one.at[first], one.at[second]), is_name) for first, second in ordered]

@@ -13,6 +13,7 @@ CheckName = Literal[
     "written",
     "form",
     "self_contained",
+    "about",
     "quotes",
     "left_out",
     "distinct",

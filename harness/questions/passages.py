@@ -9,6 +9,7 @@ LONGEST_EXCERPT = 1_500
 """Characters of a part from which one question is written: what a small model reads closely."""
 _LONGEST_QUOTE = 400
 """Characters; what is much longer is found in no chunk."""
+_BLOCK = 100_000
 _SHORTEST_QUOTE = 20
 """Bytes in UTF-8: a script without spaces says in 7 characters what English says in 20."""
 _ABBREVIATED = (
@@ -24,7 +25,18 @@ _ITEM = re.compile(r"\s*(?:[-*+>|#\u2022]|\d{1,3}[.)] )")
 
 def passages_of(text: str, longest: int = LONGEST_EXCERPT) -> list[str]:
     """The text in parts of at most `longest` characters, each verbatim in it, nothing left out but white space."""
-    return list(windows_of(text, longest))
+    return [passage for block in _blocks(text) for passage in windows_of(block, longest)]
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """The text in parts, cut at a line's end or a space: to cut windows off a long text copies it each time."""
+    start = 0
+    while start < len(text):
+        end = start + _BLOCK
+        cuts = (text.rfind(mark, end - _BLOCK // 2, end) + 1 for mark in "\n ") if end < len(text) else ()
+        end = next(filter(None, cuts), end)
+        yield text[start:end]
+        start = end
 
 
 def sentences_of(passage: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from harness.protocols import Message
 from harness.questions.nouns import QuestionKind, Site
 from harness.records import Evidence
 
-VERSION = "2"
+VERSION = "3"
 """Raise it when the same documents would be asked about in other words."""
 MOST_QUOTES = 4
 WRITER_TOKENS = 300
@@ -34,33 +34,31 @@ _RULES = (
     "'it' for somebody it has not named. It has one answer, and does not give it away."
 )
 _ANSWER = "The answer is one word, name, number, date or short phrase, copied from the sentences."
+# No examples: a small model asks them back, word for word.
 _TASKS: dict[QuestionKind, str] = {
     "single_fact": (
         "Write one question about a fact that sentence {focus} states, such as a name, a number, an amount or a "
-        f"date: 'Who opened the Orvane bridge in 1962?'. {_ANSWER} Name that sentence, and others that the answer "
-        "needs."
+        f"date. {_ANSWER} Name that sentence, and others that the answer needs."
     ),
     "bridge": (
         "Both documents speak of {link}. Write one question that needs both: it describes {link} by what one "
-        "document says, without naming {link}, and asks for something that only the other document says about it, "
-        f"such as 'In which year was the bridge opened that Tilde Haas paid for?'. {_ANSWER} Name sentences of "
-        "both documents."
+        "document says, without naming {link}, and asks for something that only the other document says about it. "
+        f"{_ANSWER} Name sentences of both documents."
     ),
     "comparison": (
         "Both documents speak of {link}. Write one question that compares something in document A with something "
-        "in document B, such as 'Which cost more, the Orvane bridge or the Haas works?'. It needs both documents. "
-        "The answer is one of the things compared, as the question names it. Name sentences of both documents."
+        "in document B: which of the two is larger, earlier, dearer or older. It needs both documents. The answer "
+        "is one of the two things, as the question names it. Name sentences of both documents."
     ),
     "temporal": (
-        "The documents are of different days: A of {date_a}, B of {date_b}. Write one question about the order of "
-        "two events, one from each document, such as 'Which came first, the opening of the Orvane bridge or the "
-        "strike at the Haas works?'. The answer is one of the two events, as the question names it. Name "
-        "sentences of both documents."
+        "The documents are of different days: A of {date_a}, B of {date_b}. Write one question that asks which of "
+        "two events came first, one event from each document. It names both events in full. The answer is one of "
+        "the two events, as the question names it. Name sentences of both documents."
     ),
     "unanswerable": (
         "Write one question that a reader of these sentences may well ask and that they do NOT answer: about a "
-        "detail that sentence {focus} leaves out, such as 'Who designed the Orvane bridge?' where nobody says so. "
-        "As answer write what is left out, such as 'its designer'. Name the sentence that comes nearest."
+        "detail that sentence {focus} leaves out, such as a number, a name, a reason or a date. As answer write "
+        "what is left out, in a few words. Name the sentence that comes nearest."
     ),
 }
 _FORMAT = 'Reply with JSON only: {"question": "...", "answer": "...", "sentences": ["A1"]}'

@@ -46,8 +46,13 @@ def read_documents(place: DocumentPlace, progress: ReadingProgress) -> PlacedDoc
     return PlacedDocuments(spec.read(place.subset or spec.subsets[0], progress=progress).documents)
 
 
-def check_outside(out: Path, folder: Path | None) -> None:
-    """ConfigError where the question file would lie among the documents, and be one the next time."""
+def check_out(out: Path, folder: Path | None) -> None:
+    """ConfigError where the question file would not be read as one, or lie among the documents and be one of them
+    the next time.
+    """
+    if out.suffix != ".jsonl":
+        fix = "name it with .jsonl; `rag-harness review FILE --to-csv` makes a sheet of it"
+        raise ConfigError(f"{out}: a question file is written as JSON Lines", fix)
     if folder is not None and out.resolve().is_relative_to(folder.resolve()):
         raise ConfigError(
             f"{out} lies in {folder}, where it would be read as a document", "name an --out elsewhere"

@@ -10,6 +10,7 @@ _ASKS: dict[CheckName, str] = {
     "written": "the model wrote a question that can be read",
     "form": "it is a question with a short answer",
     "self_contained": "it stands alone (no 'this report')",
+    "about": "its documents speak of what it names",
     "quotes": "its quotes are in the documents",
     "left_out": "what it says is missing is not there",
     "distinct": "it was not asked before",

@@ -1,7 +1,7 @@
 """The checks that need no model: is it a question, does it stand alone, are its quotes in the documents."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from harness.evaluators.normalise import abstains, is_verdict, normalise
 from harness.questions.nouns import PAIRED, QuestionCheck
@@ -48,6 +48,7 @@ _NAMELESS = re.compile(
 )
 _NAME_OF = re.compile(r"\bthe names? of the (?:\w+ )?\w+\?$", re.IGNORECASE)
 """Of what is called nothing but what it is: `the name of the ferry?`, not `the name of the ferry that ...?`."""
+_LATER_WORD = re.compile(r"(?<=\s)\w[\w-]+")
 _NAMES = re.compile(r"(?<=.)\b[A-Z][\w'.-]*|\d|[\"\u201c]")
 
 
@@ -85,6 +86,14 @@ def unlike(one: str, other: str) -> bool:
     """
     numbers, others = set(_NUMBER.findall(normalise(one))), set(_NUMBER.findall(normalise(other)))
     return is_verdict(one) != is_verdict(other) or bool(numbers and others and numbers.isdisjoint(others))
+
+
+def about(question: str, texts: Iterable[str]) -> QuestionCheck:
+    """Of what it names, something stands in these texts: what nobody has heard of has no answer anywhere."""
+    names = [word for word in _LATER_WORD.findall(question) if word[0].isupper()]
+    known = "\n".join(texts).casefold()
+    strange = names and not any(name.casefold() in known for name in names)
+    return _check("about", f"none of its documents speaks of {', '.join(names)}" if strange else "")
 
 
 def left_out(answer: str, texts: Mapping[str, str]) -> QuestionCheck:

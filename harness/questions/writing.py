@@ -25,6 +25,7 @@ from harness.questions.orders import Orders, WantedQuestions, plan_orders
 from harness.questions.prompts import VERSION
 from harness.questions.searching import PassageSearch
 from harness.records import Document
+from harness.runner.fetching import fetch_weights
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
 from harness.store import RunDir
@@ -86,7 +87,7 @@ class Written:
     @property
     def kept(self) -> int:
         """Questions in the file."""
-        return sum(one.survives for one in self.candidates)
+        return _survivors(self.candidates)
 
 
 def plan_writing(request: WritingRequest, reporter: Reporter) -> PlannedWriting:
@@ -117,12 +118,21 @@ def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
         if before and before.is_complete and before.asked == planned.asked and request.out.exists():
             return Written(request.out, tuple(work.candidates()), wanted, before.controls, True, None, spending)
         check_models(planned.models)
+        fetch_weights(reporter, planned.models.writer, planned.models.judge, planned.models.embedder)
         spending.begin()
-        spending.check()
-        done = run_to_end(lambda: _Command(planned, work, spending, reporter).run())
-        _keep(planned, work, done)
-    candidates, controls, stopped = done
+        spending.count()
+        candidates, controls, stopped = run_to_end(lambda: _Command(planned, work, spending, reporter).run())
+        earlier = tuple(work.candidates()) if before and request.out.exists() else ()
+        if stopped and _survivors(candidates) < _survivors(earlier):
+            # A budget that ends before what is there is made again leaves it as it is.
+            candidates, controls = earlier, before.controls if before else ()
+        else:
+            _keep(planned, work, (candidates, controls, stopped))
     return Written(request.out, candidates, wanted, controls, False, stopped, spending)
+
+
+def _survivors(candidates: Sequence[Candidate]) -> int:
+    return sum(one.survives for one in candidates)
 
 
 def _embedded(request: WritingRequest, models: WriterPlan, orders: Orders) -> int:
@@ -153,7 +163,10 @@ class _Command:
                 await models.disconnect()
 
     async def _written(self, models: WriterModels) -> _Done:
-        judging = QuestionJudging(models.judge, await self._searched(models))
+        try:
+            judging = QuestionJudging(models.judge, await self._searched(models))
+        except BudgetReached as reached:
+            return (), (), reached
         with self._told("questions", models) as told:
             desk = Desk(models, judging, self._planned.orders.orders, told)
             await desk.work()

@@ -89,6 +89,7 @@ def test_a_run_is_told_how_many_questions_a_person_has_seen(
             "a model has to write",
         ),
         (("--dataset", "demo"), "named once"),
+        (("--out", "asked.csv"), "written as JSON Lines"),
         (("--kind", "bridges"), "did you mean 'bridge'"),
     ],
 )

@@ -63,10 +63,8 @@ def verdicts(row: Mapping[str, JsonValue], documents: Mapping[str, Document]) ->
     return found
 
 
-def refused(row: Mapping[str, JsonValue], documents: Mapping[str, Document], *, strict: bool) -> str:
-    """Why such a row cannot be kept; empty: it can. Whether it stands alone is for the person to say."""
-    if not strict:
-        return ""
+def refused(row: Mapping[str, JsonValue], documents: Mapping[str, Document]) -> str:
+    """Why a row in these words cannot be kept; empty: it can. Whether it stands alone is for the person to say."""
     if not str(row.get("question", "")).strip():
         return "it has no question"
     failed = [check for check in verdicts(row, documents) if check.passed is False and check.name == "quotes"]
@@ -93,4 +91,4 @@ def _spelled(one: EditedQuote, documents: Mapping[str, Document]) -> str:
     """As its document spells it, where it says it at all."""
     if one.document not in documents:
         return one.quote
-    return QuoteFinder([documents[one.document]]).verbatim(one.document, one.quote.strip()) or one.quote
+    return QuoteFinder([documents[one.document]], {}).verbatim(one.document, one.quote.strip()) or one.quote

@@ -138,7 +138,7 @@ class Review:
         if verdict == "reject":
             return one.row
         row = with_edit(one.row, edit, self.documents) if edit else one.row
-        if trouble := refused(row, self.documents, strict=edit is not None):
+        if edit and (trouble := refused(row, self.documents)):
             raise ConfigError(f"'{row_id}' is not kept: {trouble}", "correct it")
         return {**row, "seen_by": self.by}
 

@@ -45,7 +45,7 @@ def said(one: Candidate) -> dict[str, bool | None]:
 
 def test_a_candidate_that_passes_has_the_verdict_of_every_check() -> None:
     (one,) = worked(Models(Chat(lambda _: FOUNDED), judge(from_quotes)), [site("single_fact", YARD)])
-    names = ("written", "form", "self_contained", "quotes", "distinct", "follows", "closed_book")
+    names = ("written", "form", "self_contained", "about", "quotes", "distinct", "follows", "closed_book")
     assert said(one) == dict.fromkeys(names, True)
     assert one.evidence[0].fact in YARD.text
 

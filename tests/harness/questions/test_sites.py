@@ -8,7 +8,7 @@ from question_writers import FERRY, MILL, YARD
 
 from harness.errors import ConfigError, DataError
 from harness.questions.dates import date_of
-from harness.questions.links import Pair
+from harness.questions.links import Pair, linked_pairs
 from harness.questions.nouns import KINDS, QuestionKind
 from harness.questions.orders import Orders, WantedQuestions, parse_kinds, plan_orders
 from harness.questions.passages import passages_of, sentences_of
@@ -80,6 +80,14 @@ def test_sentences_are_verbatim_in_order_and_no_headings(text: str) -> None:
         at = text.index(sentence, at) + len(sentence)
 
 
+@pytest.mark.parametrize("text", ["x" * 250_000, "The mill stands at Corrie. " * 12_000, "line\n\n" * 40_000])
+def test_a_long_text_is_cut_without_losing_a_letter(text: str) -> None:
+    passages = passages_of(text)
+    assert max(map(len, passages)) <= 1_500
+    assert "".join("".join(passages).split()) == "".join(text.split())
+    assert all(passage in text for passage in passages)
+
+
 def test_an_abbreviation_ends_no_sentence() -> None:
     assert sentences_of("The mill was sold to Dr. Voss of Corrie. Mr. Renn of the Fund was told.") == (
         "The mill was sold to Dr. Voss of Corrie.",
@@ -123,6 +131,17 @@ def test_each_kind_is_written_where_the_documents_allow_it() -> None:
         if order.kind in {"bridge", "comparison", "temporal"}:
             assert {site.doc_ids for site in order.sites} <= {("ferry.md", "yard.md"), ("yard.md", "ferry.md")}
             assert all(site.link for site in order.sites)
+
+
+@pytest.mark.slow
+def test_what_a_few_documents_name_links_each_two_of_them() -> None:
+    named = [
+        Document(doc_id=f"n{number}", text=f"Hanne Olvik came to {town} by boat. The boat was late by an hour.")
+        for number, town in enumerate(("Corrie", "Brede", "Lowmere"))
+    ]
+    pairs = asyncio.run(linked_pairs(named, 0, lambda _done, _total: None))
+    linked = {(pair.first, pair.second) for pair in pairs if pair.link == "Hanne Olvik" and pair.is_name}
+    assert linked == {(0, 1), (0, 2), (1, 2)}
 
 
 @pytest.mark.slow

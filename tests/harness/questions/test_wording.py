@@ -3,7 +3,7 @@
 import pytest
 from question_writers import FERRY, YARD
 
-from harness.questions.wording import gives_away, left_out, quoted, stands_alone, unlike, well_formed
+from harness.questions.wording import about, gives_away, left_out, quoted, stands_alone, unlike, well_formed
 from harness.records import Evidence
 
 TEXTS = {document.doc_id: document.text for document in (FERRY, YARD)}
@@ -131,3 +131,9 @@ def test_what_may_be_the_same_is(one: str, other: str) -> None:
 def test_what_is_called_left_out_and_is_said_there_is_not_left_out() -> None:
     assert left_out("the Kestrel Fund", TEXTS).passed is False
     assert left_out("its designer", TEXTS).passed
+
+
+def test_a_question_about_what_its_documents_never_name_is_about_nothing() -> None:
+    assert about("Who opened the Orvane Bridge in 1911?", TEXTS.values()).passed is False
+    for question in ("Who sold the Tarnby yard?", "How many days of leave are there?", "Does Ms Olvik chair it?"):
+        assert about(question, TEXTS.values()).passed

@@ -151,6 +151,17 @@ def test_a_budget_that_ends_in_the_middle_keeps_what_is_finished_and_a_larger_on
     assert paid(out) == paid(whole)
 
 
+@pytest.mark.parametrize("budget", [{"tokens": 1}, {"minutes": 1e-9}])
+def test_a_budget_that_ends_at_once_takes_nothing_away(out: Path, budget: dict[str, float]) -> None:
+    written(out, total=2)
+    text = out.read_text()
+    stopped = written(out, total=3, budget=budget)
+    assert stopped.stopped
+    assert stopped.kept == 2
+    assert out.read_text() == text
+    assert written(out, total=3).kept == 3
+
+
 def test_a_model_without_a_price_is_refused_where_dollars_are_limited(out: Path) -> None:
     http = {"provider": "openai-compatible", "base_url": "http://127.0.0.1:9/v1", "model": "nobody-prices-it"}
     models = ModelsConfig.model_validate({"generator": http, "embedder": {"provider": "none"}})
