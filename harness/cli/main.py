@@ -51,7 +51,12 @@ ConfigsOption = Annotated[
     typer.Option("--config", "-c", help="A YAML file, see configs/bench; repeat it for one after another."),
 ]
 SystemOption = Annotated[
-    list[str] | None, typer.Option("--system", "-s", help="A system's name; repeat it to compare several.")
+    list[str] | None,
+    typer.Option(
+        "--system",
+        "-s",
+        help="A system's name, or your pipeline, e.g. http://127.0.0.1:8000/ask; repeat it to compare several.",
+    ),
 ]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", "-d", help="A data set's name.")]
 SetOption = Annotated[
@@ -169,6 +174,8 @@ def run(
       rag-harness run --set models.generator.provider=none    (retrieval alone)
 
       rag-harness run -s naive -s kg -d demo --set race.margin=5    (until it is settled which to choose)
+
+      rag-harness run -s naive -s python:my_module:my_function    (a pipeline of your own: docs/your-pipeline.md)
 
       rag-harness run -c configs/bench/retrieval.yaml -c configs/bench/demo.yaml
     """
