@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from command_line import REPOSITORY, SMOKE, CommandLineHere, over_http
+from damaging import WorkersHere
 
 from harness.analysis.prices import load_prices
 from harness.models.fake import FakeScript
@@ -102,7 +103,8 @@ def test_a_chain_an_engine_a_function_and_a_service_are_metered_by_the_seam(
 
 def test_what_nobody_metered_is_marked_and_in_no_comparison_of_cost(beside: CommandLineHere, service: str) -> None:
     (beside.folder / "own.py").write_text("def answer(question): return 'Yes'")
-    runs = ran(beside, [service, "python:own:answer"], "--set", "limits.concurrency=2")
+    with WorkersHere():
+        runs = ran(beside, [service, "python:own:answer"], "--set", "limits.concurrency=2")
     group = reported(runs)
     told, silent = group.views
     assert [view.told("tokens") for view in group.views] == ["as reported", ""]
