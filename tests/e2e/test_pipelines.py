@@ -19,6 +19,7 @@ from damaging import WorkersHere
 from harness.analysis.prices import load_prices
 from harness.models.fake import FakeScript
 from harness.records import OWN_MODELS, Usage
+from harness.report.own_models import told
 from harness.report.tables.cost import query_cost_table
 from harness.report.view import Group, load_groups
 from harness.store import RunDir
@@ -106,13 +107,13 @@ def test_what_nobody_metered_is_marked_and_in_no_comparison_of_cost(beside: Comm
     with WorkersHere():
         runs = ran(beside, [service, "python:own:answer"], "--set", "limits.concurrency=2")
     group = reported(runs)
-    told, silent = group.views
-    assert [view.told("tokens") for view in group.views] == ["as reported", ""]
+    said, silent = group.views
+    assert [told(view, "tokens") for view in group.views] == ["as reported", ""]
     rows = {row[0]: row[1] for row in query_cost_table(group).rows}
-    assert (rows[silent.label], getattr(rows[told.label], "mark", "")) == (None, "as reported")
+    assert (rows[silent.label], getattr(rows[said.label], "mark", "")) == (None, "as reported")
     assert [view.value("usd") for view in group.views] == [None, None]
-    assert [view.value("index_tokens") for view in (told, silent)] == [None, None]
-    assert any("takes part in no comparison of either" in note for note in told.notes)
+    assert [view.value("index_tokens") for view in (said, silent)] == [None, None]
+    assert any("takes part in no comparison of either" in note for note in said.notes)
 
 
 def test_a_question_that_hangs_is_a_timeout_and_the_next_one_is_answered(beside: CommandLineHere) -> None:

@@ -11,8 +11,9 @@ from harness.display.plotting import PALETTE, tell
 from harness.display.text import number
 from harness.display.written import written
 from harness.report.aggregates import taken
-from harness.report.figures.marks import alt_of, interval_of, n_of, name_of, told_by
+from harness.report.figures.marks import alt_of, interval_of, n_of, name_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels, spoken
+from harness.report.own_models import told_by
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
