@@ -21,7 +21,7 @@ from harness.report.figures.scatter import (
     key_height,
     name_points,
 )
-from harness.report.own_models import told_by
+from harness.report.own_models import told, told_by
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _draw(
 ) -> Drawing | None:
     scale, ranked = scaled
     points = [
-        ScatterPoint(number, view, x, y)
+        ScatterPoint(number, view, x, y, told(view, price.measure))
         for number, view in enumerate(group.views)
         if view.is_complete
         and (x := _stretch(view.row_beside(price.measure, ranked[number])))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Text
 from paired_runs import ScoredRun
 from report_groups import right, written
 
@@ -63,6 +64,11 @@ def test_it_is_on_no_frontier_and_in_no_break_even(group: Group) -> None:
     with plotting() as new_figure:
         captions = {one.stem: one.caption for one in draw_pareto(group, "accuracy", new_figure)}
         (tokens, *_) = draw_tokens(group, new_figure)
+        drawn = {one.stem: one.figure for one in draw_pareto(group, "accuracy", new_figure)}
+        letters = [text.get_text() for text in drawn["pareto_tokens"].findobj(Text)]
+        bars = [text.get_text() for text in tokens.figure.findobj(Text)]
+    assert any("told (as reported)" in one for one in letters)
+    assert any(one.startswith("≥ ") and one.endswith("as reported") for one in bars)
     assert "Outside the frontier" in captions["pareto_tokens"]
     assert "told" in captions["pareto_tokens"].partition("Outside the frontier")[2]
     for caption in (captions["pareto_tokens"], tokens.caption):
