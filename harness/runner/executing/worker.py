@@ -69,6 +69,7 @@ class Worker:
         self._told_at = 0.0
         self._warned: set[str] = set()
         self._is_elsewhere = False
+        self._lending: LendingServer | None = None
         self._embedder_rss_bytes: int | None = None
         self._budget = Budget(job.allowance, lambda role, usage: job.prices[role].usd(usage))
 
@@ -139,6 +140,8 @@ class Worker:
             self._tell(Event(kind="extended", todo=todo, left_s=left_s))
 
         prediction, failure, status = await self._predict(system, query, meter, extended)
+        if self._lending is not None:
+            await self._lending.end(meter)
         if seam.fatal:
             # Nothing that follows could succeed: the run stops here and this query is answered on resume.
             raise seam.fatal
@@ -196,13 +199,14 @@ class Worker:
             index_params = spec.index_params.model_validate(job.index_params)
             answer_params = spec.answer_params.model_validate(job.answer_params)
             chat = build_chat(job.generator, seam, job.server) if job.generator else None
+            self._lending = lending = LendingServer(Lent(chat, _or_none(vectors), seam.stop, self._warn_once))
             runtime = WorkerRuntime(
                 index_dir=self._index_dir.store,
                 seed=job.seed,
                 generator=chat if job.generator else Unnamed("generator"),
                 vectors=vectors,
                 retrieves_only=job.retrieves_only,
-                lending=LendingServer(Lent(chat, _or_none(vectors), seam.stop, self._warn_once)),
+                lending=lending,
                 say=self._warn_once,
                 answer_style=job.answer_style,
                 gold=self._gold() if spec.sees_gold else {},
