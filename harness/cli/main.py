@@ -182,6 +182,8 @@ def run(
 
       rag-harness run -s naive -s kg -d demo --set race.margin=5    (until it is settled which to choose)
 
+      rag-harness run -s naive -s python:my_module:my_function    (a pipeline of your own: docs/your-pipeline.md)
+
       rag-harness run -c configs/bench/retrieval.yaml -c configs/bench/demo.yaml
 
       open $(rag-harness run -q -c rag-harness.yaml)

@@ -10,7 +10,12 @@ ConfigsOption = Annotated[
     typer.Option("--config", "-c", help="A YAML file, see configs/bench; repeat it for one after another."),
 ]
 SystemOption = Annotated[
-    list[str] | None, typer.Option("--system", "-s", help="A system's name; repeat it to compare several.")
+    list[str] | None,
+    typer.Option(
+        "--system",
+        "-s",
+        help="A system's name, or your pipeline, e.g. http://127.0.0.1:8000/ask; repeat it to compare several.",
+    ),
 ]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", "-d", help="A data set's name.")]
 DocsOption = Annotated[

@@ -12,7 +12,7 @@ from harness.api.configs import prices_of_runs
 from harness.cli.consoles import open_console
 from harness.display import NOTHING, Entry, Quantity, Table, number, printable
 from harness.errors import ConfigError, nearest
-from harness.records import Context, Cost, Reference, RunRecord, Score, Usage
+from harness.records import OWN_MODELS, Context, Cost, Reference, RunRecord, Score, Usage
 from harness.report import load_chapters, render_terminal
 from harness.report.places import ContextPlaces
 from harness.report.render.terminal import WIDTH, print_table
@@ -147,16 +147,21 @@ def _timing_table(cost: Cost) -> Table:
 
 def _usage_table(cost: Cost) -> Table:
     header = ("model", "calls", "input tokens", "output tokens", "cached tokens")
-    rows = tuple((printable(role), *_used(usage)) for role, usage in cost.usage.items())
+    rows = tuple((_named(role), *_used(usage, role)) for role, usage in cost.usage.items())
     cut = sum(usage.cut_calls for usage in cost.usage.values())
     note = f"{cut:,} of the replies were cut off at max_tokens." if cut else ""
     return Table("usage", "Model calls", header, rows, note=note)
 
 
-def _used(usage: Usage) -> Iterable[str]:
+def _named(role: str) -> str:
+    return "the pipeline's own, as reported" if role == OWN_MODELS else printable(role)
+
+
+def _used(usage: Usage, role: str) -> Iterable[str]:
     yield f"{usage.calls:,}" if usage.calls_are_known else NOTHING
+    is_told = role == OWN_MODELS and (usage.input_tokens or usage.output_tokens)
     for tokens in (usage.input_tokens, usage.output_tokens, usage.cached_tokens):
-        yield NOTHING if usage.unmetered_calls else f"{tokens:,}"
+        yield NOTHING if usage.unmetered_calls and not is_told else f"{tokens:,}"
 
 
 def _question(row: SampleRow) -> Text:

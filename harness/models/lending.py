@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from harness.errors import ConfigError, HarnessError
 from harness.models.clients import OpenAIChat
-from harness.models.metering import LOADING, Meter, current_meter, metered, open_meters
+from harness.models.metering import LOADING, Meter, charged, current_meter, open_meters
 from harness.outside import cleaned, keep_made
 from harness.protocols import Embedder, LentModels
 
@@ -62,6 +62,7 @@ class LendingServer:
         self._paths: WeakKeyDictionary[Meter, str] = WeakKeyDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._root = ""
+        self._under_way: dict[asyncio.Task[Any], Meter] = {}
         self._said: set[str] = set()
 
     def open(self) -> LentModels:
@@ -85,6 +86,13 @@ class LendingServer:
         path = self._paths.setdefault(current_meter(), secrets.token_hex(8))
         return f"{self._root}/{path}/v1"
 
+    async def end(self, meter: Meter) -> None:
+        """Cut off what is under way for a question that is over: it is counted as made, for what nobody knows."""
+        left = [task for task, own in self._under_way.items() if own is meter]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
     def answer(self, path: str, key: str, body: bytes) -> Mapping[str, Any]:
         """The reply to a request, from a thread of the server's."""
         if not secrets.compare_digest(key.encode(), f"Bearer {self._key}".encode()):
@@ -105,11 +113,17 @@ class LendingServer:
 
     async def _forward(self, path: str, request: dict[str, Any]) -> Mapping[str, Any]:
         own, _, action = path.strip("/").partition("v1/")
-        with metered(self._meter(own.strip("/"))) as meter:
-            if action == "chat/completions":
-                return await self._chat(meter, request)
-            if action == "embeddings":
-                return await self._embed(meter, request)
+        meter, task = self._meter(own.strip("/")), asyncio.current_task()
+        assert task is not None  # noqa: S101 - it is one
+        self._under_way[task] = meter
+        try:
+            with charged(meter):
+                if action == "chat/completions":
+                    return await self._chat(meter, request)
+                if action == "embeddings":
+                    return await self._embed(meter, request)
+        finally:
+            del self._under_way[task]
         raise _Refused(404, f"only chat/completions and embeddings are lent, not {action[:40]!r}")
 
     def _meter(self, own: str) -> Meter:

@@ -200,19 +200,28 @@ def current_meter() -> Meter:
 @contextmanager
 def metered(meter: Meter) -> Iterator[Meter]:
     """Charge every call made inside, in this task and the tasks and threads it starts, to `meter`."""
-    token = _current.set(meter)
     _opened[meter] += 1
     try:
-        yield meter
+        with charged(meter):
+            yield meter
     finally:
         _opened[meter] -= 1
         if not _opened[meter]:
             del _opened[meter]
+
+
+@contextmanager
+def charged(meter: Meter) -> Iterator[None]:
+    """The same for a part of what a `metered` block waits for, which may last longer than the block."""
+    token = _current.set(meter)
+    try:
+        yield
+    finally:
         _current.reset(token)
 
 
 def open_meters() -> list[Meter]:
-    """Those that something is charged to at the moment, in this process."""
+    """Those whose `metered` block is entered at the moment, in this process."""
     return list(_opened)
 
 

@@ -247,7 +247,7 @@ class SystemSpec:
     own_models: bool = False
     """It may call models of its own, which nobody meters (`Runtime.own_usage`), and prompts as it likes."""
     is_elsewhere: bool = False
-    """It works in a process of its own, at the URL that `servers` names: that is watched where it is on this
+    """It works in a process of its own, at the URL that `servers` names: that one is watched where it is on this
     machine, and what only asks it counts for nothing."""
     notes: tuple[str, ...] = ()
     """What every report says of its runs, a sentence each."""

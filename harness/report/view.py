@@ -31,7 +31,7 @@ from harness.display.text import printable
 from harness.evaluators.normalise import abstains
 from harness.evaluators.sides import is_null, said
 from harness.protocols import Measure
-from harness.records import OWN_MODELS, EvaluationRecord, RaceRecord, RunRecord, Score, Usage
+from harness.records import EvaluationRecord, RaceRecord, RunRecord, Score
 from harness.report.contexts import reach_notes
 from harness.report.labels import labels
 from harness.report.measures import (
@@ -54,10 +54,6 @@ from harness.report.notes import (
 )
 from harness.report.titles import dataset_title
 from harness.store import Manifest, RunDir, SampleRow, counting
-
-AS_REPORTED = "as reported"
-_TOLD = frozenset({"tokens", "input_tokens", "output_tokens", "cached_tokens", "model_calls"})
-"""Of a query: what a pipeline that calls models of its own may say."""
 
 
 @dataclass(frozen=True)
@@ -149,12 +145,6 @@ class RunView:
     def abstained(self, query_id: str) -> bool:
         """Whether any answer of it to that query says that there is none."""
         return any(map(abstains, self.answers.get(query_id, ())))
-
-    def told(self, measure: str) -> str:
-        """What stands behind a number that nobody metered: the pipeline's own word. Empty: it was metered."""
-        own = self.spent.usage.get(OWN_MODELS, Usage())
-        said = own.calls or own.input_tokens or own.output_tokens
-        return AS_REPORTED if measure in _TOLD and said else ""
 
     @property
     def refuses_most(self) -> bool:

@@ -154,7 +154,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         "kind": spec.stored_index_kind,
         "corpus": documents_digest,
         "params": identity["system"]["index"],
-        "models": {role: models[role] for role in sorted(roles.index)},
+        "models": {role: models[role] for role in sorted(roles.index) if role in models},
         "seed": config.seed,
         **({"weights": weights} if weights else {}),
     }
@@ -212,6 +212,8 @@ def _generator(config: BenchConfig, spec: SystemSpec, roles: Roles) -> Generator
 def _embedder(config: BenchConfig, spec: SystemSpec, roles: Roles) -> EmbedderConfig | None:
     if "embedder" not in roles.index | roles.answer:
         return None
+    if config.models.embedder.is_none and spec.own_models:
+        return None  # Nothing is lent: whether it embeds by itself is its own affair.
     if config.models.embedder.is_none:
         raise ConfigError(f"'{spec.name}' embeds, and models.embedder.provider is none", "choose a provider")
     return resolve_embedder(config.models.embedder)

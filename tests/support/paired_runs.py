@@ -53,6 +53,8 @@ class ScoredRun:
     """Of the queries, again and again."""
     input_tokens: int | None = 100
     """Of the first query, one more for each that follows; None: nobody counted."""
+    usage: Mapping[str, Usage] | None = None
+    """What every answer used, by model role, instead of that."""
     bracket: str = ""
     """What makes it a bracket."""
     measure: str | None = None
@@ -153,7 +155,7 @@ def _record(plan: ScoredRun, key: tuple[str, int], number: int) -> RunRecord:
         failure=Failure(kind="crash", message="it fell over") if failed else None,
         cost=Cost(
             wall_s=plan.latency_s[number % len(plan.latency_s)],
-            usage={"generator": usage},
+            usage={"generator": usage} if plan.usage is None else dict(plan.usage),
             replayed_calls=int(number < plan.replayed),
         ),
         attempt=1,

@@ -7,7 +7,7 @@ from typing import Any
 from langchain_chroma import Chroma
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableParallel, RunnablePassthrough
+from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
@@ -28,4 +28,11 @@ def make_chain(
     if not model:  # The run is about retrieval alone; so is the build, where only the embedder is lent.
         return search
     found = RunnableParallel(context=search, question=RunnablePassthrough())
-    return found.assign(answer=PROMPT | ChatOpenAI(model=model, temperature=0, **server) | StrOutputParser())
+    chat = ChatOpenAI(model=model, temperature=0, **server)
+    return found.assign(answer=RunnableLambda(_shown) | PROMPT | chat | StrOutputParser())
+
+
+def _shown(found: dict[str, Any]) -> dict[str, str]:
+    """What the prompt holds: the passages' texts, not all that is known of them."""
+    texts = (passage.page_content for passage in found["context"])
+    return {"context": "\n\n".join(texts), "question": found["question"]}

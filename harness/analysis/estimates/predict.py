@@ -81,7 +81,7 @@ def predict(task: Task) -> PhaseEstimate:
     """The estimate of one phase; all unknown where there is neither a formula nor an earlier run."""
     earlier = _closest([one for one in task.earlier if one.spent.is_metered])
     if task.work is None:
-        return _from_earlier(task, earlier)
+        return _from_earlier(task, earlier) if earlier or not task.earlier else _timed(task)
     amounts, n_runs = _corrected(task, expected_amounts(task.work, task.units, task.rates), earlier)
     if n_runs:
         basis = f"formula, corrected by {n_runs} {'run' if n_runs == 1 else 'runs'}"
@@ -135,6 +135,17 @@ def _from_earlier(task: Task, earlier: Sequence[Earlier]) -> PhaseEstimate:
     }
     basis = f"{len(earlier)} earlier {'run' if len(earlier) == 1 else 'runs'}"
     return _estimate(task, Amounts(**means), earlier, (basis,))
+
+
+def _timed(task: Task) -> PhaseEstimate:
+    """The time alone, where nobody metered what earlier runs took of models."""
+    timed = [one.spent for one in _closest(task.earlier) if one.spent.seconds is not None and one.spent.units]
+    units = sum(spent.units for spent in timed)
+    return PhaseEstimate(
+        seconds=sum(spent.seconds or 0.0 for spent in timed) * task.units / units if units else None,
+        basis=f"{len(timed)} earlier {'run' if len(timed) == 1 else 'runs'}" if timed else "unknown",
+        notes=("nobody metered the models that its earlier runs called",),
+    )
 
 
 def _amounts(spent: Spent) -> Amounts:

@@ -63,12 +63,6 @@ def name_of(view: RunView) -> str:
     return f"{view.label} ({', '.join(remarks)})" if remarks else view.label
 
 
-def told_by(views: Iterable[RunView]) -> str:
-    """Whose tokens are its own word, as a sentence behind a caption; empty: nobody's. With a space."""
-    names = [view.label for view in views if view.told("tokens")]
-    return f" As reported by the pipeline itself, not metered: {', '.join(names)}." if names else ""
-
-
 def cells(text: str) -> int:
     """How wide the widest line is, in letters; a Chinese character is as wide as two."""
     lines = text.splitlines() or [""]

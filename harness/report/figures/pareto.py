@@ -11,7 +11,7 @@ from harness.analysis import Aggregate
 from harness.analysis.cost import MOST_FAILED, is_lower_bound
 from harness.display import Drawing, number, printable
 from harness.display.plotting import GREY, HALF_IN
-from harness.report.figures.marks import alt_of, interval_of, queries_of, told_by
+from harness.report.figures.marks import alt_of, interval_of, queries_of
 from harness.report.figures.scales import Scale
 from harness.report.figures.scatter import (
     ScatterPoint,
@@ -21,6 +21,7 @@ from harness.report.figures.scatter import (
     key_height,
     name_points,
 )
+from harness.report.own_models import told, told_by
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _draw(
 ) -> Drawing | None:
     scale, ranked = scaled
     points = [
-        ScatterPoint(number, view, x, y)
+        ScatterPoint(number, view, x, y, told(view, price.measure))
         for number, view in enumerate(group.views)
         if view.is_complete
         and (x := _stretch(view.row_beside(price.measure, ranked[number])))

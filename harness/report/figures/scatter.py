@@ -47,6 +47,13 @@ class ScatterPoint:
     view: RunView
     x: Stretch
     y: Stretch
+    remark: str = ""
+    """What its place is to be taken with: it is drawn hollow."""
+
+    @property
+    def name(self) -> str:
+        """Of the run, with the remark."""
+        return f"{name_of(self.view)} ({self.remark})" if self.remark else name_of(self.view)
 
 
 Segment = tuple[tuple[float, float], tuple[float, float]]
@@ -93,11 +100,13 @@ def draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
         axes.plot(point.x[1:], (point.y.value,) * 2, color=look.color, linewidth=0.9, alpha=0.75)
         axes.plot((point.x.value,) * 2, point.y[1:], color=look.color, linewidth=0.9, alpha=0.75)
         style: dict[str, Any] = {"color": look.color, "markeredgecolor": "white", "markeredgewidth": 0.6}
+        if point.remark:
+            style = {"color": "white", "markeredgecolor": look.color, "markeredgewidth": 1.2}
         size = 6.5 + 3 * above
         (marker,) = axes.plot(
             *_place_of(point), marker=look.marker, markersize=size, zorder=3, clip_on=False, **style
         )
-        tell(marker, f"{name_of(point.view)}: {_said(point.y)} at {_said(point.x)}")
+        tell(marker, f"{point.name}: {_said(point.y)} at {_said(point.x)}")
     axes.grid(axis="both", color=LIGHT, linewidth=0.6)
 
 
@@ -110,7 +119,7 @@ def name_points(figure: Figure, axes: Axes, points: Sequence[ScatterPoint], line
     """Each point's name beside it; of many or long ones a number, with a key below. The last thing to be drawn:
     the layout is settled by it. `lines`: what else no name should stand on.
     """
-    texts = [name_of(point.view) for point in points]
+    texts = [point.name for point in points]
     if _needs_key(points):
         runs: DrawnRuns = [(point.number, point.view) for point in points]
         handles, names = key_of(runs, _key_names(points))
@@ -158,11 +167,11 @@ def _write_names(axes: Axes, names: Mapping[tuple[float, float], str], lines: Se
 
 
 def _needs_key(points: Sequence[ScatterPoint]) -> bool:
-    return len(points) > _MOST_NAMES or any(cells(name_of(point.view)) > _LONGEST_NAME for point in points)
+    return len(points) > _MOST_NAMES or any(cells(point.name) > _LONGEST_NAME for point in points)
 
 
 def _key_names(points: Sequence[ScatterPoint]) -> list[str]:
-    return [f"{number}  {wrapped(name_of(point.view), 56)}" for number, point in enumerate(points, start=1)]
+    return [f"{number}  {wrapped(point.name, 56)}" for number, point in enumerate(points, start=1)]
 
 
 def _shift(

@@ -11,8 +11,9 @@ from harness.display.plotting import PALETTE, tell
 from harness.display.text import number
 from harness.display.written import written
 from harness.report.aggregates import taken
-from harness.report.figures.marks import alt_of, interval_of, n_of, name_of, told_by
+from harness.report.figures.marks import alt_of, interval_of, n_of, name_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels, spoken
+from harness.report.own_models import told, told_by
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _bars(panel: tuple[Axes, float], views: Sequence[RunView], parts: Sequence[_
         if limits:
             axes.plot(limits, [place, place], color="black", linewidth=0.9, marker="|", markersize=4)
         right = max(row.mean, limits[1] if limits else 0.0)
-        text = written(taken(row))
+        text = written(taken(row, mark=told(view, total)))
         print_at(axes, right, place, text)
         highest, letters = max(highest, right), max(letters, len(text))
     leave_room(axes, highest, share, letters)

@@ -8,7 +8,8 @@ from harness.analysis import Aggregate
 from harness.display import Quantity, Rank, number
 from harness.display.nouns import NumberForm
 from harness.report.aggregates import population, taken
-from harness.report.view import Group
+from harness.report.own_models import told
+from harness.report.view import Group, RunView
 from harness.report.words.findings import Findings
 from harness.report.words.standings import Line
 
@@ -111,7 +112,8 @@ def leaderboard(group: Group, findings: Findings) -> Leaderboard:
                 track=_track(row, full),
                 n=population(row) if row else None,
                 costs=tuple(
-                    taken(view.row(cost.measure), mark=view.told(cost.measure)) if view else None for cost in costs
+                    taken(view.row(cost.measure), mark=told(view, cost.measure)) if view else None
+                    for cost in costs
                 ),
                 remarks=tuple(_remarks(line, measure)),
             )
@@ -126,6 +128,10 @@ def _full_width(rows: list[Aggregate | None], least: float) -> float:
     """What the whole track stands for: 1 for a share, else the largest value or end of an interval."""
     ends = [end for row in rows if row for end in (row.mean, row.ci_high) if end is not None]
     return max([least, *ends]) or 1.0
+
+
+def _spent(view: RunView, measure: str) -> Quantity | None:
+    return taken(view.row(measure), mark=told(view, measure))
 
 
 def _score(row: Aggregate | None, *, percent: bool) -> Quantity | None:

@@ -6,6 +6,7 @@ from itertools import chain
 
 from harness.display import Entry, Table, file_name
 from harness.report.aggregates import plain, population, share, taken
+from harness.report.own_models import told
 from harness.report.sweeps.axes import Sweep, SweepLine, SweepPoint, find_sweeps
 from harness.report.sweeps.budgets import budget_tables
 from harness.report.tables.index import index_seconds
@@ -46,6 +47,6 @@ def _point_row(group: Group, measure: str, line: SweepLine, point: SweepPoint) -
     view = group.views[point.position]
     row, index = view.row(measure), view.run.index()
     built = None if index is None else "reused" if index.reused_from else "built"
-    costs = [taken(view.row(name), mark=view.told(name)) for name in ("tokens", "latency_s_p50", "usd")]
+    costs = [taken(view.row(name), mark=told(view, name)) for name in ("tokens", "latency_s_p50", "usd")]
     score = (share(row), population(row))
     return (line.name, plain(point.value), *score, *costs, index_seconds(view), built)

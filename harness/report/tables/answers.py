@@ -6,6 +6,7 @@ from harness.analysis import NATURAL, OVERALL
 from harness.display import Entry, Table, file_name, printable
 from harness.display.text import type_name
 from harness.report.aggregates import amount, count, population, share, taken
+from harness.report.own_models import told
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 from harness.report.words.standings import SCORED_OTHERWISE
@@ -22,7 +23,7 @@ def leaderboard(group: Group, findings: Findings) -> Table:
     for line in findings.lines(group):
         score = amount(line.row) if measure in group.costs else share(line.row)
         spent = [
-            taken(line.view.row_beside(cost, line.row), mark=line.view.told(cost)) if line.view else None
+            taken(line.view.row_beside(cost, line.row), mark=told(line.view, cost)) if line.view else None
             for cost in costs
         ]
         rows.append((printable(line.named, 100), line.rank, score, population(line.row), *spent))

@@ -11,8 +11,9 @@ from harness.analysis.cost import is_lower_bound
 from harness.analysis.intervals import Interval
 from harness.display import NOTHING, Entry, Quantity, Table, printable
 from harness.report.aggregates import share, taken
+from harness.report.own_models import AS_REPORTED, told
 from harness.report.tables.cost import FAILING
-from harness.report.view import AS_REPORTED, Group, RunView
+from harness.report.view import Group, RunView
 
 _AT = (100, 1_000, 10_000)
 
@@ -79,7 +80,7 @@ def _why_outside(view: RunView, unit: CostUnit) -> str:
         return "refuses most that have an answer"
     if view.is_bracket:
         return "a bracket"
-    if view.told(unit.measure):
+    if told(view, unit.measure):
         return f"counted {AS_REPORTED} by itself"
     return "not counted in full" if is_bounded(view, unit) else ""
 

@@ -10,7 +10,8 @@ from harness.analysis.judging import PREFIX
 from harness.display import Entry, Quantity, Table, printable
 from harness.report.aggregates import amount, count, population, taken, values_in
 from harness.report.notes import calls_at_once
-from harness.report.view import AS_REPORTED, Group, RunView
+from harness.report.own_models import AS_REPORTED, told
+from harness.report.view import Group, RunView
 
 _USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
 
@@ -32,13 +33,13 @@ def query_cost_table(group: Group) -> Table:
     rows = []
     for view in group.views:
         used = ("input_tokens", "output_tokens", "model_calls")
-        means = [taken(view.row(name), mark=view.told(name)) for name in used]
+        means = [taken(view.row(name), mark=told(view, name)) for name in used]
         times = [taken(view.row(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
         rest = [taken(view.row(name)) for name in (*_WALL, "throttled_s", "usd", "answer_usd_total")]
         population_of, failed = population(view.row("latency_s")), failed_share(view)
         rows.append((printable(view.label), *means, *times, population_of, *rest, failed))
     bound = "≥: a lower bound, of tokens that a server did not all count or of queries that timed out"
-    if any(view.told("tokens") for view in group.views):
+    if any(told(view, "tokens") for view in group.views):
         bound += f"; {AS_REPORTED}: by a pipeline itself, of models that nobody metered"
     note = f"Each sampled query counts the same. {FAILING} {bound}."
     return Table("query_cost", "Cost and time of a query", header, tuple(rows), note=note)
@@ -116,7 +117,7 @@ def phases_table(group: Group) -> Table:
 def _phases(view: RunView) -> Iterable[tuple[str, Used, Entry]]:
     index = tuple(taken(view.row(f"index_{name}")) for name in _USED)
     query_rows = [view.row(name) for name in _USED]
-    query = tuple(taken(row, mark=view.told(name)) for name, row in zip(_USED, query_rows, strict=True))
+    query = tuple(taken(row, mark=told(view, name)) for name, row in zip(_USED, query_rows, strict=True))
     answers = tuple(_whole(view, row) for row in query_rows)
     n = view.n_answered
     population_of = population(view.row("input_tokens"))

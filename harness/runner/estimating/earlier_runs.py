@@ -22,7 +22,16 @@ from harness.analysis.estimates.predict import SAME_PARAMETERS
 from harness.errors import HarnessError
 from harness.models.identity import server_digests
 from harness.protocols import Corpus, Workload
-from harness.records import AnswerStyle, Document, EvaluationRecord, Expected, IndexRecord, Phase, RunRecord
+from harness.records import (
+    OWN_MODELS,
+    AnswerStyle,
+    Document,
+    EvaluationRecord,
+    Expected,
+    IndexRecord,
+    Phase,
+    RunRecord,
+)
 from harness.registry import SYSTEMS
 from harness.store import IndexDir, Manifest, RunDir, find_runs
 from harness.store.asked_calls import AskedCall, CallSpan, call_spans, latest_calls
@@ -202,7 +211,7 @@ class EarlierRuns:
             spent = answers_spent(_read(run, lambda one: one.records) or [])
             if not self._is_as_fast(run, wanted):
                 spent = replace(spent, seconds=None)
-            if spent.units and spent.is_metered:
+            if spent.units and (spent.is_metered or OWN_MODELS in spent.usage):
                 expected = _read(run, lambda one: one.expected)
                 work = expected.query if expected else None
                 phases.append(Earlier(spent, work, size=spent.units, closeness=closeness))

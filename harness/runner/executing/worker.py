@@ -68,6 +68,8 @@ class Worker:
         self._index_dir = IndexDir(Path(job.results), job.index_id)
         self._told_at = 0.0
         self._warned: set[str] = set()
+        self._is_elsewhere = False
+        self._lending: LendingServer | None = None
         self._embedder_rss_bytes: int | None = None
         self._budget = Budget(job.allowance, lambda role, usage: job.prices[role].usd(usage))
 
@@ -136,6 +138,8 @@ class Worker:
             self._tell(Event(kind="extended", todo=todo, left_s=left_s))
 
         prediction, failure, status = await self._predict(system, query, meter, extended)
+        if self._lending is not None:
+            await self._lending.end(meter)
         if seam.fatal:
             # Nothing that follows could succeed: the run stops here and this query is answered on resume.
             raise seam.fatal
@@ -179,8 +183,8 @@ class Worker:
     def _cost(self, meter: Meter, wall_s: float, cpu_s: float | None) -> Cost:
         cost = cost_of(meter, wall_s, cpu_s, self._embedder_rss_bytes)
         # What works elsewhere would be measured by the few megabytes with which this process asks it.
-        elsewhere = SYSTEMS.load(self._job.system).is_elsewhere
-        return cost.model_copy(update={"cpu_s": None, "peak_rss_bytes": None}) if elsewhere else cost
+        unseen = {"cpu_s": None, "peak_rss_bytes": None}
+        return cost.model_copy(update=unseen) if self._is_elsewhere else cost
 
     @contextmanager
     def _system(self, seam: Seam) -> Iterator[tuple[System, Seam]]:
@@ -188,17 +192,19 @@ class Worker:
         if spec.version != job.system_version:
             what = f"'{spec.name}' is another version than when this run began"
             raise ConfigError(what, "run the same command again: it is then another run")
+        self._is_elsewhere = spec.is_elsewhere
         with closing(seam.journal), self._embedder(seam) as vectors:
             index_params = spec.index_params.model_validate(job.index_params)
             answer_params = spec.answer_params.model_validate(job.answer_params)
             chat = build_chat(job.generator, seam, job.server) if job.generator else None
+            self._lending = lending = LendingServer(Lent(chat, _or_none(vectors), seam.stop, self._warn_once))
             runtime = WorkerRuntime(
                 index_dir=self._index_dir.store,
                 seed=job.seed,
                 generator=chat if job.generator else Unnamed("generator"),
                 vectors=vectors,
                 retrieves_only=job.retrieves_only,
-                lending=LendingServer(Lent(chat, _or_none(vectors), seam.stop, self._warn_once)),
+                lending=lending,
                 say=self._warn_once,
                 answer_style=job.answer_style,
                 gold=self._gold() if spec.sees_gold else {},

@@ -15,6 +15,8 @@ from runtimes import Embedder
 from harness.config import GeneratorConfig
 from harness.errors import HarnessError
 from harness.models.clients import build_chat
+from harness.models.fake import FakeScript
+from harness.models.fake_server import FakeServer
 from harness.models.lending import LendingServer, Lent
 from harness.models.metering import LOADING, Meter, metered
 from harness.models.transport import Seam
@@ -98,6 +100,30 @@ def test_the_url_of_a_question_that_has_ended_and_a_wrong_key_open_nothing(lende
 
     refusals = asyncio.run(run())
     assert [status for status, _ in refusals] == [401, 410, 410]
+
+
+def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_next(
+    open_seam: Callable[[], Seam], serve: Callable[..., FakeServer]
+) -> None:
+    slow = serve(FakeScript(latency_s=30))
+    config = GeneratorConfig(provider="openai-compatible", model="fake", base_url=slow.base_url)
+    server = LendingServer(Lent(build_chat(config, open_seam()), None, lambda _: None, lambda _: None))
+
+    async def run() -> tuple[Meter, Any]:
+        lent = server.open()
+        with metered(Meter("answer/a/0/1")) as first:
+            call = asyncio.create_task(called(lent, ASKED))
+            await asyncio.sleep(0.2)
+        await server.end(first)
+        with metered(Meter("answer/b/0/1")) as second:
+            await call
+            refused = await called(lent, {}, path="/embeddings")
+        assert second.usage == {}
+        return first, refused
+
+    meter, (status, _) = asyncio.run(run())
+    assert meter.usage == {"generator": Usage(calls=1, unmetered_calls=1)}
+    assert status == 404  # It reached the second question, and no other.
 
 
 def test_a_stream_is_one_event_with_the_whole_reply_and_is_counted(lender: Lender) -> None:

@@ -77,6 +77,15 @@ def test_code_is_lent_the_configs_models_and_a_change_of_it_is_another_run(
     assert runs[0].run_id.startswith("demo--python-mine-answer--")
 
 
+def test_without_an_embedder_in_the_config_code_is_lent_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("def answer(question): return 1")
+    (cell,) = planned("python:mine:answer", settings=("models.embedder.provider=none",))
+    assert set(cell.models) == {"generator"}
+
+
 def test_a_kind_without_a_target_says_how_to_name_one() -> None:
     with pytest.raises(ConfigError, match="needs a target: such as http:"):
         planned("http")

@@ -91,6 +91,16 @@ def test_a_server_on_this_machine_is_found_by_where_it_listens(tmp_path: Path, l
         assert float(found[f"{whose}_cpu_percent"]) >= 0
 
 
+def test_a_system_that_works_elsewhere_is_what_listens_there_and_not_what_asks_it(
+    tmp_path: Path, listening: str
+) -> None:
+    found = sampled(RunDir(tmp_path), Servers(databases=[listening], is_system=True))
+    assert int(found["system_rss_bytes"]) > 80_000_000
+    assert found["database_rss_bytes"] == ""
+    unseen = sampled(RunDir(tmp_path), Servers(databases=["https://api.openai.com/v1"], is_system=True))
+    assert unseen["system_rss_bytes"] == "not sampled"
+
+
 @pytest.mark.parametrize(
     "url", ["https://api.openai.com/v1", "http://127.0.0.1:1/v1", "bolt://neo4j.example:7687"]
 )
