@@ -1,5 +1,6 @@
 """The metered clients a system gets: a chat model and an embedder."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -71,9 +72,10 @@ def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None
 
 
 def _spoken(config: GeneratorConfig, seam: Seam, url: str) -> Spoken:
-    role = config.role
+    # What a model takes may hang on what else it is sent: a temperature, on how hard it is to think.
+    role, beside = config.role, f" with {json.dumps(config.extra, sort_keys=True)}" if config.extra else ""
     return Spoken(
-        server=f"{config.model} at {url}",
+        server=f"{config.model} at {url}{beside}",
         role=role,
         dialects=seam.dialects if config.base_url else Dialects(),
         of_config=Dialect(sent_as=dict(config.send_as)),

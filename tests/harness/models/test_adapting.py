@@ -114,6 +114,19 @@ async def test_a_temperature_that_is_refused_does_not_keep_another_from_being_se
     assert [sent.get("temperature") for sent in server.sent] == [0.0, None, 1.0]
 
 
+async def test_what_a_model_takes_may_hang_on_what_else_it_is_sent(
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], Seam]
+) -> None:
+    thinks = {"reasoning_effort": "high"}
+    server = Server(
+        lambda request: refusal_of("temperature") if set(request) >= {*thinks, "temperature"} else None
+    )
+    url = serve(respond=server).base_url
+    for extra in ({}, thinks):
+        await answer(connect(url, among(open_seam(), tmp_path), extra=extra), f"Is it {extra}?")
+    assert ["temperature" in sent for sent in server.sent] == [True, True, False]
+
+
 async def test_a_schema_that_is_refused_is_asked_for_in_words_from_then_on(
     serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
 ) -> None:
