@@ -1,4 +1,4 @@
-"""scripts/setup: what it says, and whom pip and uv are told to trust, which are programs here that write that down."""
+"""scripts/setup: what it says, and whom it has pip and uv trust, which are programs here that write that down."""
 
 import os
 import shutil
