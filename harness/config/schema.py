@@ -174,6 +174,8 @@ class GeneratorConfig(ModelConfig):
     """Sent to the server where not None, as the seed is."""
     max_tokens: int = Field(256, ge=1)
     """Of a reply; a model that reasons spends them on that first."""
+    reasoning_tokens: int = Field(0, ge=0)
+    """Room for that, added to what any call may take: many set a limit of their own. It is paid as output."""
     seed: int | None = 0
     """Of its sampling, for servers that know one."""
     send_as: dict[Sendable, str | None] = {}

@@ -33,6 +33,8 @@ class Spoken:
     """Its name in `dialects`."""
     role: str
     dialects: Dialects = field(default_factory=Dialects)
+    reasoning_tokens: int = 0
+    """Added to max_tokens, by whatever name that is sent."""
     of_config: Dialect = field(default_factory=Dialect)
     of_run: Dialect = field(default_factory=Dialect)
     """In which the run was begun, wherever else that is kept: it holds for all of its calls."""
@@ -55,6 +57,8 @@ class Spoken:
     def adapted(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request as the model wants it, as far as it is known."""
         wanted, sent_as = dict(request), self.known.and_also(self._trying).sent_as
+        if "max_tokens" in request:
+            wanted["max_tokens"] += self.reasoning_tokens
         for name in filter(request.__contains__, _SENDABLE):
             found = [known for known in (name, _token(name, request[name])) if known in sent_as]
             if found:

@@ -63,6 +63,8 @@ class Call:
     path: str
     request: Mapping[str, Any]
     n_bytes: int
+    reasoning_tokens: int = 0
+    """Room for output beyond what the request asks for."""
 
     @property
     def model(self) -> str:
@@ -125,7 +127,7 @@ class Budget:
                     f"a {call.role} call sets no max_tokens, so nothing bounds what it may cost",
                     "set max_tokens, or run without budget.usd and budget.tokens",
                 )
-            output = int(most) * int(call.request.get("n") or 1)
+            output = (int(most) + call.reasoning_tokens) * int(call.request.get("n") or 1)
         density = max(1.0, _MARGIN * self._density.get(call.role, 0.0))
         return Usage(calls=1, input_tokens=math.ceil(call.n_bytes * density), output_tokens=output)
 

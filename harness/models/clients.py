@@ -1,5 +1,6 @@
 """The metered clients a system gets: a chat model and an embedder."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -61,22 +62,25 @@ def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None
         max_retries=config.max_retries,
         limiter=AdaptiveLimiter(config.max_concurrency, config.requests_per_minute, config.tokens_per_minute),
         fix=provider.fix,
+        reasoning_tokens=config.reasoning_tokens if isinstance(config, GeneratorConfig) else 0,
         max_retry_after_s=config.max_retry_after_s,
         max_throttled_s=config.max_throttled_s,
     )
     inner = provider.transport(config)
     # What runs here takes what it is sent.
-    if isinstance(config, GeneratorConfig) and (config.base_url or config.send_as):
+    if isinstance(config, GeneratorConfig) and (config.base_url or config.send_as or config.reasoning_tokens):
         inner = AdaptingTransport(inner, _spoken(config, seam, url))
     return MeteredTransport(seam, endpoint, inner)
 
 
 def _spoken(config: GeneratorConfig, seam: Seam, url: str) -> Spoken:
-    role = config.role
+    # What a model takes may hang on what else it is sent: a temperature, on how hard it is to think.
+    role, beside = config.role, f" with {json.dumps(config.extra, sort_keys=True)}" if config.extra else ""
     return Spoken(
-        server=f"{config.model} at {url}",
+        server=f"{config.model} at {url}{beside}",
         role=role,
         dialects=seam.dialects if config.base_url else Dialects(),
+        reasoning_tokens=config.reasoning_tokens,
         of_config=Dialect(sent_as=dict(config.send_as)),
         of_run=seam.begun_in.get(role, Dialect()),
         say=seam.say,
@@ -112,16 +116,17 @@ class CutOff(ValueError):
     """A reply that `max_tokens` ended before its first word: no answer, and no abstention."""
 
 
-def text_of(reply: Any, role: str, max_tokens: int) -> str:
+def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> str:
     """The text of a chat completion; ValueError where it has none, `CutOff` where max_tokens ended it before."""
     choice = _part(_part(reply, "choices"), 0)
     text = _text(_part(_part(choice, "message"), "content"))
     if _part(choice, "finish_reason") == "length" and not (text or "").strip():
         hidden = _part(_part(_part(reply, "usage"), "completion_tokens_details"), "reasoning_tokens")
         spent = f", {hidden:,} of them on reasoning" if isinstance(hidden, int) and hidden else ""
+        limit = max_tokens + config.reasoning_tokens
         raise CutOff(
-            f"the model spent all of max_tokens ({max_tokens:,}{spent}) before the first word of its reply: raise "
-            f"models.{role}.max_tokens"
+            f"the model spent all of max_tokens ({limit:,}{spent}) before the first word "
+            f"of its reply: raise models.{config.role}.max_tokens, or reasoning_tokens, which every call gets more"
         )
     if text is None:
         raise ValueError("the model's reply holds no text")
@@ -150,7 +155,7 @@ class OpenAIChat:
             schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
         reply = await _post(self._client, "/chat/completions", request)
-        text = text_of(reply, self._config.role, request["max_tokens"])
+        text = text_of(reply, self._config, request["max_tokens"])
         return _well_formed(text)
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:

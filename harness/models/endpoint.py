@@ -29,6 +29,8 @@ class Endpoint:
     limiter: AdaptiveLimiter
     fix: str
     """What the user can do when it cannot be reached, such as the command that starts the server."""
+    reasoning_tokens: int = 0
+    """Room that is added to what a call asks for, below the journal: it counts against a budget."""
     max_retry_after_s: float = 120.0
     """The longest that one answer of the server can make us wait."""
     max_throttled_s: float = 900.0

@@ -63,7 +63,7 @@ def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any])
         )
     if status == 200 and isinstance(config, GeneratorConfig):
         try:
-            text_of(json.loads(response.content), role, body["max_tokens"])
+            text_of(json.loads(response.content), config, body["max_tokens"])
         except CutOff as cut:
             raise ModelUnavailable(f"{role} {config.model}: {cut}") from cut
         except ValueError:

@@ -109,7 +109,8 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 return _response(200, stored.response, request)
             if self._seam.fatal:
                 raise self._seam.fatal
-            call = Call(role, request.url.path.rsplit("/", 1)[-1], parsed, len(body))
+            room = self._endpoint.reasoning_tokens
+            call = Call(role, request.url.path.rsplit("/", 1)[-1], parsed, len(body), room)
             with self._seam.budget.hold(call, self._seam.journal) as hold:
                 return await self._pay(key, request, meter, hold)
 

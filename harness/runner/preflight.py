@@ -39,13 +39,15 @@ class Preflight:
         """Ask the models of these cells, which have something to do, and those that judge them, where a server
         plays them. Raises ModelUnavailable where a model, its key or a parameter is refused.
         """
-        for cell in cells:
-            journal = IndexDir(self.results, cell.index_id).journal_path
-            self._ask_all(list(cell.models.values()), cell, cell.identity["models"], journal)
-        if cells and evaluation is not None:
-            judging = [one for one in (evaluation.judge, evaluation.embedder) if evaluation.needs(one.role)]
-            journal = self.results / "judge" / "calls.sqlite"
-            self._ask_all(judging, cells[0], evaluation.models, journal)
+        # A model that is loaded first answers no less within the budget's minutes.
+        with self.spending.standing():
+            for cell in cells:
+                journal = IndexDir(self.results, cell.index_id).journal_path
+                self._ask_all(list(cell.models.values()), cell, cell.identity["models"], journal)
+            if cells and evaluation is not None:
+                judging = [one for one in (evaluation.judge, evaluation.embedder) if evaluation.needs(one.role)]
+                journal = self.results / "judge" / "calls.sqlite"
+                self._ask_all(judging, cells[0], evaluation.models, journal)
 
     def _ask_all(
         self, models: Sequence[ModelConfig], payer: Cell, identities: Mapping[str, Any], journal_path: Path

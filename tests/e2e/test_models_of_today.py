@@ -56,7 +56,7 @@ def test_a_server_that_refuses_what_is_sent_by_default_is_asked_as_it_wants_and_
             FakeScript(reasoning_tokens=5000),
             "models.generator.max_tokens=64",
             "generator fake: the model spent all of max_tokens (64, 64 of them on reasoning) before the first word"
-            " of its reply: raise models.generator.max_tokens",
+            " of its reply: raise models.generator.max_tokens, or reasoning_tokens",
         ),
         (FakeScript(fault="http_404"), "seed=0", "has no such model or path (HTTP 404"),
     ],

@@ -77,6 +77,7 @@ def test_two_ways_of_decoding_are_two_models_and_nothing_else_changed_what_one_i
         identity(extra={"top_p": 0.5}),
         identity(extra={"top_p": 0.6}),
         identity(send_as={"temperature": None}),
+        identity(reasoning_tokens=1000),
     ]
     assert all(one != other for number, one in enumerate(ways) for other in ways[:number])
     assert set(ways[0]) == {"provider", "model", "temperature", "max_tokens", "seed", "base_url"}
@@ -90,6 +91,7 @@ def test_calls_of_a_shared_journal_are_told_apart_by_the_request_that_holds_how_
     assert digest() == digest(extra={"top_p": 0.5}) == digest(temperature=None)
     # It changes what is sent below the journal, which holds the request as it was asked.
     assert digest() != digest(send_as={"temperature": None})
+    assert digest() != digest(reasoning_tokens=1000)
 
 
 def test_what_an_embedder_is_asked_beside_its_texts_is_part_of_it() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ModelUnavailable
+from harness.errors import BudgetReached, ModelUnavailable
+from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat
 from harness.models.fake import FakeScript
 from harness.models.fake_faults import Reply, refusal_of
@@ -114,6 +115,19 @@ async def test_a_temperature_that_is_refused_does_not_keep_another_from_being_se
     assert [sent.get("temperature") for sent in server.sent] == [0.0, None, 1.0]
 
 
+async def test_what_a_model_takes_may_hang_on_what_else_it_is_sent(
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], Seam]
+) -> None:
+    thinks = {"reasoning_effort": "high"}
+    server = Server(
+        lambda request: refusal_of("temperature") if set(request) >= {*thinks, "temperature"} else None
+    )
+    url = serve(respond=server).base_url
+    for extra in ({}, thinks):
+        await answer(connect(url, among(open_seam(), tmp_path), extra=extra), f"Is it {extra}?")
+    assert ["temperature" in sent for sent in server.sent] == [True, True, False]
+
+
 async def test_a_schema_that_is_refused_is_asked_for_in_words_from_then_on(
     serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
 ) -> None:
@@ -170,6 +184,28 @@ async def test_tokens_of_hidden_reasoning_are_counted_and_replayed(
     used = [meter.usage["generator"] for meter in meters]
     assert [(usage.output_tokens, usage.reasoning_tokens) for usage in used] == [(41, 40)] * 2
     assert meters[1].replayed_calls == 1
+
+
+async def test_room_for_reasoning_is_added_to_what_any_call_asks_for_and_to_no_call_of_the_journal(
+    serve: Serve, connect: Connect, open_seam: Callable[[], Seam]
+) -> None:
+    server = serve(FakeScript(reply="yes", reasoning_tokens=500))
+    for _ in range(2):
+        chat = connect(
+            server.base_url, open_seam(), reasoning_tokens=1000, send_as={"max_tokens": "max_completion_tokens"}
+        )
+        meter = await answer(chat, "Is it so?", max_tokens=20)
+    assert meter.replayed_calls == 1
+    assert meter.usage["generator"].output_tokens == 501
+
+
+async def test_room_for_reasoning_counts_against_a_budget(serve: Serve, connect: Connect, seam: Seam) -> None:
+    server = serve()
+    seam.budget = Budget(Allowance(tokens=1000))
+    chat = connect(server.base_url, seam, reasoning_tokens=5000)
+    with pytest.raises(BudgetReached):
+        await answer(chat, "Is it so?", max_tokens=20)
+    assert server.model.served["calls"] == 0
 
 
 async def test_a_reply_that_is_all_reasoning_fails_and_names_the_limit(serve: Serve, connect: Connect) -> None:

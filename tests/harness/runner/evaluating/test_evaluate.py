@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from journals import usage_by_role
@@ -11,6 +12,8 @@ from harness.config.load import build_config
 from harness.errors import ConfigError, MissingDependency
 from harness.evaluators.answer import SPEC as ANSWER
 from harness.evaluators.judged import judge_each
+from harness.models.fake import FakeScript
+from harness.models.fake_server import FakeServer
 from harness.models.identity import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts
@@ -165,6 +168,22 @@ def test_evaluating_again_in_any_order_pays_nothing_and_writes_the_same_bytes(
     assert usage_by_role(results / "judge" / "calls.sqlite")["judge"].calls == 9
     assert cost_of(first).usage == {"judge": cost_of(first).usage["judge"]}
     assert cost_of(first).replayed_calls == 6
+
+
+def test_what_a_judge_refuses_to_be_sent_is_part_of_how_it_judged(make_run: MakeRun, evaluate: Evaluate) -> None:
+    # Two runs that were judged so and otherwise are not comparable, though one config asked for both.
+    run = make_run("naive", ["Paris"])
+    with FakeServer(FakeScript(reply="0.5", refuses=("temperature",))) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        judge = JudgeConfig(provider="openai-compatible", base_url=server.base_url, model="m")
+        for _ in range(2):
+            evaluate([run], plan_with(judge, GRADER))
+            (made,) = run.evaluations()
+            assert made.models["judge"]["left_out"] == ["temperature=0.0"]
+        server.shutdown()
+        thread.join()
+    assert server.model.served["faults"] == 1
 
 
 def test_what_made_the_scores_stands_beside_them(make_run: MakeRun, evaluate: Evaluate) -> None:
