@@ -5,16 +5,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.config import BenchConfig
-from harness.datasets.demo import SPEC as DEMO
 from harness.errors import BudgetReached, ConfigError
 from harness.records import Cost, Failure, Prediction, RaceRecord, RunRecord
-from harness.runner import race_plan
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing import turns
 from harness.runner.executing.execute import CellResult
@@ -297,12 +294,11 @@ def test_what_cannot_race_is_refused_before_anything_runs(keys: dict[str, Any], 
     assert refused.value.fix
 
 
-def test_without_a_measure_that_ranks_nothing_can_race(monkeypatch: pytest.MonkeyPatch) -> None:
-    unranked = SimpleNamespace(load=lambda _name: replace(DEMO, primary_measure=""))
-    monkeypatch.setattr(race_plan, "DATASETS", unranked)
+def test_without_a_measure_that_ranks_nothing_can_race() -> None:
     chosen = config(measure=None)
+    unranked = [replace(cell, dataset=replace(cell.dataset, primary_measure="")) for cell in plan_cells(chosen)]
     with pytest.raises(ConfigError, match="neither the config nor demo names one") as refused:
-        race_lines(chosen, plan_cells(chosen))
+        race_lines(chosen, unranked)
     assert "accuracy" in refused.value.fix
 
 
