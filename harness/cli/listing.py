@@ -113,4 +113,4 @@ def _cell(value: object) -> str:
 def _defaults(fields: object) -> dict[str, object]:
     if not isinstance(fields, dict):
         return {}
-    return {name: field.default for name, field in fields.items()}
+    return {name: "(to be named)" if field.is_required() else field.default for name, field in fields.items()}
