@@ -23,7 +23,7 @@ from harness.runner.executing.execute import (
     open_run,
     run_cell,
 )
-from harness.runner.executing.reused import reuse_lines
+from harness.runner.executing.reused import changed_lines, reuse_lines
 from harness.runner.executing.turns import TurnOptions, run_in_turns
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Priced, Reporter
@@ -268,7 +268,7 @@ def _announce(cell: Cell, place: str, options: RunOptions, reporter: Reporter, s
     for note in cell.dataset.notes:
         reporter.say(f"  note: {note}")
     run = open_run(cell, options.results.resolve(), reporter.warn)
-    for line in reuse_lines(cell, run, _again(options)):
+    for line in (*changed_lines(cell, run), *reuse_lines(cell, run, _again(options))):
         reporter.warn(f"  {line}")
     keep_estimate(cell, run, spending.prices, reporter)
 

@@ -7,6 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from harness.cli.consoles import complain, open_console
+from harness.config import DATASET_PLACES
 from harness.models.providers import PROVIDERS, ProviderSpec
 from harness.protocols import DatasetSpec, EvaluatorSpec, SystemSpec
 from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
@@ -27,7 +28,16 @@ def _system(spec: SystemSpec) -> Rows:
 
 
 def _dataset(spec: DatasetSpec) -> Rows:
-    return [{"name": spec.name, "summary": spec.summary, "subsets": list(spec.subsets)}]
+    fields = spec.params.model_fields if spec.params else {}
+    options = {name: field for name, field in fields.items() if name not in DATASET_PLACES}
+    return [
+        {
+            "name": spec.name,
+            "summary": spec.summary,
+            "subsets": list(spec.subsets),
+            "options": _defaults(options),
+        }
+    ]
 
 
 def _evaluator(spec: EvaluatorSpec) -> Rows:
@@ -103,4 +113,4 @@ def _cell(value: object) -> str:
 def _defaults(fields: object) -> dict[str, object]:
     if not isinstance(fields, dict):
         return {}
-    return {name: field.default for name, field in fields.items()}
+    return {name: "(to be named)" if field.is_required() else field.default for name, field in fields.items()}

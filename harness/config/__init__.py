@@ -3,6 +3,7 @@
 from harness.config.load import load_config
 from harness.config.matrix import expand
 from harness.config.schema import (
+    DATASET_PLACES,
     NO_MODEL,
     OWN_DOCUMENTS,
     BenchConfig,
@@ -21,6 +22,7 @@ from harness.config.schema import (
 )
 
 __all__ = [
+    "DATASET_PLACES",
     "NO_MODEL",
     "OWN_DOCUMENTS",
     "BenchConfig",

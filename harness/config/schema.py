@@ -57,6 +57,8 @@ _HOLDS_KEY = re.compile(
 """A part of a path as keys look."""
 NO_MODEL = "none"
 """The provider of a role that nobody plays."""
+DATASET_PLACES = {"path": "--docs FOLDER", "questions": "--questions FILE"}
+"""What a data set may be given by a key of its own, and the flag of each; all else is one of its options."""
 OWN_DOCUMENTS = "files"
 """The data set of documents in a folder: what `--docs` means where no data set is named."""
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from harness.config import DatasetConfig, SampleConfig
+from harness.config import DATASET_PLACES, DatasetConfig, SampleConfig
 from harness.config.load import explain
 from harness.datasets import CorpusChoice, Dataset, QuerySample, checked_subset, select
 from harness.errors import ConfigError, nearest
@@ -15,9 +15,6 @@ from harness.plain_files import PlaceStamp, from_home, stamp
 from harness.protocols import DatasetSpec, Params, RawDataset, ReadingProgress, untold
 from harness.registry import DATASETS
 from harness.store.index_dir import corpus_digest
-
-_PLACES = {"path": "--docs FOLDER", "questions": "--questions FILE"}
-"""What a data set may be given by a key of its own, and the flag of each."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +75,12 @@ def _selected(
 
 def dataset_params(spec: DatasetSpec, config: DatasetConfig) -> Params | None:
     """What a config gives a data set; ConfigError of one line for what it does not take, or needs."""
-    places = {key: from_home(place) for key in _PLACES if (place := getattr(config, key)) is not None}
+    places = {key: from_home(place) for key in DATASET_PLACES if (place := getattr(config, key)) is not None}
     known = spec.params.model_fields if spec.params else {}
-    options = [key for key in known if key not in _PLACES]
+    options = [key for key in known if key not in DATASET_PLACES]
     for key in places:
         if key not in known:
-            fix = f"drop {_PLACES[key]} or dataset.{key}, or name a data set that takes one"
+            fix = f"drop {DATASET_PLACES[key]} or dataset.{key}, or name a data set that takes one"
             raise ConfigError(f"{spec.name} takes no dataset.{key}", fix)
     for key in config.options:
         if key not in options:
@@ -94,8 +91,8 @@ def dataset_params(spec: DatasetSpec, config: DatasetConfig) -> Params | None:
     given = {**config.options, **places}
     for key, kind in known.items():
         if kind.is_required() and key not in given:
-            own = f"dataset.{key}" if key in _PLACES else f"dataset.options.{key}"
-            raise ConfigError(f"{spec.name} needs {own}", f"add {_PLACES.get(key, f'--set {own}=...')}")
+            own = f"dataset.{key}" if key in DATASET_PLACES else f"dataset.options.{key}"
+            raise ConfigError(f"{spec.name} needs {own}", f"add {DATASET_PLACES.get(key, f'--set {own}=...')}")
     try:
         return spec.params.model_validate(given)
     except ValidationError as error:

@@ -78,11 +78,12 @@ def _keep(key: str, parsed: Parsed) -> None:
         return  # Another machine, or this one when nothing else runs, may well read it.
     text = json.dumps({"why": str(parsed)} if isinstance(parsed, NoDocument) else asdict(parsed))
     place = _place(key)
-    with suppress(OSError):
+    with suppress(OSError):  # A full disk, or a folder that is not ours: it is parsed again.
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile("w", dir=place.parent, delete=False, encoding="utf-8") as file:
-            file.write(f"{_seal(text)}\n{text}")
-        Path(file.name).replace(place)
+        with tempfile.TemporaryDirectory(dir=place.parent) as work:
+            written = Path(work) / place.name
+            written.write_text(f"{_seal(text)}\n{text}", encoding="utf-8")
+            written.replace(place)
 
 
 def _seal(text: str) -> str:

@@ -30,6 +30,26 @@ def reuse_lines(cell: Cell, run: RunDir, again: Again) -> Iterator[str]:
         yield f"--fresh-index builds nothing for {run.run_id}, which has its index: {_ANEW}"
 
 
+def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
+    """Where a run without an answer yet would be one that has some, if the files of a folder were as they were."""
+    place = cell.config.dataset.path
+    if place is None or run.whole_records():
+        return
+    own = {**cell.identity, "dataset": None}
+    for path in sorted(run.path.parent.glob(f"{cell.dataset.name}--*/manifest.json"), reverse=True):
+        other = RunDir(path.parent)
+        try:
+            manifest = other.manifest()
+        except StoreError:
+            continue
+        then = manifest.config.get("dataset") or {}
+        has_changed = manifest.dataset.get("corpus_digest") not in {None, cell.corpus_digest}
+        if then.get("path") == place and has_changed and {**manifest.identity, "dataset": None} == own:
+            what = f"what lies in {place} is not what it was for {other.run_id}"
+            yield f"{what}: this is a run of its own, that one stays"
+            return
+
+
 def _has_index(run: RunDir) -> bool:
     try:
         return run.index() is not None

@@ -38,6 +38,11 @@ def test_it_names_what_is_registered(cli: CommandLine, kind: str, registered: Pl
     assert (table.returncode, table.stderr) == (0, NOTHING_BROKEN)
 
 
+def test_what_has_no_default_is_said_to_be_named(cli: CommandLine) -> None:
+    listed = rows(cli, "datasets")
+    assert listed["ir_datasets"]["options"] == {"distractors": None, "seed": 42, "id": "(to be named)"}
+
+
 def test_a_measure_says_what_a_failure_counts_as(cli: CommandLine) -> None:
     measures = rows(cli, "measures")
     assert measures["accuracy"]["a failure counts as"] == 0.0

@@ -9,7 +9,7 @@ from harness.api.running import RunOptions, run_bench
 from harness.config import load_config
 from harness.records import Cost, IndexRecord, IndexStats, Prediction, RunRecord
 from harness.runner.executing.execute import NOTHING_AGAIN, Again, close_run, open_run, result_of
-from harness.runner.executing.reused import reuse_lines
+from harness.runner.executing.reused import changed_lines, reuse_lines
 from harness.runner.plan import Cell, plan_cells
 from harness.store import RunDir
 
@@ -102,3 +102,20 @@ def test_run_says_it_to_whoever_asked_to_be_quiet_too(
     monkeypatch.setattr(running, "run_cell", lambda *_args, **_keys: result_of(run))
     run_bench(load_config(None, list(KEYS)), RunOptions(tmp_path, records_only=True, fresh_index=True, quiet=True))
     assert "--fresh-index builds nothing" in capsys.readouterr().err
+
+
+def test_where_documents_changed_since_a_run_it_is_said_that_this_is_another(tmp_path: Path) -> None:
+    papers, results = tmp_path / "papers", tmp_path / "results"
+    papers.mkdir()
+    (tmp_path / "asked.jsonl").write_text('{"question": "Why?", "answers": ["so"]}')
+    keys = ("dataset.name=files", f"dataset.path={papers}", f"dataset.questions={tmp_path}/asked.jsonl")
+    (papers / "a.txt").write_text("before")
+    first = open_run(cell_of(*keys), results)
+    assert [*changed_lines(cell_of(*keys), first)] == []
+    (papers / "a.txt").write_text("after")
+    cell = cell_of(*keys)
+    second = open_run(cell, results)
+    (line,) = changed_lines(cell, second)
+    assert line.endswith(f"is not what it was for {first.run_id}: this is a run of its own, that one stays")
+    other = cell_of(*keys, "answer.top_k=3")
+    assert [*changed_lines(other, open_run(other, results))] == []
