@@ -32,5 +32,5 @@ def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> 
         documents = {document.doc_id: document for document in read.documents}
     if not file.is_file():
         raise ConfigError(f"no question file {file}", "write one: rag-harness questions FOLDER")
-    with exclusive(file.with_name(f".{file.name}.lock"), wait_s=1.0):
+    with exclusive(file.with_name(f".{file.name}.lock"), wait_s=0.2):
         yield Review(file, name, documents)

@@ -7,7 +7,10 @@ from harness.evaluators.normalise import abstains, is_verdict, normalise
 from harness.questions.nouns import PAIRED, QuestionCheck
 from harness.records import Evidence
 
-_LONGEST_ANSWER_WORDS = 15
+_LONGEST_ANSWER_WORDS = 10
+"""What is longer no two people would word alike."""
+_LONGEST_AMOUNT = 4
+"""Words of a date or a number with its unit."""
 _SHORTEST_QUESTION = 6
 """Characters; of scripts without spaces a question has few."""
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+(?:\.\d+)?")
@@ -70,8 +73,9 @@ def _no_answer(kind: str, question: str, answer: str) -> str:
         return "its answer says that there is none"
     if len(answer.split()) > _LONGEST_ANSWER_WORDS:
         return f"its answer is longer than {_LONGEST_ANSWER_WORDS} words"
-    if kind == "temporal" and not gives_away(question, answer) and not _DIGIT.search(answer):
-        return "its answer is neither a date nor one of the events that it names"
+    is_amount = bool(_DIGIT.search(answer)) and len(answer.split()) <= _LONGEST_AMOUNT
+    if kind in {"comparison", "temporal"} and not gives_away(question, answer) and not is_amount:
+        return "its answer is neither a date or number nor one of the two that it names"
     return ""
 
 

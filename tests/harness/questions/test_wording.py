@@ -93,10 +93,19 @@ def test_a_guess_among_what_the_question_names_is_no_knowledge() -> None:
     assert not gives_away("When was the Tarnby yard founded?", "1911")
 
 
-@pytest.mark.parametrize(("answer", "passed"), [("the flood", True), ("11 October 2024", True), ("Before", False)])
-def test_of_two_events_the_answer_is_one_or_a_date(answer: str, passed: bool) -> None:
+@pytest.mark.parametrize(
+    ("answer", "passed"),
+    [
+        ("the flood", True),
+        ("11 October 2024", True),
+        ("Before", False),
+        ("It was on 11 October 2024 at night", False),
+    ],
+)
+def test_of_two_that_are_compared_the_answer_is_one_or_a_date_or_number(answer: str, passed: bool) -> None:
     question = "Which came first, the flood at Corrie or the trials of the Curlew?"
-    assert well_formed("temporal", question, answer).passed is passed
+    for kind in ("temporal", "comparison"):
+        assert well_formed(kind, question, answer).passed is passed
 
 
 @pytest.mark.parametrize(
