@@ -37,6 +37,7 @@ class HttpPipeline:
 
     def __init__(self, url: str, params: ServiceParams, runtime: Runtime) -> None:
         self._url, self._params, self._runtime = url, params, runtime
+        self._key = os.environ.get(params.api_key_env or "", "")
         self._client: httpx2.AsyncClient | None = None
         self._lent: LentModels | None = None
         self._answered = False
@@ -49,11 +50,10 @@ class HttpPipeline:
         """Connect with the first question."""
         if self._params.lends:
             self._lent = await self._runtime.lend()
-        key = os.environ.get(self._params.api_key_env or "", "")
         headers = {"accept": "application/json", "accept-encoding": "identity"}
         # No proxy of the environment: what is measured is the service. The query's time limit is the only one.
         self._client = httpx2.AsyncClient(
-            headers={**headers, **({"authorization": f"Bearer {key}"} if key else {})},
+            headers={**headers, **({"authorization": f"Bearer {self._key}"} if self._key else {})},
             timeout=httpx2.Timeout(None, connect=_CONNECT_S),
             trust_env=False,
             limits=httpx2.Limits(max_connections=None),
@@ -95,7 +95,10 @@ class HttpPipeline:
         while True:
             try:
                 async with self._client.stream("POST", self._url, json=body) as response:
-                    return response.status_code, response.headers, await _bounded(response)
+                    content = await _bounded(response)
+                    # What it was sent is in no record, even where it says it back.
+                    kept = content.replace(self._key.encode(), b"***") if self._key else content
+                    return response.status_code, response.headers, kept
             except _NEVER_SENT as error:
                 if asyncio.get_running_loop().time() > until:
                     raise _down(self._url, str(error)) from error

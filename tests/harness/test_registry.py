@@ -5,6 +5,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
+from plugins import PlugIn
 
 from harness import registry
 from harness.errors import ConfigError, HarnessError, MissingDependency
@@ -157,3 +158,21 @@ def test_of_all_plug_ins_the_broken_one_is_named_and_the_others_are_there(
     (refusal,) = refusals
     assert str(refusal).startswith(f"system 'theirs' ({value})")
     assert "\n" not in str(refusal)
+
+
+def test_a_plug_in_may_name_systems_by_what_stands_behind_a_colon(plug_in: PlugIn) -> None:
+    code = """
+    from dataclasses import replace
+    from harness.protocols import NO_ROLE, Params, SystemSpec
+    def at(target):
+        return replace(SPEC, name=f"cupboard:{target.lower()}", at=None)
+    SPEC = SystemSpec("cupboard", "1", "by target", Params, Params, None, NO_ROLE, NO_ROLE, at=at)
+    """
+    plug_in("rag_harness.systems", "cupboard", code)
+    assert registry.SYSTEMS.load("cupboard:Tea:green").name == "cupboard:tea:green"
+    assert registry.SYSTEMS.load("cupboard").at is not None
+
+
+def test_a_system_that_stands_for_itself_takes_nothing_behind_a_colon() -> None:
+    with pytest.raises(ConfigError, match="'naive' stands for itself: write naive, without a colon"):
+        registry.SYSTEMS.load("naive:tea")

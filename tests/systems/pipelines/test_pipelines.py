@@ -228,6 +228,14 @@ def test_a_service_gets_the_question_and_the_key_and_nothing_of_the_gold_side(
     assert service.asked == [(body, "Bearer the-key-of-the-tea")]
 
 
+def test_a_service_that_says_its_key_back_puts_it_into_no_record(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEA_WORD", "the-key-of-the-tea")
+    service.said = b'{"answer": "you sent the-key-of-the-tea"}'
+    assert answered(service.name, tmp_path, api_key_env="TEA_WORD")[0].answer == "you sent ***"
+
+
 def test_a_service_that_is_lent_models_gets_the_questions_own_url(service: Service, tmp_path: Path) -> None:
     answered(service.name, tmp_path, lends=["generator"])
     assert service.asked[0][0]["models"]["base_url"].endswith("/own/v1")
