@@ -1,12 +1,12 @@
 """`rag-harness`: the commands, in workflow order. Heavy imports wait until a command runs."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from harness.cli.choices import Creatable, Listed
 from harness.cli.consoles import complain, show_bug
 from harness.cli.options import (
     NAMES,
@@ -36,24 +36,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Listed(StrEnum):
-    """What `list` can list."""
-
-    systems = "systems"
-    datasets = "datasets"
-    evaluators = "evaluators"
-    measures = "measures"
-    providers = "providers"
-
-
-class Creatable(StrEnum):
-    """What `new` can write."""
-
-    system = "system"
-    dataset = "dataset"
-    evaluator = "evaluator"
 
 
 def _print_version(wanted: bool) -> None:

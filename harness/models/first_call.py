@@ -13,6 +13,7 @@ from harness.models.clients import CutOff, chat_request, embedding_request, open
 from harness.models.endpoint import read_error
 from harness.models.metering import Meter, metered
 from harness.models.providers import api_key
+from harness.models.replies import UnreadableReply
 from harness.models.transport import Seam
 from harness.protocols import Message
 
@@ -36,7 +37,8 @@ async def ask_once(config: ModelConfig, seam: Seam, scope: str) -> None:
     path, body = _request(config)
     url = str(config.base_url)
     headers = {"Authorization": f"Bearer {api_key(config)}"}
-    with suppress(TimeoutError, httpx2.TransportError, BudgetReached), metered(Meter(scope)):
+    falters = (TimeoutError, httpx2.TransportError, UnreadableReply)
+    with suppress(*falters, BudgetReached), metered(Meter(scope)):
         async with (
             asyncio.timeout(_LONGEST_S),
             httpx2.AsyncClient(transport=open_transport(config, seam), timeout=config.timeout_s) as client,
@@ -66,6 +68,6 @@ def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any])
             text_of(json.loads(response.content), config, body["max_tokens"])
         except CutOff as cut:
             raise ModelUnavailable(f"{role} {config.model}: {cut}") from cut
-        except ValueError:
-            # Without a text, to this prompt: others may have one.
+        except (ValueError, RecursionError):
+            # Without a text, or damaged: other replies may have one.
             return

@@ -31,7 +31,7 @@ class LlamaServer(ThreadingHTTPServer):
         self.asked: list[dict[str, Any]] = []
         """The bodies of /completion that were answered."""
         self.faults: list[int] = []
-        """The statuses that the next completions get instead."""
+        """The statuses that completions get instead, when one was answered."""
 
     @property
     def base_url(self) -> str:
@@ -44,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         status, reply = 200, self._reply(body)
-        if self.path == "/completion" and self.server.faults:
+        if self.path == "/completion" and self.server.asked and self.server.faults:
             status = self.server.faults.pop(0)
             reply = {"error": {"code": status, "message": "so the script says", "type": "scripted"}}
         elif self.path == "/completion":
@@ -106,7 +106,10 @@ def test_the_server_is_asked_in_its_own_words_and_its_counts_are_the_records(
     run = closed_book(outside, server.base_url, "models.generator.max_tokens=7")
     records = records_of(outside, run)
     assert [record["prediction"]["answer"] for record in records] == ["so it is"] * 4
-    for body in server.asked:
+    # The first call finds out whether it answers.
+    first, *asked = server.asked
+    assert first["prompt"].startswith("<user>")
+    for body in asked:
         assert body.keys() == {"prompt", "n_predict", "temperature", "seed"}
         assert (body["n_predict"], body["temperature"], body["seed"]) == (7, 0.0, 0)
         assert body["prompt"].startswith("<system>")
@@ -114,7 +117,7 @@ def test_the_server_is_asked_in_its_own_words_and_its_counts_are_the_records(
     assert (paid.calls, paid.input_tokens, paid.output_tokens) == (4, 4 * 41, 4 * 3)
     assert (used(records, "input_tokens"), used(records, "output_tokens")) == (4 * 41, 4 * 3)
     again = asked_again(outside, run, server.base_url, "models.generator.max_tokens=7")
-    assert len(server.asked) == 4
+    assert len(server.asked) == 5
     assert [record["prediction"] for record in again] == [record["prediction"] for record in records]
 
 
