@@ -50,7 +50,14 @@ def test_every_link_leads_somewhere(page: str) -> None:
 def test_the_index_names_every_page() -> None:
     index = (DOCS / "README.md").read_text()
     others = {path.name for path in DOCS.glob("*.md")} - {"README.md"}
-    beside = {"your-documents.md", "from-python.md", "PERFORMANCE.md", "STATISTICS.md", "THESIS.md"}
+    beside = {
+        "your-documents.md",
+        "question-files.md",
+        "from-python.md",
+        "PERFORMANCE.md",
+        "STATISTICS.md",
+        "THESIS.md",
+    }
     assert others == {*PAGES.values(), *beside}
     assert {name for name in others if f"({name})" in index} == others
 
