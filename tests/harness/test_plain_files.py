@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.plain_files import open_plain, read_plain
+from harness.plain_files import open_plain, read_plain, stamp
 
 
 @pytest.mark.parametrize("path", ["pipe", "/dev/zero", "/dev/null"])
@@ -28,3 +28,18 @@ def test_a_file_is_read_up_to_its_bound_and_through_a_link(tmp_path: Path) -> No
     assert read_plain(tmp_path / "link", 5) == b"12345"
     with pytest.raises(OSError, match="longer than 4 bytes"):
         read_plain(tmp_path / "file", 4)
+
+
+def test_a_stamp_is_another_where_a_file_below_was_written_though_its_size_and_time_are_as_before(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "in" / "file"
+    file.parent.mkdir()
+    file.write_text("one")
+    (tmp_path / "round").symlink_to(tmp_path)
+    before, kept = stamp(tmp_path), file.stat()
+    assert stamp(tmp_path) == before
+    file.write_text("two")
+    os.utime(file, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    assert stamp(tmp_path) != before
+    assert stamp(tmp_path / "nowhere") == ((str(tmp_path / "nowhere"), 0, 0, 0),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -12,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from harness.datasets.folder.parser import MOST_BYTES
 from harness.datasets.folder.parsing import TOO_MUCH, Parsed, parse_all
 from harness.datasets.folder.texts import NoDocument, ReadText
 from harness.models.weights import cache_dir
@@ -27,6 +29,8 @@ def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str
     """What came of each file, as it is done; `files`: path and kind by name. What was parsed before comes from the
     cache; where that cannot be written, all is parsed again.
     """
+    if not files:
+        return
     by_whom = json.dumps([_VERSION, *(version(name) for name in _LIBRARIES)])
     keys: dict[str, str] = {}
     left: dict[str, tuple[Path, str]] = {}
@@ -49,6 +53,8 @@ def _key(path: Path, how: str) -> str:
     """Of its bytes and who parses them; empty where it cannot be read."""
     try:
         with open_plain(path) as file:
+            if os.fstat(file.fileno()).st_size > MOST_BYTES:  # It is not parsed either.
+                return ""
             content = hashlib.sha256()
             while block := file.read(_BLOCK):
                 content.update(block)

@@ -15,6 +15,7 @@ from typing import IO, Any, cast
 
 from harness.datasets.folder.parser import FILE_S, MOST_MEMORY
 from harness.datasets.folder.texts import NoDocument, ReadText
+from harness.errors import DataError
 
 _MOST_PROCESSES = 4
 _TOO_LARGE = "takes too much memory to read"
@@ -121,10 +122,14 @@ class _Process:
 
 
 def _started(most_memory: int) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "harness.datasets.folder.parser", str(most_memory)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "harness.datasets.folder.parser", str(most_memory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+    except OSError as error:
+        what = f"no process can be started that reads documents ({error.strerror})"
+        raise DataError(what, "end other programs, or raise their limit (ulimit -u)") from error
