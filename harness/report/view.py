@@ -307,15 +307,8 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *constant_notes([view.judged for view in views]),
         *reach_notes({view.label: view.values for view in views if not view.is_bracket}, known),
     )
-    return Group(
-        dataset_title(manifests[0]),
-        digest,
-        views,
-        notes,
-        known,
-        ranking_choice(manifests),
-        margin_choice(manifests),
-    )
+    title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
+    return Group(title, digest, views, notes, known, ranks_by, margin_choice(manifests))
 
 
 @contextmanager
