@@ -17,7 +17,7 @@ from harness.protocols import Message
 from harness.questions.nouns import QuestionKind, Site
 from harness.records import Evidence
 
-VERSION = "3"
+VERSION = "4"
 """Raise it when the same documents would be asked about in other words."""
 MOST_QUOTES = 4
 WRITER_TOKENS = 300
@@ -46,9 +46,9 @@ _TASKS: dict[QuestionKind, str] = {
         f"{_ANSWER} Name sentences of both documents."
     ),
     "comparison": (
-        "Both documents speak of {link}. Write one question that compares something in document A with something "
-        "in document B: which of the two is larger, earlier, dearer or older. It needs both documents. The answer "
-        "is one of the two things, as the question names it. Name sentences of both documents."
+        "Both documents speak of {link}. Write one question that names one thing of document A and one thing of "
+        "document B and asks which of them has more of something, or came earlier, by what the sentences state. "
+        "The answer is one of the two things, as the question names it. Name sentences of both documents."
     ),
     "temporal": (
         "The documents are of different days: A of {date_a}, B of {date_b}. Write one question that asks which of "
