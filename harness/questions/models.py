@@ -22,7 +22,7 @@ from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
 from harness.runner.fetching import fetch_weights
 from harness.runner.progress import Reporter
-from harness.store import Journal
+from harness.store import Dialects, Journal
 
 _SCOPE = "questions"
 """One for all candidates: whatever asks the same of a model is paid once, also with another number or seed."""
@@ -167,7 +167,9 @@ class WriterModels:
 
     def _seam(self) -> Seam:
         servers = server_digests(self._plan.identities)
-        return Seam(self._journal, servers, budget=self.budget, say=self._reporter.say)
+        # What a model refuses is learnt once for all commands over these candidates.
+        dialects = Dialects.under(self._work)
+        return Seam(self._journal, servers, dialects=dialects, budget=self.budget, say=self._reporter.say)
 
 
 def _playing(kind: type[GeneratorConfig], other: GeneratorConfig) -> Any:
