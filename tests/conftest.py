@@ -6,6 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 # Thousands of processes are started here. Where a shell keeps Python from writing compiled code, each of them
@@ -19,6 +20,13 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda _signal, _frame: None)
 
 pytest_plugins = ("chromium", "data_files", "neo4j_server", "plugins", "smoke_index", "teller_server")
+
+
+# A machine that does other work takes its time: how long an example takes says nothing of the code.
+hypothesis.settings.register_profile(
+    "steady", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("steady")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

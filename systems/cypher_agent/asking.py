@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harness.protocols import ChatModel, Runtime
+from harness.protocols import ChatModel, Message, Runtime
 from harness.records import Context, Step
 from systems.cypher_agent.params import AnswerParams
 from systems.parts.cypher.reading import Refused, read_statement
 from systems.parts.cypher.statement import ReadStatement
 from systems.parts.graph_stores.contract import AskFailed, GraphStore
-from systems.parts.prompts.cypher import MAX_TOKENS, cypher_messages, repair_messages, statement_in
+from systems.parts.prompts.cypher import MAX_TOKENS, repair_messages, statement_in
 
 Way = Literal["cypher", "repair", "fallback", "not found"]
 """How a question came to its contexts: the first statement, a later one, a search of passages, or not at all."""
@@ -36,13 +36,13 @@ class Attempt:
 
 
 async def ask_graph(
-    params: AnswerParams, runtime: Runtime, chat: ChatModel, store: GraphStore, question: str
+    params: AnswerParams, runtime: Runtime, chat: ChatModel, store: GraphStore, asked: Sequence[Message]
 ) -> list[Attempt]:
-    """Every attempt, the last of which has rows or was the last one allowed."""
+    """Every attempt at what is `asked`; the last of them has rows, or was the last one allowed."""
     attempts: list[Attempt] = []
     for number in range(1 + params.repairs):
         last = attempts[-1] if attempts else None
-        prompt = repair_messages(question, last.statement, last.trouble) if last else cypher_messages(question)
+        prompt = repair_messages(asked, last.statement, last.trouble) if last else asked
         with runtime.stage("write_cypher" if number == 0 else "repair_cypher"):
             statement = statement_in(await chat.complete(prompt, max_tokens=MAX_TOKENS))
         with runtime.stage("graph"):

@@ -9,6 +9,7 @@ from systems.parts.graph_index import GraphIndexParams
 from systems.parts.prompts.cypher import MAX_TOKENS, cypher_messages, repair_messages
 
 _STATEMENT = "x" * 200
+_PUBLISHERS = ["x" * 15] * 10
 
 
 def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) -> Expected:
@@ -16,7 +17,8 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     passages = passages_of(workload.corpus, index)
     graph, notes = expected_graph(index, passages)
     question = typical_question(workload.queries)
-    prompts = [cypher_messages(question), *[repair_messages(question, _STATEMENT, _STATEMENT)] * answer.repairs]
+    first = cypher_messages(question, _PUBLISHERS)
+    prompts = [first, *[repair_messages(first, _STATEMENT, _STATEMENT)] * answer.repairs]
     asked = [
         ExpectedCalls(calls=1, input_characters=characters_of(prompt), output_tokens_most=MAX_TOKENS)
         for prompt in prompts

@@ -19,6 +19,7 @@ from systems.parts.graph_index import (
     roles_of,
     weights_of,
 )
+from systems.parts.prompts.cypher import cypher_messages
 from systems.parts.reranking import best_passages, open_reranker
 from systems.parts.searching import search_passages
 
@@ -40,6 +41,7 @@ class CypherAgentSystem:
         self._params = answer
         self._runtime = runtime
         self._graph = GraphIndex(index, runtime)
+        self._publishers: list[str] = []
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
         """Extract, assemble, embed and store."""
@@ -49,6 +51,7 @@ class CypherAgentSystem:
         """Open the stored graph, and have the parser in memory."""
         check_parser()
         await self._graph.open(words=self._params.search != "dense")
+        self._publishers = await self._graph.store.publishers()
         open_reranker(self._runtime, self._params)
 
     async def answer(self, query: Query) -> Prediction:
@@ -69,9 +72,8 @@ class CypherAgentSystem:
     async def _find(self, question: str) -> _Found:
         trace: tuple[Step, ...] = ()
         if self._runtime.chat is not None:
-            attempts = await ask_graph(
-                self._params, self._runtime, self._runtime.chat, self._graph.store, question
-            )
+            asked = cypher_messages(question, self._publishers)
+            attempts = await ask_graph(self._params, self._runtime, self._runtime.chat, self._graph.store, asked)
             trace = tuple(attempt.told for attempt in attempts)
             if rows := attempts[-1].rows:
                 return _Found("cypher" if len(attempts) == 1 else "repair", rows, trace)

@@ -21,7 +21,7 @@ DEEPEST = 8
 """Brackets within brackets: a parser follows them by recursion."""
 
 SHOWN = """(:Chunk)-[:PART_OF]->(:Document), (:Chunk)-[:MENTIONS]->(:Entity), (:Entity)-[:RELATES]->(:Entity)
-Document: doc_id, title, source (who published it), published_at (such as '2023-10-05T09:30:00'), url
+Document: doc_id, title, source (who published it), published_at (year, month and day, with hyphens), url
 Chunk: chunk_id, doc_id, text, heading
 Entity: entity_id, name, kind
 RELATES: relation (such as 'ACQUIRED'), chunk_ids (the chunks that state it)"""

@@ -1,6 +1,7 @@
 """What the Cypher agent asks: a question in Cypher, and again where that went wrong."""
 
 import re
+from collections.abc import Sequence
 
 from harness.protocols import Message
 from systems.parts.cypher.schema import FUNCTIONS, SHOWN
@@ -12,7 +13,10 @@ _RULES = f"""Write one Cypher statement for this graph of a collection of docume
 {SHOWN}
 Use MATCH, WHERE, WITH, RETURN, ORDER BY and LIMIT only, and the functions {", ".join(sorted(FUNCTIONS))}.
 Return properties, never whole nodes, and always doc_id or chunk_id (or chunk_ids) and, of documents, published_at.
-Compare names as toLower(e.name) CONTAINS 'part of the name'. Reply with the statement and nothing else."""
+Compare names as toLower(e.name) CONTAINS 'part of the name', in small letters, and write ' within a text as \\'.
+Who published a document is its source and no entity. Take names and dates from the question alone.
+Reply with the statement and nothing else."""
+_MOST_PUBLISHERS = 30
 _EXAMPLES = (
     (
         "Who runs the harbour of Lorn?",
@@ -34,20 +38,22 @@ _EXAMPLES = (
 )
 
 
-def cypher_messages(question: str) -> list[Message]:
-    """The prompt that asks for a statement."""
+def cypher_messages(question: str, publishers: Sequence[str] = ()) -> list[Message]:
+    """The prompt that asks for a statement; `publishers` are those of the graph's documents."""
+    listed = ", ".join(f"'{name}'" for name in publishers[:_MOST_PUBLISHERS])
+    rules = f"{_RULES}\nValues of source: {listed}" if listed else _RULES
     shown = [
         turn
         for asked, statement in _EXAMPLES
         for turn in (Message("user", f"Question: {asked}"), Message("assistant", statement))
     ]
-    return [Message("system", _RULES), *shown, Message("user", f"Question: {question}")]
+    return [Message("system", rules), *shown, Message("user", f"Question: {question}")]
 
 
-def repair_messages(question: str, statement: str, trouble: str) -> list[Message]:
-    """The prompt that asks for a better one."""
+def repair_messages(asked: Sequence[Message], statement: str, trouble: str) -> list[Message]:
+    """The prompt that asks for a better one than came of `asked`."""
     return [
-        *cypher_messages(question),
+        *asked,
         Message("assistant", statement or "(nothing)"),
         Message("user", f"That did not work: {trouble}\nWrite another statement for the same question."),
     ]
