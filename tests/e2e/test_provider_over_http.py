@@ -141,7 +141,8 @@ def test_throttling_is_kept_apart_from_latency(indexed: CommandLineHere) -> None
     for record in records_of(made):
         wall_s, throttled_s, latency_s = record.cost.wall_s, record.cost.throttled_s, record.cost.latency_s
         assert wall_s is not None and throttled_s is not None and latency_s is not None
-        assert throttled_s >= 1.0
+        # Of the second that was asked for; a clock may read some thousandths less.
+        assert throttled_s > 0.9
         assert latency_s < wall_s - 0.9
         assert record.cost.usage["generator"].calls == 1
 
