@@ -19,9 +19,9 @@ from systems.parts.graph_index import (
     roles_of,
     weights_of,
 )
+from systems.parts.graph_search.passages import passages_of_graph
 from systems.parts.prompts.cypher import cypher_messages
 from systems.parts.reranking import best_passages, open_reranker
-from systems.parts.searching import search_passages
 
 
 @dataclass(frozen=True)
@@ -80,20 +80,9 @@ class CypherAgentSystem:
         return await self._search(question, trace)
 
     async def _search(self, question: str, trace: tuple[Step, ...]) -> _Found:
-        params, runtime, graph = self._params, self._runtime, self._graph
-
-        async def by_meaning(text: str, k: int) -> list[Context]:
-            with runtime.stage("embed_query"):
-                vector = await runtime.embedder.embed_query(text)
-            with runtime.stage("retrieve"):
-                return await graph.store.nearest_chunks(vector, k)
-
-        async def by_words(text: str, k: int) -> list[Context]:
-            with runtime.stage("retrieve"):
-                return await graph.words.search(text, k)
-
+        params, runtime = self._params, self._runtime
         depth = params.depth(params.top_k)
-        ranked = await search_passages(params, question, depth, by_meaning, by_words)
+        ranked = await passages_of_graph(params, runtime, self._graph, question, depth)
         found = await best_passages(runtime, params, question, ranked, params.top_k)
         way: Way = "fallback" if found.contexts else "not found"
         return _Found(way, tuple(found.contexts), trace, found.ranking)

@@ -42,7 +42,7 @@ class EvidenceSystem:
 
     async def load(self) -> None:
         """Open the stored graph, and what reads entailment."""
-        await self._retrieval.open()
+        await self._retrieval.open(statements=True)
         if self._params.pick == "entailment" and self._params.entailment != BY_GENERATOR:
             _ = self._runtime.entailment
 

@@ -14,11 +14,12 @@ from systems.parts.graph_index import GraphIndex
 from systems.parts.graph_search.mentioned import passages_mentioning
 from systems.parts.graph_search.naming import entities_named
 from systems.parts.graph_search.params import GraphSearchParams
+from systems.parts.graph_search.passages import passages_of_graph
 from systems.parts.graph_search.question import ask_for_names, names_in
 from systems.parts.graph_search.ranking import rank_triplets
 from systems.parts.graph_stores.contract import EntityHit, StoredTriplet
 from systems.parts.reranking import best_passages, open_reranker
-from systems.parts.searching import KEPT, FoundPassages, fuse, search_passages
+from systems.parts.searching import KEPT, FoundPassages, fuse
 from systems.parts.statements import StatedTriplet
 
 if TYPE_CHECKING:
@@ -65,8 +66,10 @@ class GraphRetrieval:
         self._publishers: frozenset[str] = frozenset()
         self._chunks = 0
 
-    async def open(self) -> None:
-        """Open the parts of the graph that these parameters search, and read what every question needs."""
+    async def open(self, statements: bool = False) -> None:
+        """Open the parts of the graph that these parameters search, and its `statements` for whoever searches them
+        in any case; read what every question needs.
+        """
         params = self._params
         if params.names_by == "model" and self._runtime.chat is None:
             raise ConfigError(
@@ -74,7 +77,7 @@ class GraphRetrieval:
                 "choose a provider or answer.names_by=graph",
             )
         by_words = params.finds_passages and params.search != "dense"
-        await self._graph.open(words=by_words, statements=params.rank == "meaning")
+        await self._graph.open(words=by_words, statements=statements or params.rank == "meaning")
         if params.finds_passages:
             open_reranker(self._runtime, params)
         self._publishers = frozenset(map(entity_id, await self._graph.store.publishers())) - {""}
@@ -173,17 +176,7 @@ class GraphRetrieval:
         wanted = params.depth(params.top_k)
         depth = max(wanted, params.fetch_k) if params.fuses_mentions else wanted
 
-        async def by_meaning(_: str, k: int) -> list[Context]:
-            if vector is None:
-                raise RuntimeError("the question was not embedded")
-            with self._runtime.stage("retrieve"):
-                return await store.nearest_chunks(vector, k)
-
-        async def by_words(text: str, k: int) -> list[Context]:
-            with self._runtime.stage("retrieve"):
-                return await self._graph.words.search(text, k)
-
-        found = await search_passages(params, question, depth, by_meaning, by_words)
+        found = await passages_of_graph(params, self._runtime, self._graph, question, depth, vector)
         if not params.fuses_mentions:
             return found
         with self._runtime.stage("graph"):

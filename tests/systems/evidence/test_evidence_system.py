@@ -81,6 +81,10 @@ async def test_each_step_has_the_sentence_that_proves_it_at_its_place(tmp_path: 
     assert len(told(prediction, "step")) == 2
 
 
+async def test_steps_are_proved_however_the_triplets_for_the_answer_are_ranked(tmp_path: Path) -> None:
+    assert offered(await ask(tmp_path, Model(STEPS[1]), rank="words")) == [STEPS[1]]
+
+
 async def test_two_steps_with_one_proof_name_it_once(tmp_path: Path) -> None:
     prediction = await ask(tmp_path, Model(STEPS[1], "Tidewright Power is run by Ingrid Solvane."))
     assert offered(prediction) == ["Ingrid Solvane runs Tidewright Power."]
