@@ -9,6 +9,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -74,16 +75,23 @@ def read_text(path: Path) -> str:
 
 def _decoded(path: Path, values_of: Callable[[bytes], int] | None = None) -> str:
     try:
-        with open_plain(path) as file:
+        with read_intact(path), open_plain(path) as file:
             data = _unpacked(path, file) if path.suffix == ".gz" else file.read()
         if values_of:
             refuse_too_many(path, values_of(data), len(data))
         # utf-8-sig drops a byte order mark, which some spreadsheets write and no parser expects
         return data.decode("utf-8-sig")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is not intact gzip ({error})", FIX) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 (byte {error.start})", FIX) from error
+
+
+@contextmanager
+def read_intact(path: Path) -> Iterator[None]:
+    """What goes wrong while `path` is read and unpacked within is one line."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} is not intact gzip ({error})", FIX) from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(f"{path} cannot be read: {reason}", "check that it is a file you may read") from error

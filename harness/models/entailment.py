@@ -23,9 +23,10 @@ _FIX = "name a folder that holds a model of natural language inference, or one o
 def check_entailment(name: str) -> None:
     """Raise HarnessError, one line, where it cannot be used: no package, no such model, no model of inference."""
     named = _named(name)
-    named.check(None)
     if named.export:
         _Inference(named)
+    else:
+        named.check(None)
 
 
 def entailment_identity(name: str) -> str:

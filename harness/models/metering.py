@@ -211,6 +211,19 @@ def metered(meter: Meter) -> Iterator[Meter]:
 
 
 @contextmanager
+def metered_apart(scope: str, total: Meter) -> Iterator[None]:
+    """Calls within count in a meter of their own, so that the same request in another block is the same call, and
+    then in `total`, however the block ends.
+    """
+    meter = Meter(scope)
+    try:
+        with metered(meter):
+            yield
+    finally:
+        total.absorb(meter)
+
+
+@contextmanager
 def charged(meter: Meter) -> Iterator[None]:
     """The same for a part of what a `metered` block waits for, which may last longer than the block."""
     token = _current.set(meter)

@@ -15,7 +15,7 @@ from harness.models.embedders import CachedEmbedder, EmbedProgress, build_embedd
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.identity import model_identity, server_digests
 from harness.models.local_server import ServerAccess
-from harness.models.metering import Meter, metered
+from harness.models.metering import Meter, metered_apart
 from harness.models.providers import check_reachable, provider_of, resolve_embedder, resolve_generator
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
@@ -125,12 +125,8 @@ class WriterModels:
     def charge(self) -> Iterator[None]:
         """Every call stands inside one, a block for each candidate. BudgetReached: the time is over."""
         self.budget.check_time()
-        meter = Meter(_SCOPE)
-        try:
-            with metered(meter):
-                yield
-        finally:
-            self.meter.absorb(meter)
+        with metered_apart(_SCOPE, self.meter):
+            yield
 
     def _embedded(self, done: int, total: int) -> None:
         self.embedding(done, total)

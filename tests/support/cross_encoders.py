@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,24 @@ def write_onnx(
     (folder / "model.onnx").write_bytes(_model(weights, factors, sums=sums))
     if labels:
         (folder / "config.json").write_text(json.dumps({"id2label": dict(enumerate(labels))}))
+    return folder
+
+
+def write_torch(folder: Path, worth: Iterable[str], **config: Any) -> Path:
+    """A tiny sequence classifier of transformers with random weights, and the tokenizer of these words; `config`
+    says how many numbers it gives, or what for.
+    """
+    import transformers
+
+    write_onnx(folder, dict.fromkeys(worth, 0.0))
+    (folder / "model.onnx").unlink()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"), pad_token="[PAD]", unk_token="[UNK]"
+    )
+    tokenizer.save_pretrained(folder)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    made = transformers.BertConfig(vocab_size=len(tokenizer), **sizes, **config)
+    transformers.BertForSequenceClassification(made).save_pretrained(folder)
     return folder
 
 

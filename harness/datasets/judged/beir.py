@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from harness.datasets.entries import FIX, FileEntry, as_entry
-from harness.datasets.files import find_in, parse_json
+from harness.datasets.files import find_in, parse_json, read_intact
 from harness.datasets.folder.listing import check_folder
 from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, JudgedPair, build
 from harness.errors import DataError
@@ -76,7 +75,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
     """Place and text of each line that is not blank, one at a time: a corpus may be larger than memory."""
     number = 0
     try:
-        with open_plain(path) as file:
+        with read_intact(path), open_plain(path) as file:
             lines = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
             while line := lines.readline(_LONGEST_LINE + 1):
                 number += 1
@@ -84,13 +83,8 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
                     raise DataError(f"{path} line {number} is longer than {_LONGEST_LINE:,} bytes", FIX)
                 if line.strip():
                     yield f"{path} line {number}", line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is not intact gzip ({error})", FIX) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path} line {number} is not UTF-8", FIX) from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(f"{path} cannot be read: {reason}", "check that it is a file you may read") from error
 
 
 def _parsed(placed: tuple[str, str]) -> FileEntry:

@@ -15,7 +15,7 @@ from harness.models.clients import OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.identity import server_digests
-from harness.models.metering import Meter, metered
+from harness.models.metering import Meter, metered_apart
 from harness.models.providers import provider_of
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
@@ -139,12 +139,8 @@ class MeteredEvaluation:
     def charge(self) -> Iterator[None]:
         """Charge what is called inside as one judgement."""
         self._models.budget.check_time()
-        meter = Meter(_SCOPE)
-        try:
-            with metered(meter):
-                yield
-        finally:
-            self.meter.absorb(meter)
+        with metered_apart(_SCOPE, self.meter):
+            yield
 
     def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:
         """What a model is, with what it refuses: what was not sent to a judge is part of how it judges."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cross_encoders import write_onnx
+from cross_encoders import write_onnx, write_torch
 
 from harness.asking.entailing import LetterEntailment
 from harness.errors import ModelUnavailable
@@ -82,16 +82,8 @@ def test_numbers_that_are_none_are_no_shares(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_model_of_torch_is_loaded_from_its_folder(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
-    folder = write_onnx(tmp_path / "model", WORTH)
-    (folder / "model.onnx").unlink()
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_file=str(folder / "tokenizer.json"), pad_token="[PAD]", unk_token="[UNK]"
-    )
-    tokenizer.save_pretrained(folder)
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    config = transformers.BertConfig(vocab_size=6, id2label=dict(enumerate(MNLI)), **sizes)
-    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    pytest.importorskip("transformers")
+    folder = write_torch(tmp_path / "model", WORTH, id2label=dict(enumerate(MNLI)))
     check_entailment(str(folder))
     found = shares(folder, "otter", "mud")
     assert all(0 < share < 1 for share in found)

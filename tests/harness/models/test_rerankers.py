@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cross_encoders import write_onnx
+from cross_encoders import write_onnx, write_torch
 
 from harness.config import load_config
 from harness.errors import HarnessError, ModelUnavailable
@@ -107,23 +107,13 @@ def test_a_folder_that_holds_no_cross_encoder_is_refused_before_the_index(tmp_pa
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_cross_encoder_of_sentence_transformers_is_loaded_from_its_folder(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("transformers")
     pytest.importorskip("sentence_transformers")
-    folder = write_onnx(tmp_path / "model", WORTH)
-    (folder / "model.onnx").unlink()
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_file=str(folder / "tokenizer.json"), pad_token="[PAD]", unk_token="[UNK]"
-    )
-    tokenizer.save_pretrained(folder)
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    config = transformers.BertConfig(vocab_size=7, num_labels=1, **sizes)
-    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    folder = write_torch(tmp_path / "model", WORTH, num_labels=1)
     assert json.loads((folder / "config.json").read_text())["architectures"] == ["BertForSequenceClassification"]
     check_reranker(str(folder))
     model = open_reranker(str(folder))
     assert len(set(scores(model, "otter", "mud heron", "otter"))) == 2
-    transformers.BertForSequenceClassification(
-        transformers.BertConfig(vocab_size=7, num_labels=3, **sizes)
-    ).save_pretrained(folder)
+    write_torch(folder, WORTH, num_labels=3)
     with pytest.raises(ModelUnavailable, match="gives 3 numbers"):
         open_reranker(str(folder))
