@@ -168,6 +168,7 @@
   whereAmI();
   printing();
   contents();
+  if (!document.querySelector("[data-explorer]")) document.documentElement.classList.add("filled");
   sorting();
   unfolding();
 })();

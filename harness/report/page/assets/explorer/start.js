@@ -54,6 +54,7 @@ document.addEventListener("keydown", (event) => {
 const start = () => setTimeout(async () => {
   await Promise.all([...document.querySelectorAll("[data-explorer]")].map(mount));
   land();
+  document.documentElement.classList.add("filled");
   await follow();
   window.addEventListener("hashchange", follow);
 }, 0);
