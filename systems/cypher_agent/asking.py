@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from harness.protocols import ChatModel, Message, Runtime
 from harness.records import Context, Step
 from systems.cypher_agent.params import AnswerParams
 from systems.parts.cypher.reading import Refused, read_statement
 from systems.parts.cypher.statement import ReadStatement
-from systems.parts.graph_stores.contract import AskFailed, GraphStore
+from systems.parts.graph_stores.contract import AskFailed, GraphStore, Sources
 from systems.parts.prompts.cypher import MAX_TOKENS, repair_messages, statement_in
 
 Way = Literal["cypher", "repair", "fallback", "not found"]
@@ -68,22 +68,39 @@ async def _as_contexts(
     """Each row with anything in it, once, as a text that names what it is of; rows that name no document are left
     out, for nobody could look them up.
     """
+    named = [_Named.by(statement, row) for row in found]
+    doc_ids = {one: None for each in named for one in each.doc_ids}
+    chunk_ids = {one: None for each in named for one in each.chunk_ids}
+    sources = await store.sources(list(doc_ids), list(chunk_ids))
     contexts: dict[str, Context] = {}
-    for row in found:
-        pairs = list(zip(statement.columns, row, strict=True))
+    for row, each in zip(found, named, strict=True):
+        pairs = zip(statement.columns, row, strict=True)
         parts = [f"{column.name}: {_shown(value)}" for column, value in pairs if value not in (None, "", [])]
-        doc_ids = await _documents(store, [(column.source, _listed(value)) for column, value in pairs])
         text = "; ".join(parts)[: params.row_characters]
-        if doc_ids and text:
-            contexts.setdefault(text, Context(text=text, doc_ids=doc_ids, kind="summary"))
+        if text and (of := each.stored(sources)):
+            contexts.setdefault(text, Context(text=text, doc_ids=of, kind="summary"))
     return list(contexts.values())
 
 
-async def _documents(store: GraphStore, named: Sequence[tuple[str, list[str]]]) -> tuple[str, ...]:
-    """Those that a row names, by themselves or by their chunks; a statement may make up what it calls an id."""
-    doc_ids = [one for source, ids in named if source == "doc_id" for one in ids]
-    chunk_ids = [one for source, ids in named if source.startswith("chunk_id") for one in ids]
-    return tuple(await store.documents(doc_ids[:_MOST_SOURCES], chunk_ids[:_MOST_SOURCES]))
+@dataclass(frozen=True)
+class _Named:
+    """What a row names as its source; a statement may make up what it calls an id."""
+
+    doc_ids: tuple[str, ...]
+    chunk_ids: tuple[str, ...]
+
+    @classmethod
+    def by(cls, statement: ReadStatement, row: Sequence[Any]) -> Self:
+        pairs = [(column.source, _listed(value)) for column, value in zip(statement.columns, row, strict=True)]
+        doc_ids = [one for source, ids in pairs if source == "doc_id" for one in ids]
+        chunk_ids = [one for source, ids in pairs if source.startswith("chunk_id") for one in ids]
+        return cls(tuple(doc_ids[:_MOST_SOURCES]), tuple(chunk_ids[:_MOST_SOURCES]))
+
+    def stored(self, sources: Sources) -> tuple[str, ...]:
+        """The documents that there are, as they are named, then those of the chunks, each once."""
+        own = [doc_id for doc_id in self.doc_ids if doc_id in sources.published]
+        of_chunks = [sources.owners[chunk_id] for chunk_id in self.chunk_ids if chunk_id in sources.owners]
+        return tuple(dict.fromkeys([*own, *of_chunks]))
 
 
 def _listed(value: Any) -> list[str]:

@@ -23,6 +23,8 @@ from systems.parts.graph_search.passages import passages_of_graph
 from systems.parts.prompts.cypher import cypher_messages
 from systems.parts.reranking import best_passages, open_reranker
 
+_DAY = len("2023-10-01")
+
 
 @dataclass(frozen=True)
 class _Found:
@@ -61,12 +63,7 @@ class CypherAgentSystem:
             answer = await self._runtime.answer(query.text, found.contexts)
         else:
             answer = ABSTENTION if self._runtime.chat else None
-        sources = "; ".join(dict.fromkeys(doc_id for context in found.contexts for doc_id in context.doc_ids))
-        trace = (
-            *found.trace,
-            Step(name="way", content=found.way),
-            Step(name="sources", content=sources or "none"),
-        )
+        trace = (*found.trace, Step(name="way", content=found.way), await self._sources(found.contexts))
         return Prediction(answer=answer, contexts=found.contexts, trace=trace, retrieved=found.ranking)
 
     async def _find(self, question: str) -> _Found:
@@ -86,6 +83,13 @@ class CypherAgentSystem:
         found = await best_passages(runtime, params, question, ranked, params.top_k)
         way: Way = "fallback" if found.contexts else "not found"
         return _Found(way, tuple(found.contexts), trace, found.ranking)
+
+    async def _sources(self, contexts: Sequence[Context]) -> Step:
+        """The documents behind the answer, in the order of its contexts, with the day each was published."""
+        doc_ids = list(dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids))
+        published = (await self._graph.store.sources(doc_ids, ())).published
+        named = (f"{one} ({said[:_DAY]})" if (said := published.get(one)) else one for one in doc_ids)
+        return Step(name="sources", content="; ".join(named) or "none")
 
     def close(self) -> None:
         """Release the store."""

@@ -1,6 +1,6 @@
 """What a graph store keeps and finds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -51,6 +51,16 @@ class StoredTriplet:
     """Of the chunks that state it, in the same order, each once."""
 
 
+@dataclass(frozen=True)
+class Sources:
+    """Where stored things come from."""
+
+    published: Mapping[str, str]
+    """By doc_id of what is stored, when it was published, as its metadata say; empty where they do not."""
+    owners: Mapping[str, str]
+    """By chunk_id, the document that it is of."""
+
+
 class AskFailed(Exception):
     """A database did not answer a statement; the message is one line and says why."""
 
@@ -98,8 +108,8 @@ class GraphStore(Protocol):
         """These passages, in the order asked for, without score. KeyError for one that is not stored."""
         ...
 
-    async def documents(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> list[str]:
-        """Of these documents those that are stored, then those of these chunks, as asked for, each once."""
+    async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
+        """Of these documents and chunks, those that are stored, and the documents of these chunks."""
         ...
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:

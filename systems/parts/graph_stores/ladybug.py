@@ -14,12 +14,11 @@ from harness.records import Context
 from systems.parts.cypher.statement import ReadStatement, StatementPiece
 from systems.parts.graph import KnowledgeGraph
 from systems.parts.graph_stores.calls import Calls
-from systems.parts.graph_stores.contract import AskFailed, EntityHit, GraphSize, StoredTriplet
+from systems.parts.graph_stores.contract import AskFailed, EntityHit, GraphSize, Sources, StoredTriplet
 from systems.parts.graph_stores.entity_names import find_names, named, open_names, store_names
 from systems.parts.graph_stores.ladybug_files import graph_database, load_graph, rows_of
 from systems.parts.graph_stores.results import (
     degrees,
-    documents_asked,
     in_order,
     mentions,
     triplets,
@@ -36,7 +35,7 @@ _EDGES = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_i
 _FROM = f"MATCH (h:Entity {{entity_id: $id}})-[r:RELATES]->(t:Entity) {_EDGES}"
 _TO = f"MATCH (t:Entity {{entity_id: $id}})<-[r:RELATES]-(h:Entity) {_EDGES}"
 _DOCUMENTS = "MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN c.chunk_id, c.doc_id"
-_STORED = "MATCH (d:Document) WHERE d.doc_id IN $ids RETURN d.doc_id"
+_PUBLISHED = "MATCH (d:Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 _CHUNKS = """
 MATCH (c:Chunk) WHERE c.chunk_id IN $ids RETURN c.chunk_id, c.text, c.doc_id, c.start, c.`end`, c.heading
 """
@@ -154,16 +153,17 @@ class LadybugStore:
         with self._open().reader() as reader:
             return in_order(rows_of(reader.graph, _CHUNKS, ids=list(chunk_ids)), chunk_ids)
 
-    async def documents(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> list[str]:
-        """See `GraphStore.documents`."""
-        return await self._calls.run(lambda: self._documents(list(doc_ids), list(chunk_ids)))
+    async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
+        """See `GraphStore.sources`."""
+        return await self._calls.run(lambda: self._sources(list(doc_ids), list(chunk_ids)))
 
-    def _documents(self, doc_ids: list[str], chunk_ids: list[str]) -> list[str]:
+    def _sources(self, doc_ids: list[str], chunk_ids: list[str]) -> Sources:
         with self._open().reader() as reader:
             # An empty list has no type, and Ladybug wants one.
-            stored = rows_of(reader.graph, _STORED, ids=doc_ids) if doc_ids else []
-            of_chunks = rows_of(reader.graph, _DOCUMENTS, ids=chunk_ids) if chunk_ids else []
-        return documents_asked(doc_ids, chunk_ids, stored, of_chunks)
+            owners = dict(rows_of(reader.graph, _DOCUMENTS, ids=chunk_ids)) if chunk_ids else {}
+            asked = list(dict.fromkeys([*doc_ids, *owners.values()]))
+            published = rows_of(reader.graph, _PUBLISHED, ids=asked) if asked else []
+        return Sources({doc_id: said or "" for doc_id, said in published}, owners)
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
         """See `GraphStore.ask`."""

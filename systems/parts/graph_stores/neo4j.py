@@ -14,13 +14,12 @@ from harness.records import Context
 from systems.parts.cypher.statement import ReadStatement
 from systems.parts.graph import KnowledgeGraph
 from systems.parts.graph_stores.calls import Calls
-from systems.parts.graph_stores.contract import AskFailed, EntityHit, GraphSize, StoredTriplet
+from systems.parts.graph_stores.contract import AskFailed, EntityHit, GraphSize, Sources, StoredTriplet
 from systems.parts.graph_stores.neo4j_load import load_space
 from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_package, connect, explained, rows_of
 from systems.parts.graph_stores.neo4j_space import Space, count, drop_space
 from systems.parts.graph_stores.results import (
     PASSAGE_COLUMNS,
-    documents_asked,
     in_order,
     mentions,
     size_of,
@@ -46,7 +45,7 @@ _EDGES = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_i
 _FROM = f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity) {_EDGES}"
 _TO = f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {_EDGES}"
 _DOCUMENTS = "UNWIND $ids AS id MATCH (c:$Chunk {chunk_id: id}) RETURN c.chunk_id, c.doc_id"
-_STORED = "MATCH (d:$Document) WHERE d.doc_id IN $ids RETURN d.doc_id"
+_PUBLISHED = "MATCH (d:$Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
 _CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {_PASSAGE}"
 _ENTITIES = """
 UNWIND $ids AS id MATCH (e:$Entity {entity_id: id}) RETURN e.entity_id, e.name, e.kind, 0.0, e.degree
@@ -180,14 +179,15 @@ class Neo4jStore:
     def _chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
         return in_order(self._open().ask(_CHUNKS, ids=list(dict.fromkeys(chunk_ids))), chunk_ids)
 
-    async def documents(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> list[str]:
-        """See `GraphStore.documents`."""
-        return await self._calls.run(lambda: self._documents(list(doc_ids), list(chunk_ids)))
+    async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
+        """See `GraphStore.sources`."""
+        return await self._calls.run(lambda: self._sources(list(doc_ids), list(chunk_ids)))
 
-    def _documents(self, doc_ids: list[str], chunk_ids: list[str]) -> list[str]:
+    def _sources(self, doc_ids: list[str], chunk_ids: list[str]) -> Sources:
         opened = self._open()
-        stored, of_chunks = opened.ask(_STORED, ids=doc_ids), opened.ask(_DOCUMENTS, ids=chunk_ids)
-        return documents_asked(doc_ids, chunk_ids, stored, of_chunks)
+        owners = {row[0]: row[1] for row in opened.ask(_DOCUMENTS, ids=chunk_ids)} if chunk_ids else {}
+        published = opened.ask(_PUBLISHED, ids=list(dict.fromkeys([*doc_ids, *owners.values()])))
+        return Sources({row[0]: row[1] or "" for row in published}, owners)
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
         """See `GraphStore.ask`; the server itself ends what takes longer."""

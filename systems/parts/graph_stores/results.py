@@ -48,18 +48,6 @@ def in_order(rows: Iterable[Sequence[Any]], chunk_ids: Sequence[str]) -> list[Co
     return [passage(found[chunk_id]["text"], found[chunk_id]) for chunk_id in chunk_ids]
 
 
-def documents_asked(
-    doc_ids: Sequence[str],
-    chunk_ids: Sequence[str],
-    stored: Iterable[Sequence[str]],
-    of_chunks: Iterable[Sequence[str]],
-) -> list[str]:
-    """See `GraphStore.documents`; `stored` are rows of a doc_id, `of_chunks` of a chunk_id and its doc_id."""
-    known, owners = {row[0] for row in stored}, {row[0]: row[1] for row in of_chunks}
-    asked = [doc_id for doc_id in doc_ids if doc_id in known]
-    return list(dict.fromkeys([*asked, *(owners[chunk_id] for chunk_id in chunk_ids if chunk_id in owners)]))
-
-
 def why_unanswered(error: Exception, timed_out: str, limit_s: float) -> str:
     """What a database says of a statement, for whoever wrote it: one line of 200 characters.
 

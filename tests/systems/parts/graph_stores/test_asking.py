@@ -12,7 +12,7 @@ from hostile_cypher import HEAVY
 from harness.records import Document
 from systems.parts.cypher.reading import read_statement
 from systems.parts.graph import KnowledgeGraph
-from systems.parts.graph_stores.contract import AskFailed, GraphStore
+from systems.parts.graph_stores.contract import AskFailed, GraphStore, Sources
 
 NewStore = Callable[[Path], GraphStore]
 CHUNKS = chunks_of(
@@ -76,14 +76,12 @@ async def test_what_a_database_refuses_is_one_line_and_the_next_statement_is_ans
     assert await rows(store, "MATCH (d:Document) RETURN d.doc_id ORDER BY d.doc_id LIMIT 1") == [["d0"]]
 
 
-async def test_documents_are_those_that_are_stored(store: GraphStore) -> None:
+async def test_sources_are_what_is_stored_with_the_day_it_was_published(store: GraphStore) -> None:
     await filled(store, graph(CHUNKS, EDGES))
-    assert await store.documents(["d4", "made up", "d1", "d4"], ["000001-00000", "000007-00000", "none"]) == [
-        "d4",
-        "d1",
-        "d7",
-    ]
-    assert await store.documents([], []) == []
+    found = await store.sources(["d4", "made up", "d1", "d4"], ["000001-00000", "000007-00000", "none"])
+    assert found.published == {"d4": "2024-01-05", "d1": "2024-01-02", "d7": "2024-01-08"}
+    assert found.owners == {"000001-00000": "d1", "000007-00000": "d7"}
+    assert await store.sources([], []) == Sources({}, {})
 
 
 @pytest.mark.slow
