@@ -20,10 +20,9 @@ from systems.parts.graph_index import (
     weights_of,
 )
 from systems.parts.graph_search.passages import passages_of_graph
+from systems.parts.headings import day_of
 from systems.parts.prompts.cypher import cypher_messages
 from systems.parts.reranking import best_passages, open_reranker
-
-_DAY = len("2023-10-01")
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class CypherAgentSystem:
         """The documents behind the answer, in the order of its contexts, with the day each was published."""
         doc_ids = list(dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids))
         published = (await self._graph.store.sources(doc_ids, ())).published
-        named = (f"{one} ({said[:_DAY]})" if (said := published.get(one)) else one for one in doc_ids)
+        named = (f"{one} ({day_of(said)})" if (said := published.get(one)) else one for one in doc_ids)
         return Step(name="sources", content="; ".join(named) or "none")
 
     def close(self) -> None:

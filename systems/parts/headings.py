@@ -17,7 +17,12 @@ def source_and_date(document: Document) -> str:
 
 
 def _origin(document: Document) -> list[str]:
-    return [document.metadata.get("source", ""), document.metadata.get("published_at", "")[:10]]
+    return [document.metadata.get("source", ""), day_of(document.metadata.get("published_at", ""))]
+
+
+def day_of(published_at: str) -> str:
+    """The day of a moment such as `2024-03-05T08:00:00+00:00`."""
+    return published_at[:10]
 
 
 def _on_one_line(parts: Sequence[str]) -> list[str]:

@@ -186,7 +186,8 @@ class Neo4jStore:
     def _sources(self, doc_ids: list[str], chunk_ids: list[str]) -> Sources:
         opened = self._open()
         owners = {row[0]: row[1] for row in opened.ask(_DOCUMENTS, ids=chunk_ids)} if chunk_ids else {}
-        published = opened.ask(_PUBLISHED, ids=list(dict.fromkeys([*doc_ids, *owners.values()])))
+        asked = list(dict.fromkeys([*doc_ids, *owners.values()]))
+        published = opened.ask(_PUBLISHED, ids=asked) if asked else []
         return Sources({row[0]: row[1] or "" for row in published}, owners)
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
