@@ -94,7 +94,7 @@ def _types(tree: ast.Module) -> Iterator[str]:
 
 
 ROOMS = (
-    *("cli", "testing", "api", "questions", "report", "runner"),
+    *("cli", "testing", "api", "questions", "validity", "report", "runner"),
     *("evaluators", "datasets", "analysis", "models", "store"),
     *("registry", "config", "extraction", "asking", "protocols", "display", "records", "identity", "errors"),
     *("outside", "plain_files"),
