@@ -22,7 +22,7 @@ SAMPLE = ("--set", "dataset.sample.per_type=5", "--set", "limits.concurrency=2")
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("system", "kills", "under_way"), [("naive", 8, 2), ("kg", 4, 8)])
+@pytest.mark.parametrize(("system", "kills", "under_way"), [("naive", 4, 2), ("kg", 3, 8)])
 def test_kills_at_random_moments_change_nothing(
     cli: CommandLine, tmp_path: Path, serve: Any, system: str, kills: int, under_way: int
 ) -> None:
