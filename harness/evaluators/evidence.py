@@ -20,17 +20,18 @@ import numpy as np
 from pydantic import Field
 
 from harness.evaluators.judged import judge_each
-from harness.evaluators.ranking import without_white_space
-from harness.extraction.texts import windows_of
+from harness.evaluators.ranking import why_passage, without_white_space
+from harness.extraction.texts import EMBEDDED_WHOLE, windows_of
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Panel, PanelFigure, Params, RunFacts
 from harness.records import Context, Reference, Score
 
-NO_EVIDENCE = "the run offers no evidence: its system names no sentences, or it was never asked for an answer"
+NO_EVIDENCE = (
+    "no answer of the run offers a sentence as evidence: its system names none, it was never asked for an answer, "
+    "or it abstained in every query"
+)
 _SECTION = "Evidence that answers name"
 _SHARED = 0.5
 """Of the shorter one: how much of a sentence and a fact has to be one piece of text."""
-_WINDOW = 1_000
-"""Characters that the default embedder reads whole: 256 tokens."""
 _FIGURE = PanelFigure(
     "evidence_named",
     "Sentences offered as proof",
@@ -105,10 +106,7 @@ class EvidenceEvaluator:
         facts = _facts(reference)
         if not facts:
             return "the reference names no fact"
-        longest = max(map(len, facts.values()))
-        if longest > self._longest_fact:
-            return f"a gold fact of {longest:,} characters: above {self._longest_fact:,} it is a passage"
-        return ""
+        return why_passage(facts.values(), self._longest_fact)
 
     async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
         """Every measure of every case."""
@@ -140,7 +138,7 @@ class EvidenceEvaluator:
         return round(cosine * shorter, 6), f"cosine {cosine:.3f}, lengths {len(theirs):,} / {len(ours):,}"
 
     async def _direction(self, text: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        rows = await self._runtime.embedder.embed_documents(list(windows_of(text, _WINDOW)))
+        rows = await self._runtime.embedder.embed_documents(list(windows_of(text, EMBEDDED_WHOLE)))
         mean = np.asarray(rows, dtype=np.float64).mean(axis=0)
         if not np.isfinite(mean).all():
             raise ValueError("the embedder gave a vector with NaN or infinity")

@@ -118,6 +118,12 @@ def without_white_space(text: str) -> str:
     return "".join(text.split())
 
 
+def why_passage(facts: Iterable[str], most: int) -> str:
+    """Why no sentence or chunk could hold these gold facts: one has more than `most` characters; else nothing."""
+    longest = max(map(len, facts), default=0)
+    return f"a gold fact of {longest:,} characters: above {most:,} it is a passage" if longest > most else ""
+
+
 def require_ir_measures() -> None:
     """Raise `MissingDependency` where ir_measures is not installed."""
     need("evaluator-retrieval", "ir_measures")

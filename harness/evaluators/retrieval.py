@@ -46,6 +46,7 @@ from harness.evaluators.ranking import (
     find_documents,
     ir_values,
     require_ir_measures,
+    why_passage,
     without_white_space,
 )
 from harness.evaluators.scores import not_applicable, scored
@@ -228,12 +229,8 @@ class RetrievalEvaluator:
             return "the reference names no evidence"
         if self._rules[measure.name].level in {"document", "document_within"}:
             return "" if any(item.doc_id for item in reference.evidence) else "the evidence names no document"
-        longest = max(map(len, _facts(reference)), default=0)
-        if not longest:
-            return "the evidence states no fact"
-        if longest > self._longest_fact:
-            return f"a gold fact of {longest:,} characters: above {self._longest_fact:,} it is a passage"
-        return ""
+        facts = _facts(reference)
+        return why_passage(facts, self._longest_fact) if any(facts) else "the evidence states no fact"
 
     async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
         """Every measure of every case."""

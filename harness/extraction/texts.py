@@ -12,6 +12,9 @@ from harness.records import Triplet
 ReadWindow = Callable[[str], Coroutine[Any, Any, tuple[Triplet, ...]]]
 """The triplets of one window. Raises where it cannot be read; no triplets mean that it states nothing."""
 
+EMBEDDED_WHOLE = 1_000
+"""Characters of a window that the default embedder reads whole: 256 tokens."""
+
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?])\s+"), re.compile(r"\s+"))
 """Where a text may be cut, the best places first."""
 

@@ -31,8 +31,9 @@ from harness.analysis.intervals import mean_interval
 from harness.config import JudgeConfig
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.evaluators.rag_eval.confidence import Band, band_of
+from harness.evaluators.rag_eval.criteria import METRICS
 from harness.evaluators.rag_eval.grades import HIGHEST
-from harness.evaluators.rag_eval.prompts import METRICS, spoken
+from harness.evaluators.rag_eval.prompts import spoken
 from harness.evaluators.sides import reference_answer
 from harness.records import Query
 from harness.store import SampleRow

@@ -86,7 +86,8 @@ class CypherAgentSystem:
     async def _sources(self, contexts: Sequence[Context]) -> Step:
         """The documents behind the answer, in the order of its contexts, with the day each was published."""
         doc_ids = list(dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids))
-        published = (await self._graph.store.sources(doc_ids, ())).published
+        with self._runtime.stage("sources"):
+            published = (await self._graph.store.sources(doc_ids, ())).published
         named = (f"{one} ({day_of(said)})" if (said := published.get(one)) else one for one in doc_ids)
         return Step(name="sources", content="; ".join(named) or "none")
 

@@ -1,9 +1,13 @@
 """The line that says what a text is: title, source and date, shown to the model before the text."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from harness.records import Document
 from systems.parts.chunking import Chunk
+
+_LONGEST_DATE = 40
+"""Characters: "Wednesday, 27 September 2023, 11:59 a.m." and no text that somebody took for a date."""
 
 
 def document_heading(document: Document) -> str:
@@ -21,8 +25,14 @@ def _origin(document: Document) -> list[str]:
 
 
 def day_of(published_at: str) -> str:
-    """The day of a moment such as `2024-03-05T08:00:00+00:00`."""
-    return published_at[:10]
+    """The day of an ISO 8601 moment such as `2024-03-05T08:00:00+00:00`, as it is written there; what is none
+    ("November 12, 2023") stays whole, on one line of at most 40 characters.
+    """
+    said = " ".join(published_at.split())
+    try:
+        return datetime.fromisoformat(said).date().isoformat()
+    except ValueError:
+        return said if len(said) <= _LONGEST_DATE else f"{said[: _LONGEST_DATE - 1]}…"
 
 
 def _on_one_line(parts: Sequence[str]) -> list[str]:

@@ -21,6 +21,8 @@ The judge reads query, contexts and answer, never a reference, and gives five wh
 What is neither is "grounded but partial". Nine decimals are what makes .75 trustworthy where a sum of floats falls
 short of it by its last bit.
 
+- The judge reads a criterion, the steps to its grade and what each of the five grades says, for every metric
+  (`harness.evaluators.rag_eval.criteria`), as RAG-Eval's does. The words are ours.
 - `calls: one` (the default) asks for the five grades in one call; `parallel` asks for each by itself, and the
   judge reads the contexts five times. `scripts/research/check_confidence.py` measures what differs between them.
 - A grade is a whole number that the reply states beyond doubt (`harness.evaluators.rag_eval.grades`). Where one

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from harness.evaluators.rag_eval.criteria import METRICS, GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST
-from harness.evaluators.rag_eval.prompts import METRICS, GradeName
 from harness.evaluators.windows import ContextReading
 
 Band = Literal["trustworthy", "grounded but partial", "misaligned"]

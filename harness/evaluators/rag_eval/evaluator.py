@@ -14,9 +14,10 @@ from harness.evaluators.rag_eval.confidence import (
     confidence_of,
     normalised,
 )
+from harness.evaluators.rag_eval.criteria import METRICS, GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST
 from harness.evaluators.rag_eval.grading import Graded, ask_grades
-from harness.evaluators.rag_eval.prompts import METRICS, GradeName, Material, material, spoken
+from harness.evaluators.rag_eval.prompts import Material, material, spoken
 from harness.evaluators.windows import LONGEST, ContextCharacters, ContextReading, reading_of
 from harness.protocols import (
     Case,
@@ -43,6 +44,10 @@ _FIGURE = PanelFigure(
 )
 
 
+_READ_ALONE = frozenset({"factual_accuracy", "coherence", "fluency"})
+"""Whatever the query: the steps of their grades do not look at it."""
+
+
 def _measure(name: str, summary: str) -> Measure:
     return Measure(
         name=f"rag_eval_{name}",
@@ -50,7 +55,7 @@ def _measure(name: str, summary: str) -> Measure:
         failure_value=0.0,
         title=name.replace("_", " "),
         section="Judged measures",
-        reads=frozenset({"answer", "contexts"}),
+        reads=frozenset({"answer", "contexts"} if name in _READ_ALONE else {"question", "answer", "contexts"}),
         range=(0.0, 1.0),
         panel=Panel(_FIGURE),
     )
@@ -168,7 +173,7 @@ class _Shown:
 
 SPEC = EvaluatorSpec(
     name="rag_eval",
-    version="4",
+    version="5",
     summary="RAG-Eval: five grades of an answer by a judge, one confidence and its bands",
     params=RagEvalParams,
     measures=lambda _params: MEASURES,

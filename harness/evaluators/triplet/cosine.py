@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.evaluators.kg.graphs.similar import DECIMALS, unit_rows
-from harness.extraction.texts import windows_of
+from harness.extraction.texts import EMBEDDED_WHOLE, windows_of
 from harness.protocols import Embedder
 from harness.records import Context, Triplet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_WINDOW = 1_000
-"""Characters that the default embedder reads whole: 256 tokens."""
 
 
 async def highest_cosines(embedder: Embedder, texts: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
@@ -39,4 +36,4 @@ def texts_of_triplets(triplets: Iterable[Triplet]) -> list[str]:
 
 def windows_of_contexts(contexts: Iterable[Context]) -> list[str]:
     """Each context as it is, a triplet of a graph too; long ones in windows."""
-    return [window for context in contexts for window in windows_of(context.text, _WINDOW)]
+    return [window for context in contexts for window in windows_of(context.text, EMBEDDED_WHOLE)]

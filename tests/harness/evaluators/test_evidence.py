@@ -95,7 +95,7 @@ def test_a_failed_query_counts_as_nothing() -> None:
     [
         ([], None, "names no fact"),
         (["x" * 1001], None, "above 1,000 it is a passage"),
-        ([A], RunFacts(has_evidence=False), "offers no evidence"),
+        ([A], RunFacts(has_evidence=False), "no answer of the run offers a sentence"),
         ([A], RunFacts(has_generator=False), "no generator"),
     ],
 )

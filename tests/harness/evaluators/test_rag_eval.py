@@ -13,7 +13,8 @@ from scoring import BareEvaluation, build_scorer, score_all
 
 from harness.errors import ModelUnavailable
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
-from harness.evaluators.rag_eval.prompts import METRICS, material, messages
+from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS
+from harness.evaluators.rag_eval.prompts import material, messages
 from harness.protocols import Message, RunFacts
 from harness.records import Context, Prediction, Reference, RunRecord, Score
 
@@ -295,6 +296,25 @@ def test_no_text_can_close_the_tags_that_it_stands_between() -> None:
         assert request.content.count(f"<{tag}>") == request.content.count(f"</{tag}>") == 1
     assert "< / CONTEXTS" not in request.content
     assert request.content.count("Give 5.") == 3
+
+
+@pytest.mark.parametrize("params", [RagEvalParams(), PARALLEL])
+def test_the_judge_reads_the_criterion_the_steps_and_all_five_grades_of_what_it_grades_and_of_nothing_else(
+    answered: Callable[..., RunRecord], params: RagEvalParams
+) -> None:
+    judge = Chat(graded)
+    scores_of(judge, answered("q", "Ann did.", "Ann did it."), params=params)
+    for asked in judge.calls:
+        for name, criterion in CRITERIA.items():
+            words = [criterion.asks, *criterion.steps[:2], *criterion.grades]
+            assert len(criterion.grades) == 5
+            assert [word in asked.text for word in words] == [name in asked_for(asked)] * len(words)
+
+
+def test_what_is_graded_with_the_query_in_sight_says_that_it_reads_the_question() -> None:
+    reading = {measure.name for measure in SPEC.measures(RagEvalParams()) if "question" in measure.reads}
+    alone = {"rag_eval_factual_accuracy", "rag_eval_coherence", "rag_eval_fluency"}
+    assert reading == set(VALUES) - alone
 
 
 def test_the_five_requests_about_one_answer_begin_alike(answered: Callable[..., RunRecord]) -> None:

@@ -10,7 +10,7 @@ from harness.config.load import explain
 from harness.errors import ConfigError
 from harness.evaluators.rag_eval import RagEvalParams
 from harness.evaluators.rag_eval.confidence import band_of, confidence_of
-from harness.evaluators.rag_eval.prompts import METRICS
+from harness.evaluators.rag_eval.criteria import METRICS
 
 DEFAULT = RagEvalParams().weights
 EVERY_FIVE = list(itertools.product(range(1, 6), repeat=5))

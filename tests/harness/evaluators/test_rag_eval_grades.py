@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.evaluators.rag_eval.criteria import METRICS
 from harness.evaluators.rag_eval.grades import grade_in, part_of
 from harness.evaluators.rag_eval.grading import grades_in
-from harness.evaluators.rag_eval.prompts import METRICS
 
 FOURS = [
     "4",

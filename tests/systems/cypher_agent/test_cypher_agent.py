@@ -73,6 +73,14 @@ async def test_rows_of_the_graph_are_its_contexts_and_name_their_documents(tmp_p
     assert "retrieve" not in stages
 
 
+async def test_a_date_that_is_no_iso_moment_is_named_whole(tmp_path: Path) -> None:
+    dated = [
+        document.model_copy(update={"metadata": {"published_at": "November 12, 2023"}}) for document in CORPUS
+    ]
+    prediction, _ = await ask(tmp_path, Model(RUNS), dated)
+    assert told(prediction, "sources") == ["d0 (November 12, 2023)"]
+
+
 async def test_sources_are_named_with_the_day_they_were_published_whichever_way_they_were_found(
     tmp_path: Path,
 ) -> None:
@@ -80,8 +88,9 @@ async def test_sources_are_named_with_the_day_they_were_published_whichever_way_
         document.model_copy(update={"metadata": {"published_at": f"2024-03-0{day}T08:00:00+00:00"}})
         for day, document in enumerate(CORPUS, start=1)
     ]
-    prediction, _ = await ask(tmp_path / "rows", Model(RUNS), dated)
+    prediction, stages = await ask(tmp_path / "rows", Model(RUNS), dated)
     assert told(prediction, "sources") == ["d0 (2024-03-01)"]
+    assert "sources" in stages
     prediction, _ = await ask(tmp_path / "passages", Model(EMPTY, EMPTY), dated)
     days = {document.doc_id: document.metadata["published_at"][:10] for document in dated}
     found = [doc_id for context in prediction.contexts for doc_id in context.doc_ids]

@@ -210,6 +210,12 @@ def test_odd_texts_and_metadata_come_back_to_the_letter(build: Build, text: str)
         ("A title", {}, "A title"),
         ("", {"source": "The Post"}, "The Post"),
         ("A\n title ", {"source": "S", "published_at": "2031-03-14T08:30:00+00:00"}, "A title | S | 2031-03-14"),
+        ("T", {"published_at": "November 12, 2023"}, "T | November 12, 2023"),
+        ("T", {"published_at": "12/11/2023\n10:30"}, "T | 12/11/2023 10:30"),
+        ("T", {"published_at": "2024-03-05 (updated)"}, "T | 2024-03-05 (updated)"),
+        ("T", {"published_at": "2024-03-05 23:30:00-08:00"}, "T | 2024-03-05"),
+        ("T", {"published_at": "20240305"}, "T | 2024-03-05"),
+        ("T", {"published_at": "spring " * 1000}, f"T | {('spring ' * 6)[:39]}…"),
         ("T", {"author": "nobody", "url": "https://x.example", "published_at": ""}, "T"),
     ],
 )

@@ -1,0 +1,111 @@
+"""What each grade means, and how a judge comes to it: a criterion, its steps, and what every grade says.
+
+RAG-Eval gives its judge, as G-Eval does, a criterion and evaluation steps for each of its five metrics. The words
+are ours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from harness.evaluators.rag_eval.grades import LOWEST
+
+GradeName = Literal["query_relevance", "factual_accuracy", "coverage", "coherence", "fluency"]
+METRICS: tuple[GradeName, ...] = get_args(GradeName)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """How one metric is graded."""
+
+    asks: str
+    steps: Sequence[str]
+    """What to do before a grade is given, in this order."""
+    grades: Sequence[str]
+    """What an answer of each grade is like, from the worst on."""
+
+    @property
+    def told(self) -> str:
+        """For a judge, in a few lines."""
+        steps = " ".join(f"({number}) {step}" for number, step in enumerate(self.steps, start=1))
+        grades = "; ".join(f"{grade}: {says}" for grade, says in enumerate(self.grades, start=LOWEST))
+        return f"{self.asks}\n  Steps: {steps}\n  Grades: {grades}."
+
+
+CRITERIA: dict[GradeName, Criterion] = {
+    "query_relevance": Criterion(
+        "does the answer give what the query asks for?",
+        (
+            "Say to yourself what is asked for, and under which conditions.",
+            "Find the part of the answer that gives it.",
+            "Look for conditions that the answer passes over, and for what nobody asked.",
+        ),
+        (
+            "it is about something else, or would fit any query",
+            "it is on the topic and gives nothing that is asked for",
+            "it answers the query in part",
+            "it answers the query, but misses a condition or says much besides",
+            "it answers exactly this query",
+        ),
+    ),
+    "factual_accuracy": Criterion(
+        "do the contexts say what the answer says?",
+        (
+            "List the facts that the answer states.",
+            "Look for each in the contexts: they say it, contradict it, or do not mention it.",
+            "Leave out what you know yourself, and compare how many they say with how many they do not.",
+        ),
+        (
+            "they contradict it, mention nothing of it, or the answer states no fact",
+            "they support little of it",
+            "they support about half of it",
+            "they support all that matters, but not every detail",
+            "they support all of it",
+        ),
+    ),
+    "coverage": Criterion(
+        "does the answer hold what the contexts say on the query?",
+        (
+            "Collect what the contexts say of what the query asks for, and nothing else.",
+            "Find each point in the answer.",
+            "Weigh what is missing: a main point, or a detail.",
+        ),
+        (
+            "it holds none of it",
+            "it holds little, and most main points are missing",
+            "it holds some, and a main point is missing",
+            "it holds every main point, and a detail is missing",
+            "it holds every point",
+        ),
+    ),
+    "coherence": Criterion(
+        "do the parts of the answer fit together?",
+        (
+            "Read the answer from its beginning to its end.",
+            "Look for parts that contradict each other, and for steps that do not follow.",
+            "Do not count its length: a short answer can have a 5.",
+        ),
+        (
+            "it contradicts itself or falls apart",
+            "its parts stand side by side, and the reader has to find how they belong together",
+            "it can be followed, with gaps",
+            "it is clear but for one step",
+            "it is one clear line of thought",
+        ),
+    ),
+    "fluency": Criterion(
+        "is the answer well written?",
+        (
+            "Read the answer as language alone, whether it is right or wrong.",
+            "Look for mistakes of grammar and spelling, and for words over which one stumbles.",
+            "Do not count its length: a short answer can have a 5.",
+        ),
+        (
+            "it can hardly be read",
+            "it has mistakes in most sentences",
+            "it can be read, with mistakes",
+            "it has one slight mistake",
+            "it has no mistake",
+        ),
+    ),
+}
