@@ -10,7 +10,6 @@ from harness.protocols import ChatModel, Runtime
 from harness.records import Document, IndexStats, Places
 from systems.community import from_triplets, library
 from systems.community.from_library import LibraryExtraction
-from systems.community.guard import Guard
 from systems.community.params import IndexParams
 from systems.community.reports import ReportWriter
 from systems.community.units import TextUnits, doc_ids_of
@@ -18,6 +17,7 @@ from systems.parts.chunking import Chunk, iter_chunks
 from systems.parts.extraction.assemble import assemble
 from systems.parts.extraction.bounded import BoundedExtractor
 from systems.parts.extraction.contract import Extractor
+from systems.parts.guard import Guard
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.records import Context, Step
-from systems.community.tokens import count_tokens
+from systems.parts.tokens import count_tokens
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 from harness.extraction.names import one_line
 from harness.protocols import ChatModel, Message
 from systems.community import library
-from systems.community.guard import Guard
 from systems.community.units import TextUnits
+from systems.parts.guard import Guard
 
 _MAX_TOKENS = 4096
 """Of a reply: the library sets no limit, and that of an answer is far too short."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from harness.records import Triplet
 from systems.community import library
-from systems.community.fields import SEPARATOR
-from systems.community.sources import origin_of, with_origins
 from systems.community.units import TRIPLETS, TextUnits
+from systems.parts.fields import SEPARATOR
 from systems.parts.graph import KnowledgeGraph, Relation
+from systems.parts.sources import origin_of, with_origins
 
 _STATEMENTS = 5
 """In one description, those of most chunks first. Lists are cut before the first item that is too long."""

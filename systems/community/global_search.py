@@ -12,13 +12,13 @@ from harness.extraction.names import one_line
 from harness.protocols import ChatModel, Runtime
 from harness.records import Context, Query, Step
 from systems.community.found import FoundUnits, within
-from systems.community.guard import CONCURRENCY
 from systems.community.params import AnswerParams
 from systems.community.reports import bounded_number
 from systems.community.stored import Report, StoredIndex
-from systems.community.tokens import clip, count_tokens
+from systems.parts.guard import CONCURRENCY
 from systems.parts.headings import under_heading
 from systems.parts.prompts import reports as prompts
+from systems.parts.tokens import clip, count_tokens
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """nano-graphrag 0.0.8.2 as this system drives it: offline, quiet, imported when needed (2.5 s and more)."""
 
-import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from harness.errors import MissingDependency, install
-from systems.community.tokens import TokenCounter
+from systems.parts.quiet import root_logger_as_it_is, silence
+from systems.parts.tokens import TokenCounter
 
 # Whatever the import of nano_graphrag needs, and the Leiden algorithm.
 _PACKAGES = (
@@ -43,15 +43,14 @@ def load() -> Any:
     The changes are to its own modules: tiktoken and print stay as they are for everyone else.
     """
     require()
-    with _root_logger_as_it_is(), _without_hnswlib():
+    with root_logger_as_it_is(), _without_hnswlib():
         package = import_module("nano_graphrag")
     its_utilities: Any = import_module("nano_graphrag._utils")
     its_utilities.ENCODER = TokenCounter()
     its_operations: Any = import_module("nano_graphrag._op")
     its_operations.tiktoken = _Tiktoken
     its_operations.print = _say_nothing
-    for name in ("nano-graphrag", "nano-vectordb"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    silence("nano-graphrag", "nano-vectordb")
     return package
 
 
@@ -101,15 +100,3 @@ class _Tiktoken:
 
 def _say_nothing(*_words: object, **_options: object) -> None:
     pass
-
-
-@contextmanager
-def _root_logger_as_it_is() -> Iterator[None]:
-    """nano_vectordb configures the root logger when imported, and every library would log to the terminal."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    try:
-        yield
-    finally:
-        root.handlers[:] = handlers
-        root.setLevel(level)

@@ -7,12 +7,12 @@ from typing import Any
 from harness.protocols import Runtime
 from harness.records import Context, Query, Step
 from systems.community import library
-from systems.community.fields import plain, relation_text
 from systems.community.found import FoundUnits, within
 from systems.community.params import AnswerParams
-from systems.community.sources import with_origins
 from systems.community.stored import StoredIndex
 from systems.community.units import UnitRow, passage, triplets_in
+from systems.parts.fields import plain, relation_text
+from systems.parts.sources import with_origins
 
 # The library's 3,200, 4,800 and 4,000 of 12,000 tokens.
 _REPORTS, _GRAPH, _PASSAGES = 0.27, 0.40, 0.33

@@ -9,10 +9,10 @@ from harness.asking.structured import Answered, Question, ask_json
 from harness.extraction.names import one_line
 from harness.protocols import ChatModel
 from systems.community import library
-from systems.community.guard import Guard
 from systems.community.ruled_reports import report_by_rules
-from systems.community.tokens import clip
+from systems.parts.guard import Guard
 from systems.parts.prompts import reports as prompts
+from systems.parts.tokens import clip
 
 _MARK = "\x00material\x00"
 

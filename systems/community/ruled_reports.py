@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from systems.community.fields import plain, relation_text
-from systems.community.tokens import clip, count_tokens
+from systems.parts.fields import plain, relation_text
+from systems.parts.tokens import clip, count_tokens
 
 _MOST_TOKENS = 400
 """Of what it states: about as much as a model writes."""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from systems.community import library
-from systems.community.fields import SEPARATOR, plain
-from systems.community.sources import MOST_CITED, listed
 from systems.community.units import UnitRow, doc_ids_of
+from systems.parts.fields import SEPARATOR, plain
+from systems.parts.sources import MOST_CITED, listed
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 from harness.records import Context, Span, Triplet
 from systems.community import library
-from systems.community.sources import origin_of
-from systems.community.tokens import count_tokens
 from systems.parts.chunking import Chunk
 from systems.parts.headings import document_heading, under_heading
+from systems.parts.sources import origin_of
+from systems.parts.tokens import count_tokens
 
 TRIPLETS = "triplets"
 """The attribute of a node or an edge that holds its statements as JSON; of the library's own extraction there is

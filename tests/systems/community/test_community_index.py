@@ -15,13 +15,13 @@ from runtimes import BareRuntime, Chat
 from harness.errors import ModelUnavailable
 from harness.records import Document
 from systems.community import library
-from systems.community.fields import SEPARATOR
 from systems.community.params import IndexParams
-from systems.community.tokens import count_tokens
 from systems.community.units import TextUnits
 from systems.parts.chunking import ChunkParams, iter_chunks
 from systems.parts.extraction.bounded import BoundedExtractor
+from systems.parts.fields import SEPARATOR
 from systems.parts.prompts import reports as prompts
+from systems.parts.tokens import count_tokens
 from tests.systems.community import scripted
 from tests.systems.community.scripted import (
     CORPUS,

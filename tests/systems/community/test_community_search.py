@@ -15,8 +15,8 @@ from harness.models.fake import bag_of_words
 from harness.records import Context, Document, Query
 from systems.community.params import AnswerParams, IndexParams
 from systems.community.system import CommunitySystem
-from systems.community.tokens import count_tokens
 from systems.parts.prompts import reports as prompts
+from systems.parts.tokens import count_tokens
 from tests.systems.community.scripted import CORPUS, QUERY, Failing, answer_by_rule, build, opened, stored
 
 # Each process that loads nano-graphrag waits for it for seconds.

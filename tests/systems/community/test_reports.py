@@ -7,8 +7,8 @@ from systems.community.global_search import in_batches
 from systems.community.reports import bounded_number, read_report
 from systems.community.ruled_reports import report_by_rules
 from systems.community.stored import Report, ReportedRelation
-from systems.community.tokens import count_tokens
 from systems.parts.prompts import reports as prompts
+from systems.parts.tokens import count_tokens
 
 WHOLE = {
     "title": "Tidewright",

@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.records import Context, Document
-from systems.community.found import within
-from systems.community.tokens import TokenCounter, clip, count_tokens
+from harness.records import Document
+from systems.parts.tokens import TokenCounter, clip, count_tokens
 
 TEXTS = ["", " ", "a", "One two,  three.\n\nfour", "Übermäßig 潮汐\x00 {x} 🌊", "internationalisation " * 3]
 
@@ -40,8 +39,3 @@ def test_the_estimate_is_near_wordpiece_and_not_below(articles: tuple[Document, 
     text = "\n".join(article.text for article in articles[:40])
     counted = len(tokenizer.encode(text, add_special_tokens=False).ids)
     assert counted <= count_tokens(text) <= 1.15 * counted
-
-
-def test_a_list_is_cut_before_the_first_context_that_is_too_much() -> None:
-    contexts = [Context(text=text, doc_ids=("d",)) for text in ("one two", "three four five", "six")]
-    assert [len(within(contexts, tokens)) for tokens in (1, 2, 4, 5, 6)] == [0, 1, 1, 2, 3]

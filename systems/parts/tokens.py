@@ -7,7 +7,7 @@ _PIECE = re.compile(r" ?[A-Za-z0-9_]{1,7}|\w{1,2}|[^\w\s]|\s+")
 
 
 class TokenCounter:
-    """What nano-graphrag needs of a tokenizer, without a download: tokens are pieces of the text itself."""
+    """What libraries need of a tokenizer, without a download: tokens are pieces of the text itself."""
 
     def encode(self, text: str) -> list[str]:
         """Pieces whose number is near that of a model's tokens; joined, they are the text."""

@@ -1,11 +1,11 @@
-"""How nano-graphrag keeps several values in one field, and how its names and descriptions read without that."""
+"""How nano-graphrag and LightRAG keep several values in one field, and how that reads without."""
 
 SEPARATOR = "<SEP>"
-"""The library's, between the text units of a node or an edge, and between descriptions that it joined."""
+"""Theirs, between the text units of a node or an edge, and between descriptions that it joined."""
 
 
 def plain(text: str) -> str:
-    """Without the quotes and separators that the library leaves in names and descriptions."""
+    """Without the quotes and separators that a library leaves in names and descriptions."""
     return text.replace(SEPARATOR, " ").strip().strip('"')
 
 

@@ -1,4 +1,6 @@
-"""Model calls that nano-graphrag may make: nothing is ever raised through it."""
+"""Model calls that a library may make whose own handling of failures is not to be trusted: nothing is raised
+through it.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +17,8 @@ CONCURRENCY = 8
 class Guard:
     """Keeps what went wrong.
 
-    nano-graphrag's limiter loses a slot with each exception that passes it, until every later call waits for ever.
+    nano-graphrag's limiter loses a slot with each exception that passes it, until every later call waits for ever;
+    lightrag gives a whole document up.
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,1 @@
+"""LightRAG over the package lightrag-hku: see README.md in this folder."""

@@ -1,0 +1,50 @@
+"""The run's embedder as LightRAG calls it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness.protocols import Runtime
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+
+class Embedding:
+    """Texts to vectors; what failed is kept, for the library makes another exception of it."""
+
+    def __init__(self, runtime: Runtime, dimension: int = 0) -> None:
+        self._runtime = runtime
+        self._failure: Exception | None = None
+        self._measured: dict[str, Vectors] = {}
+        self.dimension = dimension
+        """Of its vectors; 0 until it is measured."""
+
+    async def measure(self, text: str) -> None:
+        """Find the dimension, which the library wants to know first, by a text that it will ask for."""
+        (vector,) = await self._runtime.embedder.embed_documents([text])
+        self._measured = {text: vector}
+        self.dimension = len(vector)
+
+    async def of_documents(self, texts: Sequence[str]) -> "Vectors":
+        """Shape (len(texts), dimension); raises whatever the embedder does."""
+        import numpy as np
+
+        missing = [text for text in texts if text not in self._measured]
+        try:
+            found = iter(await self._runtime.embedder.embed_documents(missing) if missing else ())
+        except Exception as error:
+            self._failure = self._failure or error
+            raise
+        return np.array([self._measured[text] if text in self._measured else next(found) for text in texts])
+
+    async def of_query(self, texts: Sequence[str]) -> "Vectors":
+        """Likewise of a question or its keywords."""
+        import numpy as np
+
+        with self._runtime.stage("embed_query"):
+            return np.array([await self._runtime.embedder.embed_query(text) for text in texts])
+
+    def check(self) -> None:
+        """Raise the first failure of documents, as it was."""
+        if self._failure is not None:
+            raise self._failure

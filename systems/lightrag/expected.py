@@ -1,0 +1,64 @@
+"""What LightRAG expects to ask of models. How many entities there are is known once the graph is there."""
+
+from harness.protocols import Workload
+from harness.records import Context, Expected, ExpectedCalls, Work
+from systems.lightrag.params import AnswerParams, IndexParams
+from systems.lightrag.schemas import KEYWORDS_MAX_TOKENS
+from systems.parts.expected import PassageFacts, answer_call, passages_of, search, typical_question
+
+_EXTRACTION_CHARACTERS = 9_000
+"""Of the library's instructions for one chunk."""
+_KEYWORDS_CHARACTERS = 3_000
+"""Of those for the keywords of a question."""
+_RECORDS_A_CHUNK = 20
+"""Entities and relations that a capable model finds in a chunk of usual size."""
+_RECORD_CHARACTERS = 150
+_CHARACTERS_A_TOKEN = 4
+_INSTRUCTIONS_TOKENS = 1_200
+"""Of a prompt that the library keeps free for instructions of its own, which are not sent."""
+
+
+def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`."""
+    passages = passages_of(workload.corpus, index)
+    return Expected(
+        index=_index(passages, index),
+        query=_query(passages, answer, workload),
+        most="a chunk is asked twice, every prompt is full",
+        notes=(
+            f"LightRAG's own prompts are taken to have {_EXTRACTION_CHARACTERS:,} characters, a chunk "
+            f"{_RECORDS_A_CHUNK} entities and relations",
+            "what joins the descriptions of an entity that many chunks name is not counted",
+        ),
+    )
+
+
+def _index(passages: PassageFacts, index: IndexParams) -> Work:
+    if not passages.count:
+        return Work()
+    call = ExpectedCalls(
+        calls=passages.count * (1 + index.max_gleaning),
+        input_characters=_EXTRACTION_CHARACTERS + passages.mean_characters,
+        output_tokens_most=index.reply_tokens,
+    )
+    records = passages.count * _RECORDS_A_CHUNK
+    chunks = passages.embedding()
+    return Work(
+        calls=(call,),
+        embedded_texts=chunks.embedded_texts + records,
+        embedded_characters=chunks.embedded_characters + records * _RECORD_CHARACTERS,
+    )
+
+
+def _query(passages: PassageFacts, answer: AnswerParams, workload: Workload) -> Work:
+    calls, searches = [], 1
+    room = max(0, answer.context_tokens - _INSTRUCTIONS_TOKENS) * _CHARACTERS_A_TOKEN
+    if answer.mode == "naive":
+        shown = passages.retrieved(min(answer.chunk_top_k, max(1, int(room / max(passages.mean_shown, 1)))))
+    else:
+        question = typical_question(workload.queries)
+        length = _KEYWORDS_CHARACTERS + len(question)
+        calls = [ExpectedCalls(calls=1, input_characters=length, output_tokens_most=KEYWORDS_MAX_TOKENS)]
+        searches = 2 if answer.mode in ("local", "global") else 3
+        shown = [Context(text="x" * room, doc_ids=())]
+    return search(workload, [*calls, answer_call(workload, shown)], searches=searches)

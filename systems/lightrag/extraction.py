@@ -1,0 +1,85 @@
+"""What LightRAG asks of a model while it inserts: entities and relations, and descriptions joined."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from harness.asking.structured import parse_object
+from harness.extraction.names import one_line
+from harness.protocols import ChatModel, Message
+from systems.lightrag.params import IndexParams
+from systems.lightrag.schemas import GRAPH_SCHEMA
+from systems.parts.guard import Guard
+
+_RECORDS = ("<|#|>", "<|COMPLETE|>")
+"""A reply in the form of text without either is prose. The second alone says that there is nothing to extract."""
+
+
+class Extraction:
+    """Replies to what it asks. Nothing is raised through the library: it would give the whole document up."""
+
+    def __init__(self, chat: ChatModel, params: IndexParams) -> None:
+        self._chat = chat
+        self._params = params
+        self._guard = Guard()
+        self._asked: set[str] = set()
+        self._failed: set[str] = set()
+        self._unread = ""
+        self.failed_summaries = 0
+        self.progress: Callable[[int], None] = lambda _done: None
+        """Told how many chunks were asked for."""
+
+    @property
+    def failed_chunks(self) -> int:
+        """Chunks whose reply was no list of records, or never came."""
+        return len(self._failed)
+
+    @property
+    def first_failure(self) -> str:
+        """Why; empty where none failed."""
+        return self._guard.first_failure or self._unread
+
+    def check(self) -> None:
+        """Raise what no further call can survive."""
+        self._guard.check()
+
+    async def ask(self, prompt: str, given: Mapping[str, Any]) -> str:
+        """The reply to one of the library's prompts; only those of extraction have a system prompt."""
+        system, history = given.get("system_prompt"), given.get("history_messages") or []
+        if not system:
+            return await self._summarise(prompt)
+        turns = [Message("user" if turn["role"] == "user" else "assistant", turn["content"]) for turn in history]
+        first = turns[0].content if turns else prompt
+        if first in self._failed:
+            return ""
+        reply = await self._complete([Message("system", system), *turns, Message("user", prompt)], is_graph=True)
+        if not turns:
+            self._asked.add(first)
+            self.progress(len(self._asked))
+            if not self._is_graph(reply):
+                self._failed.add(first)
+                return ""
+        return reply
+
+    async def _summarise(self, prompt: str) -> str:
+        reply = await self._complete([Message("user", prompt)])
+        self.failed_summaries += not reply.strip()
+        return reply
+
+    async def _complete(self, messages: Sequence[Message], is_graph: bool = False) -> str:
+        schema = GRAPH_SCHEMA if is_graph and self._params.extraction == "json" else None
+        most = self._params.reply_tokens
+        reply = await self._guard.run(lambda: self._chat.complete(messages, max_tokens=most, json_schema=schema))
+        # GraphML cannot hold every character.
+        return "\n".join(one_line(line) for line in (reply or "").split("\n"))
+
+    def _is_graph(self, reply: str) -> bool:
+        if self._params.extraction == "text":
+            read = any(mark in reply for mark in _RECORDS)
+        else:
+            try:
+                read = "entities" in parse_object(reply)
+            except ValueError:
+                read = False
+        if not read and reply:
+            self._unread = self._unread or "a reply that is no list of entities and relations"
+        return read

@@ -1,0 +1,161 @@
+"""lightrag-hku 1.5 as this system drives it: offline, quiet, and heedless of whatever `.env` lies about."""
+
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import MissingDependency, install
+from systems.parts.guard import CONCURRENCY
+from systems.parts.quiet import root_logger_as_it_is, silence
+from systems.parts.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+_PACKAGES = ("lightrag", "nano_vectordb", "networkx")
+_FIX = f"run `make setup`, or: {install('system-lightrag')}"
+_STORAGES = ("json_kv_impl", "json_doc_status_impl", "nano_vector_db_impl", "networkx_impl")
+_MODULES = ("lightrag", "llm_roles", "operate", "pipeline", "utils", *(f"kg.{name}" for name in _STORAGES))
+
+
+def require() -> None:
+    """Raise MissingDependency where a package is not installed; imports nothing."""
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing or find_spec("lightrag.operate") is None:
+        # Another package is called lightrag, too.
+        named = ", ".join(missing) or "lightrag-hku (another package called lightrag is installed)"
+        raise MissingDependency(f"lightrag needs packages that are not installed: {named}", _FIX)
+
+
+@cache
+def load() -> Any:
+    """The package's module `lightrag.lightrag`, changed where it has no setting for what a benchmark needs.
+
+    The changes are to its own modules alone:
+    - No setting comes from the environment or from a file `.env` of the working directory: they would change
+      results, and stand in no run id.
+    - Its queues are left out. They call a model from tasks of their own, in which every call would be charged to
+      the query that came first; limits are the harness's.
+    - Its clock stands still: descriptions are ordered by when they were extracted, and the prompts that join them
+      would be others in a build that resumes.
+    """
+    require()
+    with root_logger_as_it_is(), _no_settings_from_outside():
+        modules = [import_module(f"lightrag.{name}") for name in _MODULES]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "lightrag"]:
+        if getattr(sys.modules[name], "os", None) is os:
+            vars(sys.modules[name])["os"] = _Os
+    named: dict[str, Any] = dict(zip(_MODULES, modules, strict=True))
+    for name in ("lightrag", "llm_roles"):
+        named[name].priority_limit_async_func_call = _without_queue
+    for name in ("operate", "utils"):
+        named[name].time = SimpleNamespace(**{**vars(time), "time": lambda: 0.0})
+    silence("lightrag", "nano-vectordb")
+    return named["lightrag"]
+
+
+@dataclass(frozen=True)
+class Functions:
+    """What it calls instead of models of its own."""
+
+    embed: Callable[..., Awaitable["Vectors"]]
+    """embed(texts, context="query" or "document")."""
+    extract: Callable[..., Awaitable[str]]
+    """extract(prompt, system_prompt=, history_messages=): entities and relations, or a summary of descriptions."""
+    keywords: Callable[..., Awaitable[str]]
+    """keywords(prompt): a JSON object."""
+    chunks: Callable[..., list[dict[str, Any]]]
+    """chunks(tokenizer, text, ...): the chunks of a document."""
+
+
+def new(folder: Path, dimension: int, functions: Functions, **settings: Any) -> Any:
+    """A LightRAG over the files in `folder`, whose vectors have that many numbers; one at a time in a process.
+
+    Whatever is handed to it is a function and no bound method, for it copies its settings deeply.
+    """
+    forget()
+    module, utilities = load(), import_module("lightrag.utils")
+
+    async def refuse(*_: object, **__: object) -> str:
+        raise RuntimeError("LightRAG asked for a model that this system does not give it")
+
+    roles = {"extract": functions.extract, "keyword": functions.keywords}
+    return module.LightRAG(
+        working_dir=str(folder),
+        tokenizer=utilities.Tokenizer("estimated", TokenCounter()),
+        chunking_func=functions.chunks,
+        embedding_func=utilities.EmbeddingFunc(dimension, functions.embed, supports_asymmetric=True),
+        llm_model_func=refuse,
+        role_llm_configs={role: module.RoleLLMConfig(func=called) for role, called in roles.items()},
+        llm_model_max_async=CONCURRENCY,
+        # Documents side by side would be merged in the order in which they happened to end.
+        max_parallel_insert=1,
+        # The harness's journal is the cache, whose calls are counted.
+        enable_llm_cache=False,
+        enable_llm_cache_for_entity_extract=False,
+        **settings,
+    )
+
+
+def too_short() -> type[Exception]:
+    """What it raises for a question that it does not search for."""
+    load()
+    error: type[Exception] = import_module("lightrag.query_validation").QueryValidationError
+    return error
+
+
+def forget() -> None:
+    """Let go of what it keeps for the whole process, so that another index can be opened."""
+    if "lightrag.kg.shared_storage" in sys.modules:
+        sys.modules["lightrag.kg.shared_storage"].finalize_share_data()
+
+
+def _without_queue(*_limits: object, **_named: object) -> Callable[[Callable[..., Awaitable[Any]]], Any]:
+    def decorate(called: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def call(*given: Any, **named: Any) -> Any:
+            return await called(*given, **{key: one for key, one in named.items() if not key.startswith("_")})
+
+        return call
+
+    return decorate
+
+
+def _unset(_name: str, default: Any = None) -> Any:
+    return default
+
+
+_Os = SimpleNamespace(**{**vars(os), "getenv": _unset, "environ": dict[str, str]()})
+"""The module os, to which no variable is set."""
+
+
+@contextmanager
+def _no_settings_from_outside() -> Iterator[None]:
+    """While it is imported: it reads `.env` files and variables to find its defaults."""
+    dotenv, system = import_module("dotenv"), vars(os)
+    reading, getting = dotenv.load_dotenv, os.getenv
+
+    def getenv(name: str, default: Any = None) -> Any:
+        asks = str(sys._getframe(1).f_globals.get("__name__", ""))
+        return default if asks.partition(".")[0] == "lightrag" else getting(name, default)
+
+    vars(dotenv)["load_dotenv"], system["getenv"] = (lambda *_, **__: False), getenv
+    try:
+        yield
+    finally:
+        vars(dotenv)["load_dotenv"], system["getenv"] = reading, getting
+
+
+def cleaning() -> Callable[[str], str]:
+    """From a text to what it inserts of it."""
+    load()
+    cleaned: Callable[[str], str] = import_module("lightrag.utils").sanitize_text_for_encoding
+    return cleaned

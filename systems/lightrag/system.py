@@ -1,0 +1,65 @@
+"""LightRAG: a graph of entities and relations beside the passages, found by two levels of keywords."""
+
+from collections.abc import Sequence
+
+from harness.asking.answers import ABSTENTION
+from harness.errors import ModelUnavailable
+from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
+from harness.records import Document, IndexStats, Prediction, Query
+from systems.lightrag import library
+from systems.lightrag.building import build_index
+from systems.lightrag.expected import expect
+from systems.lightrag.finding import OpenedIndex
+from systems.lightrag.params import AnswerParams, IndexParams
+
+
+class LightRAGSystem:
+    """See `harness.protocols.System`."""
+
+    def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+        self._index_params = index
+        self._answer_params = answer
+        self._runtime = runtime
+        self._opened: OpenedIndex | None = None
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Extract a graph from every chunk, merge it, embed entities, relations and chunks."""
+        if self._runtime.chat is None:
+            fix = "set models.generator.provider, or take a system that finds passages alone"
+            raise ModelUnavailable("lightrag builds its index with a generator", fix)
+        return await build_index(self._runtime, self._runtime.chat, self._index_params, corpus)
+
+    async def load(self) -> None:
+        """Read the stored index into memory."""
+        self._opened = await OpenedIndex.open(self._runtime, self._answer_params)
+
+    async def answer(self, query: Query) -> Prediction:
+        """Search as the library does, then generate once; where it finds nothing, abstain without a call."""
+        if self._opened is None:
+            raise RuntimeError("answer() was called before load()")
+        found = await self._opened.find(query.text)
+        if found.contexts or self._runtime.chat is None:
+            answer = await self._runtime.answer(query.text, found.contexts)
+        else:
+            answer = ABSTENTION
+        return Prediction(answer=answer, contexts=found.contexts, trace=found.trace)
+
+    def close(self) -> None:
+        """Forget the index: no file of it is open."""
+        if self._opened is not None:
+            library.forget()
+        self._opened = None
+
+
+SPEC = SystemSpec(
+    name="lightrag",
+    version="1",
+    summary="entities, relations and passages by two levels of keywords (lightrag-hku): naive to mix",
+    index_params=IndexParams,
+    answer_params=AnswerParams,
+    build=LightRAGSystem,
+    index_roles=EMBEDS | GENERATES,
+    answer_roles=EMBEDS | GENERATES,
+    preflight=lambda _index, _answer: library.require(),
+    expect=expect,
+)

@@ -1,0 +1,100 @@
+"""A language model for these tests, by rules; run as a script it builds an index and prints what it came to."""
+
+import asyncio
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runtimes import Asked, BareRuntime, Chat
+
+from harness.records import Document, IndexStats, Query
+from systems.lightrag.params import AnswerParams, IndexParams
+from systems.lightrag.system import LightRAGSystem
+
+_NAME = r"[A-Z]\w+(?: [A-Z]\w+)*"
+_STATEMENT = re.compile(rf"({_NAME}) (\w+) ({_NAME})\.")
+
+TEXTS = {
+    "array": "Tidewright Power built Gull Sound. Ingrid Solvane leads Tidewright Power.",
+    "grid": "Gull Sound feeds Coldharrow Grid. Marten Oake runs Coldharrow Grid. Marten Oake met Ingrid Solvane.",
+    "again": "Tidewright Power built Gull Sound. Tidewright Power owns Brennick Yard.",
+    "theatre": "Bronze Lamp staged Salt Opera. Wendeline Marsh wrote Salt Opera.",
+    "lonely": "Nothing here is a statement of the kind that can be found.",
+}
+CORPUS = [
+    Document(doc_id=name, text=text, title=f"On {name}", metadata={"source": "The Harbour Post"})
+    for name, text in TEXTS.items()
+]
+QUERY = Query(query_id="q", text="Who leads Tidewright Power, which built Gull Sound?")
+MODES = ("naive", "local", "global", "hybrid", "mix")
+
+
+def answer_by_rule(asked: Asked) -> str:
+    """Keywords, records in either form, a summary or an answer, whichever is asked for."""
+    properties = (asked.json_schema or {}).get("properties", {})
+    if "low_level_keywords" in properties:
+        question = asked.text.rsplit("Who", 1)[-1].split("---Output---")[0]
+        low = re.findall(_NAME, question)
+        return json.dumps({"high_level_keywords": ["leads", "built"], "low_level_keywords": low})
+    if "missed" in asked.messages[-1].content:
+        return "{}" if properties else "<|COMPLETE|>"
+    if "---Input Text---" in asked.messages[-1].content:
+        return _records(asked.messages[-1].content, as_json=bool(properties))
+    if "Description List" in asked.text:
+        return "A summary."
+    return "Ingrid Solvane"
+
+
+def _records(prompt: str, as_json: bool) -> str:
+    found = _STATEMENT.findall(prompt.rsplit("---Input Text---", 1)[-1].split("---Output---", maxsplit=1)[0])
+    names = dict.fromkeys(name for head, _, tail in found for name in (head, tail))
+    if as_json:
+        entities = [{"name": name, "type": "Organization", "description": f"{name} is one."} for name in names]
+        relations = [
+            {"source": a, "target": b, "keywords": verb, "description": f"{a} {verb} {b}."} for a, verb, b in found
+        ]
+        return json.dumps({"entities": entities, "relationships": relations})
+    rows = [f"entity<|#|>{name}<|#|>Organization<|#|>{name} is one." for name in names]
+    rows += [f"relation<|#|>{a}<|#|>{b}<|#|>{verb}<|#|>{a} {verb} {b}." for a, verb, b in found]
+    return "\n".join([*rows, "<|COMPLETE|>"])
+
+
+async def build(runtime: BareRuntime, corpus: Sequence[Document] | None = None, **params: Any) -> IndexStats:
+    """Index the corpus, CORPUS unless given."""
+    system = LightRAGSystem(IndexParams.model_validate(params), AnswerParams(), runtime)
+    try:
+        return await system.index(CORPUS if corpus is None else corpus)
+    finally:
+        system.close()
+
+
+async def opened(runtime: BareRuntime, **params: Any) -> LightRAGSystem:
+    """The built index, ready to answer."""
+    system = LightRAGSystem(IndexParams(), AnswerParams.model_validate(params), runtime)
+    await system.load()
+    return system
+
+
+async def main(folder: Path) -> None:
+    """Build in both forms, answer in all modes, print a digest of every call and answer."""
+    digest = hashlib.sha256()
+    for extraction in ("text", "json"):
+        place = folder / extraction
+        place.mkdir(parents=True)
+        chat = Chat(answer_by_rule)
+        runtime = BareRuntime(place, chat)
+        stats = await build(runtime, extraction=extraction)
+        for mode in MODES:
+            system = await opened(runtime, mode=mode)
+            digest.update((await system.answer(QUERY)).model_dump_json().encode())
+            system.close()
+        digest.update("\n".join([str(stats), *sorted(call.text for call in chat.calls)]).encode())
+    print(digest.hexdigest())  # noqa: T201 - its parent reads it
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1])))

@@ -1,0 +1,214 @@
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from runtimes import Asked, BareRuntime, Chat
+
+from harness.asking.answers import ABSTENTION
+from harness.asking.structured import Unreadable
+from harness.errors import ModelUnavailable
+from harness.records import Document, Query
+from tests.systems.lightrag import scripted
+from tests.systems.lightrag.scripted import CORPUS, MODES, QUERY, TEXTS, answer_by_rule, build, opened
+
+# The first of them in a process waits for LightRAG's import for seconds.
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize("extraction", ["text", "json"])
+async def test_the_index_counts_what_it_holds_in_both_forms(
+    bare: BareRuntime, chat: Chat, extraction: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    handlers = logging.getLogger().handlers[:]
+    stats = await build(bare, extraction=extraction)
+    assert (stats.documents, stats.chunks, stats.nodes, stats.edges) == (5, 5, 9, 8)
+    assert (stats.failed_chunks, stats.notes) == (0, ())
+    assert len(chat.calls) == 10  # A call a chunk, and one that asks what was missed.
+    assert (5, 5, "extracting") in bare.told
+    assert capfd.readouterr() == ("", "")
+    assert logging.getLogger().handlers == handlers
+
+
+async def test_each_mode_finds_what_it_says(runtime: BareRuntime, chat: Chat) -> None:
+    kinds, calls = {}, {}
+    for mode in MODES:
+        system = await opened(runtime, mode=mode)
+        chat.calls.clear()
+        prediction = await system.answer(QUERY)
+        system.close()
+        kinds[mode] = {context.kind for context in prediction.contexts}
+        calls[mode] = len(chat.calls)
+        for context in prediction.contexts:
+            assert set(context.doc_ids) <= TEXTS.keys()
+            if context.span:
+                assert TEXTS[context.span.doc_id][context.span.start : context.span.end] in context.text
+            else:
+                assert "The Harbour Post" in context.text
+        assert prediction.answer == "Ingrid Solvane"
+    assert kinds == {mode: {"passage"} if mode == "naive" else {"triplet", "passage"} for mode in MODES}
+    # Keywords are a call, an answer is one; nothing else is asked.
+    assert calls == {mode: 1 if mode == "naive" else 2 for mode in MODES}
+
+
+async def test_relations_and_entities_name_the_documents_that_state_them(runtime: BareRuntime) -> None:
+    system = await opened(runtime, mode="hybrid")
+    found = {context.text: context.doc_ids for context in (await system.answer(QUERY)).contexts}
+    system.close()
+    assert found["Tidewright Power built Gull Sound. (The Harbour Post)"] == ("array", "again")
+    assert found["Ingrid Solvane leads Tidewright Power. (The Harbour Post)"] == ("array",)
+
+
+async def test_questions_that_are_under_way_at_once_are_counted_each_for_itself(runtime: BareRuntime) -> None:
+    """The library's own queue calls models from a task of the first question."""
+    import contextvars
+
+    current: contextvars.ContextVar[str] = contextvars.ContextVar("current", default="nobody")
+    charged: list[tuple[str, str]] = []
+
+    def reply(asked: Asked) -> str:
+        charged.append((current.get(), "keywords" if asked.json_schema else "answer"))
+        return answer_by_rule(asked)
+
+    runtime.chat = Chat(reply)
+    system = await opened(runtime)
+
+    async def ask(name: str) -> None:
+        current.set(name)
+        await system.answer(Query(query_id=name, text=f"{QUERY.text} {name}"))
+
+    await asyncio.gather(*(ask(name) for name in ("a", "b", "c")))
+    system.close()
+    assert sorted(charged) == [(name, what) for name in ("a", "b", "c") for what in ("answer", "keywords")]
+
+
+async def test_without_a_generator_the_question_stands_in_for_its_keywords(runtime: BareRuntime) -> None:
+    runtime.chat = None
+    system = await opened(runtime, mode="hybrid")
+    prediction = await system.answer(QUERY)
+    system.close()
+    assert prediction.answer is None
+    assert {context.kind for context in prediction.contexts} == {"triplet", "passage"}
+
+
+async def test_without_a_generator_nothing_is_built(bare: BareRuntime) -> None:
+    bare.chat = None
+    with pytest.raises(ModelUnavailable, match="builds its index with a generator"):
+        await build(bare)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\x00"])
+async def test_a_corpus_without_text_is_an_index_that_finds_nothing(
+    bare: BareRuntime, chat: Chat, text: str
+) -> None:
+    stats = await build(bare, [Document(doc_id="empty", text=text)])
+    assert (stats.documents, stats.chunks) == (1, 0)
+    assert stats.notes == ("1 documents hold no text",)
+    system = await opened(bare)
+    prediction = await system.answer(QUERY)
+    system.close()
+    assert (prediction.answer, prediction.contexts, chat.calls) == (ABSTENTION, (), [])
+
+
+async def test_text_without_entities_is_found_by_passages_alone(bare: BareRuntime) -> None:
+    stats = await build(bare, [Document(doc_id="lonely", text=TEXTS["lonely"])])
+    assert (stats.nodes, stats.edges, stats.failed_chunks) == (0, 0, 0)
+    asked = Query(query_id="q", text="Is there nothing of the kind that can be found?")
+    for mode, found in (("mix", 1), ("hybrid", 0)):
+        system = await opened(bare, mode=mode)
+        assert len((await system.answer(asked)).contexts) == found
+        system.close()
+
+
+async def test_documents_of_one_text_are_one_that_names_them_all(bare: BareRuntime) -> None:
+    twins = [Document(doc_id=name, text=TEXTS["array"]) for name in ("a", "b")]
+    stats = await build(bare, [*twins, *CORPUS[1:2]])
+    assert (stats.documents, stats.chunks) == (3, 2)
+    assert "1 documents have the text of another" in stats.notes[0]
+    system = await opened(bare, mode="naive")
+    assert ("a", "b") in {context.doc_ids for context in (await system.answer(QUERY)).contexts}
+    system.close()
+
+
+@pytest.mark.parametrize("question", ["a", "  ", "?"])
+async def test_a_question_too_short_for_it_is_an_abstention(runtime: BareRuntime, question: str) -> None:
+    system = await opened(runtime)
+    prediction = await system.answer(Query(query_id="q", text=question))
+    system.close()
+    assert (prediction.answer, prediction.contexts) == (ABSTENTION, ())
+
+
+async def test_a_chunk_whose_reply_is_prose_is_counted_and_the_rest_stands(bare: BareRuntime) -> None:
+    def reply(asked: Asked) -> str:
+        return "I would rather not." if "Marten Oake runs" in asked.text else answer_by_rule(asked)
+
+    bare.chat = Chat(reply)
+    stats = await build(bare)
+    assert (stats.failed_chunks, stats.chunks, stats.nodes) == (1, 5, 7)
+    assert stats.notes == ("the first failure: a reply that is no list of entities and relations",)
+
+
+async def test_what_no_call_can_survive_ends_the_build_as_it_is(bare: BareRuntime) -> None:
+    def reply(asked: Asked) -> str:
+        if "Marten Oake runs" in asked.text:
+            raise ModelUnavailable("the key was refused", "set another")
+        return answer_by_rule(asked)
+
+    bare.chat = Chat(reply)
+    with pytest.raises(ModelUnavailable, match="the key was refused"):
+        await build(bare)
+
+
+async def test_an_embedder_that_fails_ends_the_build_with_its_own_error(
+    bare: BareRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(texts: list[str]) -> None:
+        raise OSError("no embedder")
+
+    with pytest.raises(OSError, match="no embedder"):
+        monkeypatch.setattr(bare.embedder, "embed_documents", fail)
+        await build(bare)
+
+
+async def test_keywords_that_cannot_be_read_are_an_error_and_no_abstention(runtime: BareRuntime) -> None:
+    runtime.chat = Chat(lambda _: "no JSON at all")
+    system = await opened(runtime)
+    with pytest.raises(Unreadable):
+        await system.answer(QUERY)
+    system.close()
+
+
+def test_two_processes_ask_and_answer_the_same_whatever_lies_about(tmp_path: Path) -> None:
+    """The order of sets differs between them; one has settings of the library around it."""
+    hostile = tmp_path / "hostile"
+    hostile.mkdir()
+    settings = {
+        "TOP_K": "1",
+        "ENTITY_TYPES": "['x']",
+        "SUMMARY_LANGUAGE": "Klingon",
+        "MAX_GLEANING": "0",
+        "WORKSPACE": "../elsewhere",
+        "USER_PROMPT_PREFIX": "Obey.",
+    }
+    (hostile / ".env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    digests = []
+    # In a file all of them, in the environment some.
+    for number, (folder, own) in enumerate([(tmp_path, {}), (hostile, dict(list(settings.items())[:3]))]):
+        path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])
+        environment = {**os.environ, **own, "PYTHONPATH": path, "PYTHONHASHSEED": str(number)}
+        done = subprocess.run(
+            [sys.executable, scripted.__file__, str(tmp_path / f"index{number}")],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stderr == ""
+        digests.append(done.stdout)
+    assert len(set(digests)) == 1
+    assert sorted(path.name for path in hostile.iterdir()) == [".env"]
