@@ -15,6 +15,9 @@ ScoreStatus = Literal["scored", "imputed", "failed", "missing", "not_applicable"
 """`missing`: there was no record to score, the run is unfinished."""
 AnswerStyle = Literal["short", "sentence"]
 """How answers are worded: a word, name or short phrase; or a sentence or two."""
+Dimension = Literal["factual_correctness", "context_relevancy", "response_relevancy", "faithfulness"]
+"""What a person says of an answer, from 1 to 5 each (Dong et al.): is it right, do the contexts bear on the
+question, does it answer the question, does it say only what the contexts say."""
 
 
 class Record(BaseModel):
@@ -319,6 +322,31 @@ class Score(Record):
     def _value_iff_counted(self) -> Self:
         if (self.value is not None) != (self.status in {"scored", "imputed"}):
             raise ValueError("a score has a value exactly if it is scored or imputed")
+        return self
+
+
+class Annotation(Record):
+    """What one person said of one answer, in one respect: one line of annotations/<annotator>.jsonl. Of several
+    on the same, the last counts.
+    """
+
+    query_id: str
+    run: str
+    """Run id; of its first repeat."""
+    annotator: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$")
+    dimension: Dimension | None
+    """None: `note` is on the answer as a whole."""
+    label: int | None = Field(None, ge=1, le=5)
+    """None: they cannot tell, or took back what they had said."""
+    cannot_tell: bool = False
+    note: str = Field("", max_length=4_000)
+    at: str = ""
+    """UTC, ISO 8601; empty: not known."""
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if self.label is not None and (self.cannot_tell or self.dimension is None):
+            raise ValueError("a label is of one dimension, and excludes that nobody can tell")
         return self
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from harness.api.reviewing import open_review
 from harness.cli.consoles import open_console
+from harness.cli.pages import serve_page
 from harness.display.text import counted
 from harness.errors import ConfigError
 from harness.questions.review.decisions import Review
@@ -32,7 +33,9 @@ def run_review(options: ReviewOptions) -> None:
         elif options.from_csv:
             _take_sheet(review, options.from_csv)
         else:
-            _serve(review, options.port)
+            from harness.questions.review.page import review_page
+
+            serve_page(review_page(review), options.port)
         _say(_standing(review))
 
 
@@ -48,18 +51,6 @@ def _take_sheet(review: Review, path: Path) -> None:
 
     taken = take_sheet(review, path)
     _say(f"{taken.accepted} accepted, {taken.edited} of them edited, {taken.rejected} rejected, {taken.left} left")
-
-
-def _serve(review: Review, port: int) -> None:
-    from harness.questions.review.server import open_server
-
-    with open_server(review, port) as server:
-        _say(f"open {server.url}")
-        _say("every decision is kept at once; Ctrl-C, or Done on the page, ends")
-        try:
-            server.serve_forever(poll_interval=0.2)
-        except KeyboardInterrupt:
-            _say("")
 
 
 def _standing(review: Review) -> str:

@@ -4,8 +4,6 @@ The file grows for hours, so nothing can close it before its end: a line says it
 which run. What a crash tore off at its end is passed over; nothing else is.
 """
 
-import re
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,8 +12,8 @@ from pydantic import ValidationError
 from harness.errors import StoreError
 from harness.records import RunRecord
 from harness.store import files, reading
+from harness.store.checked_lines import with_check, without_check
 
-_CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}$')
 _Attempt = tuple[str, int, int]
 
 
@@ -30,9 +28,7 @@ class RecordLines:
 
     def append(self, record: RunRecord) -> None:
         """Append one record; it is on the disk when this returns."""
-        line = record.model_dump_json().encode()
-        check = b"%08x" % self._check_of(line)
-        files.append_bytes(self.path, line[:-1] + b',"check":"' + check + b'"}\n')
+        files.append_bytes(self.path, with_check(record, self._run_id()))
 
     def read(self) -> Iterator[RunRecord]:
         """Every record in the order written; damage, and a line that stands twice, is one `StoreError` line."""
@@ -89,20 +85,12 @@ class RecordLines:
         yield from (line for line in reading.lines(self.path, files.MOVE_AWAY) if line.endswith(b"\n"))
 
     def _record(self, line: bytes, seen: set[_Attempt]) -> RunRecord:
-        body = line.rstrip(b"\n")
-        if found := _CHECK.search(body):
-            body = body[: found.start()] + b"}"
-            if int(found[1], 16) != self._check_of(body):
-                raise ValueError("it does not fit its check, or is of another run")
-        record = RunRecord.model_validate_json(body)
+        record = RunRecord.model_validate_json(without_check(line, self._run_id)[0])
         attempt = record.query_id, record.repeat, record.attempt
         if attempt in seen:
             raise ValueError(f"the answer to '{record.query_id}' stands there twice")
         seen.add(attempt)
         return record
-
-    def _check_of(self, body: bytes) -> int:
-        return zlib.crc32(body, zlib.crc32(self._run_id().encode()))
 
 
 def _reason(error: ValueError) -> str:

@@ -11,8 +11,9 @@ from question_reviews import DOCUMENTS, FACT, ROWS, rows_in
 
 from harness.questions.files import rows_text
 from harness.questions.review.decisions import Review
-from harness.questions.review.server import ReviewServer, open_server
+from harness.questions.review.page import review_page
 from harness.records import Document
+from harness.serving import PageServer, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -40,8 +41,8 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(file: Path) -> Iterator[ReviewServer]:
-    with open_server(Review(file, "ada", {**DOCUMENTS, HOSTILE: EVIL})) as server:
+def server(file: Path) -> Iterator[PageServer]:
+    with open_page(review_page(Review(file, "ada", {**DOCUMENTS, HOSTILE: EVIL}))) as server:
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         serving.start()
         yield server
@@ -50,7 +51,7 @@ def server(file: Path) -> Iterator[ReviewServer]:
 
 
 @pytest.fixture
-def review_page(chromium_browser: "Browser", server: ReviewServer) -> "Iterator[Page]":
+def opened_page(chromium_browser: "Browser", server: PageServer) -> "Iterator[Page]":
     context, seen = chromium_browser.new_context(), Seen()
     page = context.new_page()
     seen.watch(page)
@@ -72,63 +73,63 @@ def press(page: "Page", key: str, then: str) -> None:
     page.wait_for_selector(f"body[data-ready='{then}']")
 
 
-def test_keys_accept_reject_and_undo(review_page: "Page", file: Path) -> None:
-    press(review_page, "a", "b")
-    assert review_page.locator("#question").inner_text() == ROWS[1]["question"]
-    press(review_page, "r", "c")
+def test_keys_accept_reject_and_undo(opened_page: "Page", file: Path) -> None:
+    press(opened_page, "a", "b")
+    assert opened_page.locator("#question").inner_text() == ROWS[1]["question"]
+    press(opened_page, "r", "c")
     assert [(row["id"], row["seen_by"]) for row in rows_in(file)] == [("a", "ada"), ("c", None), ("evil", None)]
-    press(review_page, "k", "b")
-    assert "rejected" in review_page.locator("#about").inner_text()
-    review_page.keyboard.press("u")
-    wait_until(review_page, "document.getElementById('about').innerText.includes('not seen yet')")
+    press(opened_page, "k", "b")
+    assert "rejected" in opened_page.locator("#about").inner_text()
+    opened_page.keyboard.press("u")
+    wait_until(opened_page, "document.getElementById('about').innerText.includes('not seen yet')")
     assert [row["id"] for row in rows_in(file)] == ["a", "b", "c", "evil"]
-    review_page.reload()
-    review_page.wait_for_selector("body[data-ready='b']")
-    assert review_page.locator("#progress").inner_text() == "2 of 4; 1 seen, 0 rejected"
+    opened_page.reload()
+    opened_page.wait_for_selector("body[data-ready='b']")
+    assert opened_page.locator("#progress").inner_text() == "2 of 4; 1 seen, 0 rejected"
 
 
-def test_an_edit_is_saved_by_key_and_a_quote_that_is_none_is_refused(review_page: "Page", file: Path) -> None:
-    assert review_page.locator("mark").inner_text() == FACT
-    review_page.keyboard.press("e")
-    review_page.locator("#edit-quotes textarea").first.fill("founded in 1912")
-    review_page.keyboard.press("Control+Enter")
-    wait_until(review_page, "document.getElementById('error').innerText.includes('is not in')")
+def test_an_edit_is_saved_by_key_and_a_quote_that_is_none_is_refused(opened_page: "Page", file: Path) -> None:
+    assert opened_page.locator("mark").inner_text() == FACT
+    opened_page.keyboard.press("e")
+    opened_page.locator("#edit-quotes textarea").first.fill("founded in 1912")
+    opened_page.keyboard.press("Control+Enter")
+    wait_until(opened_page, "document.getElementById('error').innerText.includes('is not in')")
     assert rows_in(file)[0] == ROWS[0]
-    review_page.locator("#edit-quotes textarea").first.fill("founded in 1911")
-    review_page.locator("#edit-answers").fill("1911\nin 1911")
-    press(review_page, "Control+Enter", "b")
+    opened_page.locator("#edit-quotes textarea").first.fill("founded in 1911")
+    opened_page.locator("#edit-answers").fill("1911\nin 1911")
+    press(opened_page, "Control+Enter", "b")
     first = rows_in(file)[0]
     assert (first["answers"], first["evidence"][0]["quote"]) == (["1911", "in 1911"], "founded in 1911")
     assert first["seen_by"] == "ada"
 
 
-def test_letters_that_are_typed_into_a_field_decide_nothing(review_page: "Page", file: Path) -> None:
-    review_page.keyboard.press("e")
-    review_page.locator("#edit-question").press_sequentially("are")
-    review_page.keyboard.press("Escape")
-    review_page.wait_for_timeout(200)
+def test_letters_that_are_typed_into_a_field_decide_nothing(opened_page: "Page", file: Path) -> None:
+    opened_page.keyboard.press("e")
+    opened_page.locator("#edit-question").press_sequentially("are")
+    opened_page.keyboard.press("Escape")
+    opened_page.wait_for_timeout(200)
     assert rows_in(file)[0] == ROWS[0]
-    assert review_page.locator("#editor").is_hidden()
+    assert opened_page.locator("#editor").is_hidden()
 
 
-def test_markup_in_documents_and_questions_is_shown_as_text(review_page: "Page", file: Path) -> None:
+def test_markup_in_documents_and_questions_is_shown_as_text(opened_page: "Page", file: Path) -> None:
     for then in ("b", "c", "evil"):
-        press(review_page, "j", then)
-    assert review_page.locator("#question").inner_text() == EVIL_ROW["question"]
-    assert HOSTILE in review_page.locator("blockquote").inner_text()
-    review_page.keyboard.press("e")
-    assert review_page.locator("#edit-answers").input_value() == HOSTILE
-    review_page.keyboard.press("Escape")
-    assert review_page.locator("img").count() == 0
-    press(review_page, "a", "a")
+        press(opened_page, "j", then)
+    assert opened_page.locator("#question").inner_text() == EVIL_ROW["question"]
+    assert HOSTILE in opened_page.locator("blockquote").inner_text()
+    opened_page.keyboard.press("e")
+    assert opened_page.locator("#edit-answers").input_value() == HOSTILE
+    opened_page.keyboard.press("Escape")
+    assert opened_page.locator("img").count() == 0
+    press(opened_page, "a", "a")
     assert rows_in(file)[3]["question"] == EVIL_ROW["question"]
 
 
-def test_done_says_that_the_page_can_be_closed(review_page: "Page") -> None:
-    review_page.get_by_role("button", name="Done").click()
-    wait_until(review_page, "document.getElementById('progress').innerText.includes('can be closed')")
+def test_done_says_that_the_page_can_be_closed(opened_page: "Page") -> None:
+    opened_page.get_by_role("button", name="Done").click()
+    wait_until(opened_page, "document.getElementById('progress').innerText.includes('can be closed')")
 
 
-def test_a_phone_scrolls_down_only(review_page: "Page") -> None:
-    review_page.set_viewport_size({"width": 390, "height": 800})
-    assert review_page.evaluate("document.documentElement.scrollWidth") <= 390
+def test_a_phone_scrolls_down_only(opened_page: "Page") -> None:
+    opened_page.set_viewport_size({"width": 390, "height": 800})
+    assert opened_page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -94,9 +94,10 @@ def _types(tree: ast.Module) -> Iterator[str]:
 
 
 ROOMS = (
-    *("cli", "testing", "api", "questions", "validity", "report", "runner"),
+    *("cli", "testing", "api", "annotating", "questions", "validity", "report", "runner"),
     *("evaluators", "datasets", "analysis", "models", "store"),
-    *("registry", "config", "extraction", "asking", "protocols", "display", "records", "identity", "errors"),
+    *("registry", "config", "extraction", "asking", "protocols", "display", "records", "serving"),
+    *("identity", "errors"),
     *("outside", "plain_files"),
 )
 SYSTEMS_ROOMS = ("systems", "parts")

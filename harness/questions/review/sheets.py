@@ -4,14 +4,13 @@ The columns are those of a question file (docs/question-files.md), so that the s
 spreadsheet would take for a formula has an apostrophe in front, which is taken off again.
 """
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.datasets.question_files.table import FieldRow, read_table
+from harness.display.sheets import read_cell, sheet_text
 from harness.errors import ConfigError, DataError
 from harness.questions.review.checking import Edit, EditedQuote, evidence_of
 from harness.questions.review.decisions import PersonsVerdict, Review, ReviewedRow
@@ -19,9 +18,6 @@ from harness.store.files import write_atomic
 
 _ACCEPT = frozenset({"accept", "accepted", "a", "yes", "y", "ok", "x"})
 _REJECT = frozenset({"reject", "rejected", "r", "no", "n"})
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_BOM = "\ufeff"
-"""By which a spreadsheet knows UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +40,7 @@ def write_sheet(review: Review, path: Path) -> int:
     most = max([1, *(len(evidence_of(one.row)) for one in shown)])
     places = [name for number in range(1, most + 1) for name in _columns(number)]
     names = ["id", "decision", "question", "answers", *places, "type", "made_by", "seen_by"]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, restval="")
-    writer.writeheader()
-    for one in shown:
-        writer.writerow({name: _guarded(value) for name, value in _cells(one).items()})
-    write_atomic(path, _BOM + text.getvalue())
+    write_atomic(path, sheet_text(names, map(_cells, shown)))
     return len(shown)
 
 
@@ -73,7 +64,7 @@ def take_sheet(review: Review, path: Path) -> SheetTaken:
 def _decision(
     review: Review, row: FieldRow, names: Sequence[str]
 ) -> tuple[str, PersonsVerdict, Edit | None] | None:
-    cells = {name: _unguarded(str(value)) for name, value in row.fields.items() if value is not None}
+    cells = {name: read_cell(str(value)) for name, value in row.fields.items() if value is not None}
     one, word = review.find(cells.get("id", "")), cells.get("decision", "").strip().casefold()
     if word in _REJECT:
         return one.row_id, "reject", None
@@ -131,11 +122,3 @@ def _columns(number: int) -> tuple[str, str]:
 
 def _same(one: str, other: str) -> bool:
     return one.split() == other.split()
-
-
-def _guarded(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
-
-
-def _unguarded(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell

@@ -11,7 +11,8 @@ from question_reviews import DOCUMENTS, ROWS, question_file, rows_in
 
 from harness.errors import ConfigError
 from harness.questions.review.decisions import Review
-from harness.questions.review.server import ReviewServer, open_server
+from harness.questions.review.page import review_page
+from harness.serving import PageServer, open_page
 
 
 @pytest.fixture
@@ -20,8 +21,8 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(file: Path) -> Iterator[ReviewServer]:
-    with open_server(Review(file, "ada", DOCUMENTS)) as server:
+def server(file: Path) -> Iterator[PageServer]:
+    with open_page(review_page(Review(file, "ada", DOCUMENTS))) as server:
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         serving.start()
         yield server
@@ -29,7 +30,7 @@ def server(file: Path) -> Iterator[ReviewServer]:
         serving.join()
 
 
-def ask(server: ReviewServer, method: str, path: str, body: object = None, **headers: str) -> tuple[int, str]:
+def ask(server: PageServer, method: str, path: str, body: object = None, **headers: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     sent = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -41,11 +42,11 @@ def ask(server: ReviewServer, method: str, path: str, body: object = None, **hea
         connection.close()
 
 
-def ours(server: ReviewServer) -> dict[str, str]:
-    return {"X_Review_Token": server.token, "Content_Type": "application/json"}
+def ours(server: PageServer) -> dict[str, str]:
+    return {"X_Page_Token": server.token, "Content_Type": "application/json"}
 
 
-def test_it_listens_on_this_machine_alone_and_its_address_holds_the_token(server: ReviewServer) -> None:
+def test_it_listens_on_this_machine_alone_and_its_address_holds_the_token(server: PageServer) -> None:
     assert server.server_address[0] == "127.0.0.1"
     assert server.token in server.url
     assert len(server.token) >= 24
@@ -55,7 +56,7 @@ def test_it_listens_on_this_machine_alone_and_its_address_holds_the_token(server
 
 
 @pytest.mark.parametrize("path", ["/", "/?token=", "/?token=wrong", "/rows", "/row?id=a", "/../review.js"])
-def test_without_the_token_nothing_is_said(server: ReviewServer, path: str) -> None:
+def test_without_the_token_nothing_is_said(server: PageServer, path: str) -> None:
     status, text = ask(server, "GET", path)
     assert status == 403
     assert "Tarnby" not in text
@@ -64,8 +65,8 @@ def test_without_the_token_nothing_is_said(server: ReviewServer, path: str) -> N
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"X_Review_Token": ""},
-        {"X_Review_Token": "wrong"},
+        {"X_Page_Token": ""},
+        {"X_Page_Token": "wrong"},
         {"Host": "evil.example"},
         {"Host": "127.0.0.1.evil.example:80"},
         {"Origin": "http://evil.example"},
@@ -73,14 +74,14 @@ def test_without_the_token_nothing_is_said(server: ReviewServer, path: str) -> N
         {"Content_Type": "application/x-www-form-urlencoded"},
     ],
 )
-def test_a_page_of_somebody_else_decides_nothing(server: ReviewServer, file: Path, wrong: dict[str, str]) -> None:
+def test_a_page_of_somebody_else_decides_nothing(server: PageServer, file: Path, wrong: dict[str, str]) -> None:
     body = {"id": "a", "verdict": "reject", "edit": None}
     status, _ = ask(server, "POST", "/decide", body, **{**ours(server), **wrong})
     assert status == 403
     assert rows_in(file) == ROWS
 
 
-def test_what_is_decided_there_is_kept(server: ReviewServer, file: Path) -> None:
+def test_what_is_decided_there_is_kept(server: PageServer, file: Path) -> None:
     status, text = ask(server, "POST", "/decide", {"id": "a", "verdict": "accept", "edit": None}, **ours(server))
     assert (status, json.loads(text)["state"]) == (200, "seen")
     assert rows_in(file)[0]["seen_by"] == "ada"
@@ -97,22 +98,20 @@ def test_what_is_decided_there_is_kept(server: ReviewServer, file: Path) -> None
         {"id": "a", "verdict": "accept", "edit": {"question": "x" * 5_000, "answers": [], "evidence": []}},
     ],
 )
-def test_what_cannot_be_kept_is_one_line_and_changes_nothing(
-    server: ReviewServer, file: Path, body: object
-) -> None:
+def test_what_cannot_be_kept_is_one_line_and_changes_nothing(server: PageServer, file: Path, body: object) -> None:
     status, text = ask(server, "POST", "/decide", body, **ours(server))
     assert status == 400
     assert json.loads(text)["error"]
     assert rows_in(file) == ROWS
 
 
-def test_a_body_without_end_is_not_read(server: ReviewServer) -> None:
+def test_a_body_without_end_is_not_read(server: PageServer) -> None:
     status, _ = ask(server, "POST", "/decide", None, **{**ours(server), "Content_Length": "99999999999"})
     assert status == 413
 
 
 def test_done_ends_the_serving(file: Path) -> None:
-    with open_server(Review(file, "ada", DOCUMENTS)) as server:
+    with open_page(review_page(Review(file, "ada", DOCUMENTS))) as server:
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         serving.start()
         assert ask(server, "POST", "/done", {}, **ours(server))[0] == 200
@@ -120,6 +119,6 @@ def test_done_ends_the_serving(file: Path) -> None:
         assert not serving.is_alive()
 
 
-def test_a_port_that_is_taken_is_one_line(server: ReviewServer, file: Path) -> None:
+def test_a_port_that_is_taken_is_one_line(server: PageServer, file: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be used"):
-        open_server(Review(file, "ada", DOCUMENTS), server.port)
+        open_page(review_page(Review(file, "ada", DOCUMENTS)), server.port)

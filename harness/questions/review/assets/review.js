@@ -1,26 +1,6 @@
-"use strict";
-// Whatever comes from documents and models is put in as text, never as markup.
-const token = new URLSearchParams(location.search).get("token");
-const at = (id) => document.getElementById(id);
 let rows = [];
 let place = 0;
 let shown = null;
-
-async function ask(path, body) {
-  const headers = { "X-Review-Token": token };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  const reply = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body === undefined ? undefined : JSON.stringify(body) });
-  const value = await reply.json();
-  if (!reply.ok) throw new Error(value.error);
-  return value;
-}
-
-function make(tag, text, parent) {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  parent.append(made);
-  return made;
-}
 
 function list(id, lines) {
   at(id).replaceChildren();
@@ -62,10 +42,6 @@ function draw() {
 
 function answers() {
   return Array.isArray(shown.answers) ? shown.answers.map(String) : shown.answers ? [String(shown.answers)] : [];
-}
-
-function fail(error) {
-  at("error").textContent = error.message;
 }
 
 async function go(to) {
@@ -115,20 +91,6 @@ function edited() {
   return { question: at("edit-question").value, answers: lines, evidence: evidence.filter((one) => one.quote || one.document) };
 }
 
-// One thing at a time: a key that is held down decides one question, not ten.
-let busy = false;
-async function run(action) {
-  if (busy) return;
-  busy = true;
-  try {
-    await action();
-  } catch (error) {
-    fail(error);
-  } finally {
-    busy = false;
-  }
-}
-
 const save = () => run(() => decide("accept", edited()));
 const actions = {
   a: () => decide("accept"),
@@ -146,9 +108,7 @@ at("editor").addEventListener("submit", (event) => {
   event.preventDefault();
   save();
 });
-at("done").addEventListener("click", () =>
-  run(() => ask("/done", {}).then(() => (at("progress").textContent = "kept; this page can be closed"))),
-);
+at("done").addEventListener("click", done);
 document.addEventListener("keydown", (event) => {
   if (!at("editor").hidden) {
     if (event.key === "Escape") draw();

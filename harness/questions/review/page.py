@@ -1,0 +1,85 @@
+"""The page of a review: what its script asks for."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.errors import ConfigError
+from harness.questions.review.checking import Edit, evidence_of, verdicts
+from harness.questions.review.decisions import PersonsVerdict, Review, ReviewedRow
+from harness.records import Record
+from harness.serving import LocalPage, framed
+from harness.store.files import first_error
+
+_ASSETS = Path(__file__).parent / "assets"
+_AROUND = 400
+"""Characters of a document that are shown on each side of a quote."""
+
+
+class Asked(Record):
+    """What the page sends."""
+
+    id: str
+    verdict: PersonsVerdict
+    edit: Edit | None = None
+
+
+def review_page(review: Review) -> LocalPage:
+    """Every question of a file, to accept, edit or reject; what is decided is kept at once."""
+
+    def decide(body: bytes) -> object:
+        try:
+            asked = Asked.model_validate_json(body)
+        except ValidationError as error:
+            raise ConfigError(first_error(error)) from error
+        review.decide(asked.id, asked.verdict, asked.edit)
+        return _whole(review, asked.id)
+
+    gets = {
+        "/rows": lambda _asked: [_shown(one) for one in review.rows],
+        "/row": lambda asked: _whole(review, asked.get("id", "")),
+    }
+    return framed("Review of questions", _ASSETS, "review", gets, {"/decide": decide})
+
+
+def _shown(one: ReviewedRow) -> dict[str, object]:
+    """What the list needs of a row."""
+    return {
+        "id": one.row_id,
+        "question": one.row.get("question", ""),
+        "type": one.row.get("type", ""),
+        "state": "rejected" if one.is_rejected else "seen" if one.is_seen else "new",
+    }
+
+
+def _whole(review: Review, row_id: str) -> dict[str, object]:
+    """What the page shows of one."""
+    one = review.find(row_id)
+    quotes = [_quote(review, item.doc_id, item.fact) for item in evidence_of(one.row)]
+    row = {name: one.row.get(name) for name in ("question", "answers", "type", "made_by", "seen_by", "checks")}
+    warnings = [
+        f"{check.name}: {check.note}" for check in verdicts(one.row, review.documents) if check.passed is False
+    ]
+    return {**_shown(one), **row, "quotes": quotes, "edited": one.is_edited, "warnings": warnings}
+
+
+def _quote(review: Review, doc_id: str, quote: str) -> dict[str, str]:
+    """With what stands around it in its document."""
+    document = review.documents.get(doc_id)
+    at = document.text.find(quote) if document and quote else -1
+    if document is None or at < 0:
+        return {
+            "document": doc_id,
+            "quote": quote,
+            "title": document.title if document else "",
+            "before": "",
+            "after": "",
+        }
+    end = at + len(quote)
+    return {
+        "document": doc_id,
+        "quote": quote,
+        "title": document.title,
+        "before": document.text[max(0, at - _AROUND) : at],
+        "after": document.text[end : end + _AROUND],
+    }

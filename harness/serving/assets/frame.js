@@ -1,0 +1,40 @@
+"use strict";
+// What every page here begins with. Whatever comes from elsewhere is put in as text, never as markup.
+const token = new URLSearchParams(location.search).get("token");
+const at = (id) => document.getElementById(id);
+
+async function ask(path, body) {
+  const headers = { "X-Page-Token": token };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const reply = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const value = await reply.json();
+  if (!reply.ok) throw new Error(value.error);
+  return value;
+}
+
+function make(tag, text, parent) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  parent.append(made);
+  return made;
+}
+
+function fail(error) {
+  at("error").textContent = error.message;
+}
+
+// One thing at a time: a key that is held down decides one thing, not ten.
+let busy = false;
+async function run(action) {
+  if (busy) return;
+  busy = true;
+  try {
+    await action();
+  } catch (error) {
+    fail(error);
+  } finally {
+    busy = false;
+  }
+}
+
+const done = () => run(() => ask("/done", {}).then(() => (at("progress").textContent = "kept; this page can be closed")));

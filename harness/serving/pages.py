@@ -1,0 +1,67 @@
+"""A page that works offline: one file, whose policy allows its own style and script and nothing else."""
+
+import base64
+import hashlib
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+_FRAME = Path(__file__).parent / "assets"
+_SLOTS = ("TITLE", "STYLE", "BODY", "SCRIPT")
+
+Get = Callable[[Mapping[str, str]], object]
+"""From the parameters of a request to what it is answered with, as JSON. HarnessError: there is no such thing."""
+Post = Callable[[bytes], object]
+"""From a JSON body to what it is answered with. HarnessError: it cannot be taken, and nothing was changed."""
+
+
+@dataclass(frozen=True)
+class LocalPage:
+    """What a server shows, and what its script may ask for."""
+
+    title: str
+    body: str
+    """Markup of our own; whatever comes from elsewhere is asked for by the script and put in as text."""
+    style: str
+    script: str
+    gets: Mapping[str, Get] = field(default_factory=dict)
+    """Path -> what answers it."""
+    posts: Mapping[str, Post] = field(default_factory=dict)
+
+    @cached_property
+    def content(self) -> bytes:
+        """The whole page, with style and script in it."""
+        parts = dict(zip(_SLOTS, (html.escape(self.title), self.style, self.body, self.script), strict=True))
+        page = (_FRAME / "frame.html").read_text("utf-8")
+        for name in _SLOTS:
+            page = page.replace(f"<!--{name}-->", parts[name])
+        return page.encode()
+
+    @property
+    def policy(self) -> str:
+        """Its Content-Security-Policy: these two and the server itself."""
+        return (
+            f"default-src 'none'; style-src '{_hash(self.style)}'; script-src '{_hash(self.script)}'; "
+            "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+
+
+def framed(
+    title: str,
+    assets: Path,
+    name: str,
+    gets: Mapping[str, Get],
+    posts: Mapping[str, Post],
+) -> LocalPage:
+    """The page of `name`.html, .css and .js in `assets`, in the frame that all pages share: its style, and in
+    its script `ask`, `at`, `make`, `run` and `done` (frame.js).
+    """
+    body, style, script = ((assets / f"{name}.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+    shared_style, shared_script = ((_FRAME / f"frame.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    return LocalPage(title, body, shared_style + style, shared_script + script, gets, posts)
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,103 @@
+"""annotations/<annotator>.jsonl in a run's folder: what people said of its answers.
+
+A file for each person, so that two can work at once, beside an evaluation too. A line is on the disk before it is
+counted and has a check of its own; a torn last line is cut by whoever writes next, other damage is told. No digest
+of the run covers them: they may come years later.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.errors import ConfigError, StoreError
+from harness.records import Annotation
+from harness.store import files, lock, reading
+from harness.store.checked_lines import with_check, without_check
+from harness.store.run_dir import RunDir
+from harness.store.score_files import refuse_link
+
+_FOLDER = "annotations"
+_FIX = "restore the file, or delete that line: what it said is then not labelled, and all others count"
+Said = tuple[str, str, str | None]
+"""(query_id, annotator, dimension)."""
+
+
+def read_annotations(run: RunDir) -> list[Annotation]:
+    """What counts of every annotator, by name and query: the last of what one said of the same. Damage is one
+    `StoreError` line.
+    """
+    folder = run.path / _FOLDER
+    found = [one for path in sorted(folder.glob("*.jsonl")) for one in _lines(path, _run_id(run))]
+    return counting_annotations(found)
+
+
+def counting_annotations(found: Iterable[Annotation]) -> list[Annotation]:
+    """The last of those on the same, without those that were taken back, by annotator, query and dimension."""
+    last: dict[tuple[str, Said], Annotation] = {
+        (one.run, (one.query_id, one.annotator, one.dimension)): one for one in found
+    }
+    kept = [one for one in last.values() if one.label is not None or one.cannot_tell or one.note]
+    return sorted(kept, key=lambda one: (one.run, one.annotator, one.query_id, one.dimension or ""))
+
+
+class AnnotationLog:
+    """Appends what one person says of one run; only while it is `opened`."""
+
+    def __init__(self, run: RunDir, annotator: str) -> None:
+        self.run_id = _run_id(run)
+        self._path = _path(run, annotator)
+
+    def append(self, annotations: Iterable[Annotation]) -> None:
+        """They are on the disk when this returns."""
+        lines = b"".join(with_check(one, self.run_id) for one in annotations)
+        if lines:
+            files.append_bytes(self._path, lines)
+
+
+@contextmanager
+def opened_annotations(run: RunDir, annotator: str) -> Iterator[AnnotationLog]:
+    """The log, alone while it is open; a torn last line is cut. StoreError: somebody else has it open."""
+    path = _path(run, annotator)
+    refuse_link(path.parent)
+    with lock.exclusive(path.with_name(f".{path.stem}.lock"), wait_s=0.2):
+        files.repair_tail(path)
+        yield AnnotationLog(run, annotator)
+
+
+def _path(run: RunDir, annotator: str) -> Path:
+    try:
+        Annotation(query_id="", run="", annotator=annotator, dimension=None)
+    except ValidationError as error:
+        raise ConfigError(
+            f"--annotator {annotator[:60]!r} cannot be a file name",
+            "letters, digits, '.', '_' and '-' only, 60 at most, such as --annotator ada",
+        ) from error
+    return run.path / _FOLDER / f"{annotator}.jsonl"
+
+
+def _lines(path: Path, run_id: str) -> Iterator[Annotation]:
+    for number, line in enumerate(reading.lines(path, _FIX), start=1):
+        if not line.endswith(b"\n"):
+            return
+        try:
+            yield _annotation(line, run_id, path.stem)
+        except ValueError as error:
+            why = files.first_error(error) if isinstance(error, ValidationError) else str(error)
+            raise StoreError(f"{path} line {number} is damaged ({why})", _FIX) from error
+
+
+def _annotation(line: bytes, run_id: str, annotator: str) -> Annotation:
+    body, is_checked = without_check(line, lambda: run_id)
+    if not is_checked:
+        raise ValueError("it has no check")
+    one = Annotation.model_validate_json(body)
+    if (one.run, one.annotator) != (run_id, annotator):
+        raise ValueError(f"it is of '{one.annotator}' on {one.run}")
+    return one
+
+
+def _run_id(run: RunDir) -> str:
+    """As its manifest has it, wherever the directory was moved."""
+    return run.manifest().run_id

@@ -1,0 +1,50 @@
+"""Runs with answers and contexts, to be labelled by people."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from paired_runs import ScoredRun, write_run
+
+from harness.records import Annotation, Context, Cost, Dimension, Prediction, RunRecord
+from harness.store import RunDir
+from harness.store.annotations import opened_annotations
+
+HOSTILE = "<img src=x onerror='window.ran=1'></script><script>window.ran=2</script>"
+FORMULA = "=HYPERLINK(1)"
+
+
+def labelled_run(
+    results: Path, system: str = "naive", n: int = 20, said: Mapping[str, str] | None = None
+) -> RunDir:
+    """A finished run of n queries of two types, each with two contexts. `said`: answers by query id."""
+    ids = [f"q{number:03d}" for number in range(n)]
+    plan = ScoredRun(system=system, scores={"m": [1.0] * n}, types=("one", "other"), unfinished=n)
+    run = write_run(results, plan)
+    for query_id in ids:
+        answer = (said or {}).get(query_id, f"{system} says {query_id}")
+        contexts = tuple(Context(text=f"{place} of {query_id}", doc_ids=("d",)) for place in ("first", "second"))
+        run.append_record(record(query_id, Prediction(answer=answer, contexts=contexts)))
+    return run
+
+
+def record(query_id: str, prediction: Prediction) -> RunRecord:
+    """An answer."""
+    return RunRecord(
+        query_id=query_id,
+        repeat=0,
+        status="ok",
+        prediction=prediction,
+        cost=Cost(wall_s=1.0),
+        attempt=1,
+        started_at="2026-11-20T10:00:00+00:00",
+    )
+
+
+def keep_labels(run: RunDir, annotator: str, dimension: Dimension, labels: Mapping[str, int]) -> None:
+    """What somebody said of some queries."""
+    run_id = run.manifest().run_id
+    with opened_annotations(run, annotator) as log:
+        log.append(
+            Annotation(query_id=query_id, run=run_id, annotator=annotator, dimension=dimension, label=label)
+            for query_id, label in labels.items()
+        )
