@@ -1,0 +1,55 @@
+"""Texts as rows of unit vectors: whole, sentence by sentence, window by window."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.evaluators.kg.graphs.similar import DECIMALS, unit_rows
+from harness.extraction.texts import windows_of
+from harness.protocols import Embedder
+
+if TYPE_CHECKING:
+    from harness.evaluators.kg.graphs.similar import Numbers
+
+WINDOW = 1_000
+"""Characters that the default embedder reads whole: 256 tokens."""
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"\u201d\u2019')]*\s+|\n+")
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text that hold a letter or digit, in order; long ones in windows."""
+    parts = (part for part in _SENTENCE_END.split(text) if any(map(str.isalnum, part)))
+    return [window for part in parts for window in windows_of(part, WINDOW)]
+
+
+def parts_of(text: str) -> list[str]:
+    """The windows of a text."""
+    return list(windows_of(text, WINDOW))
+
+
+async def rows_of(embedder: Embedder, texts: Sequence[str]) -> Numbers:
+    """A unit row for each text; there must be one. ValueError, which names the text, for a vector that is none."""
+    distinct = list(dict.fromkeys(texts))
+    return unit_rows(texts, dict(zip(distinct, await embedder.embed_documents(distinct), strict=True)))
+
+
+async def whole_of(embedder: Embedder, text: str) -> Numbers:
+    """The unit row of a whole text, shape (1, d): the mean of its windows by their length."""
+    windows = parts_of(text)
+    rows = await rows_of(embedder, windows)
+    mean = np.array([len(window) for window in windows], dtype=np.float64) @ rows
+    return unit_rows([text], {text: mean})
+
+
+def highest(inputs: Numbers, others: Numbers) -> list[float]:
+    """For each row its highest cosine with the others; rounded, so that no last bit reaches a score."""
+    return list(map(float, np.clip(np.round((inputs @ others.T).max(axis=1), DECIMALS), -1.0, 1.0)))
+
+
+def mean_of(cosines: Iterable[float]) -> float:
+    """Their mean; there must be one."""
+    return float(np.mean(list(cosines)))

@@ -1,0 +1,98 @@
+"""Cosines of texts: values that can be counted by hand, and what is said where there is nothing to compare."""
+
+import asyncio
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from judges import WordEmbedder
+from scoring import BareEvaluation, build_scorer
+
+from harness.evaluators.base import score_run
+from harness.evaluators.cosine import SPEC
+from harness.evaluators.cosine.texts import WINDOW, sentences_of, whole_of
+from harness.protocols import Embedder
+from harness.records import Context, Prediction, Query, Reference, Score
+from harness.store import SampleRow
+
+from .conftest import MakeRecord
+
+QUESTION = "Who founded Acme?"
+ANSWER = "Ann founded Acme. Acme sells anvils."
+REFERENCE = "Ann founded Acme. Bob left."
+
+
+def scores(
+    make: MakeRecord,
+    answer: str | None = ANSWER,
+    references: Sequence[str] = (REFERENCE,),
+    contexts: Sequence[str] = ("Ann founded Acme.",),
+    embedder: Embedder | None = None,
+) -> dict[str, Score]:
+    shown = tuple(Context(text=text, doc_ids=()) for text in contexts)
+    record = make("q1", answer).model_copy(update={"prediction": Prediction(answer=answer, contexts=shown)})
+    row = SampleRow(
+        query=Query(query_id="q1", text=QUESTION),
+        reference=Reference(query_id="q1", query_type="any", answers=tuple(references)),
+    )
+    scorer = build_scorer(SPEC, runtime=BareEvaluation(embedder=embedder or WordEmbedder()))
+    found = asyncio.run(score_run(scorer, [row], {("q1", 0): record}))
+    return {score.measure.removeprefix("cosine_"): score for score in found}
+
+
+def test_each_measure_is_the_cosine_that_its_words_give(record: MakeRecord) -> None:
+    found = {name: score.value for name, score in scores(record).items()}
+    # Ann, founded and acme are three words of five on both sides.
+    assert found["answer_reference"] == pytest.approx(3 / 5, abs=1e-6)
+    # "Ann founded Acme." is there, "Bob left." is nowhere; "Acme sells anvils." shares one word of three.
+    assert found["reference_found"] == pytest.approx((1 + 0) / 2, abs=1e-6)
+    assert found["answer_backed"] == pytest.approx((1 + 1 / 3) / 2, abs=1e-6)
+    assert found["answer_contexts"] == pytest.approx((1 + 1 / 3) / 2, abs=1e-6)
+    assert found["contexts_question"] == pytest.approx(2 / 3, abs=1e-6)
+    assert found["answer_question"] == pytest.approx(2 / math.sqrt(5 * 3), abs=1e-6)
+
+
+def test_of_several_references_the_nearest_counts(record: MakeRecord) -> None:
+    found = scores(record, references=("Nobody knows.", ANSWER))
+    assert {found[name].value for name in ("answer_reference", "reference_found", "answer_backed")} == {1.0}
+
+
+def test_an_abstention_has_no_cosine_and_what_reads_contexts_alone_keeps_its_value(record: MakeRecord) -> None:
+    found = scores(record, "Insufficient information.")
+    kept = {name for name, score in found.items() if score.status == "scored"}
+    assert kept == {"contexts_question"}
+    assert "abstains" in found["answer_reference"].explanation
+
+
+def test_an_empty_answer_is_worth_nothing(record: MakeRecord) -> None:
+    assert scores(record, " ")["answer_reference"].value == 0.0
+
+
+@pytest.mark.parametrize("references", [(), ("Yes",), ("Insufficient information.",)])
+def test_without_a_worded_reference_nothing_is_held_against_it(
+    record: MakeRecord, references: Sequence[str]
+) -> None:
+    found = scores(record, references=references)
+    assert {found[name].status for name in ("answer_reference", "reference_found")} == {"not_applicable"}
+
+
+def test_a_vector_that_is_none_fails_its_score_and_is_never_a_zero(record: MakeRecord) -> None:
+    class Broken(WordEmbedder):
+        async def embed_documents(self, texts: Sequence[str]) -> Any:
+            return np.full((len(texts), 3), np.nan, dtype=np.float32)
+
+    assert {score.status for score in scores(record, embedder=Broken()).values()} == {"failed"}
+
+
+def test_sentences_are_cut_at_ends_and_lines_and_a_long_one_into_windows() -> None:
+    assert sentences_of('He said "no." Then left!\n- item\n---\n') == ['He said "no.', "Then left!", "- item"]
+    assert [len(part) <= WINDOW for part in sentences_of("word " * 500)] == [True, True, True]
+
+
+async def test_a_long_text_is_the_mean_of_its_windows_so_that_its_end_counts() -> None:
+    embedder = WordEmbedder()
+    text = "alpha " * 180 + "omega " * 180
+    (row,) = await whole_of(embedder, text)
+    assert min(row[:2]) > 0.4
