@@ -19,3 +19,11 @@ class Creatable(StrEnum):
     system = "system"
     dataset = "dataset"
     evaluator = "evaluator"
+
+
+class CostName(StrEnum):
+    """What a query may cost, where costs count."""
+
+    tokens = "tokens"
+    usd = "usd"
+    latency_s = "latency_s"

@@ -27,6 +27,7 @@ from harness.cli.options import (
     SystemOption,
 )
 from harness.cli.questions import add_questions
+from harness.cli.routes import add_route
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
 app = typer.Typer(
@@ -364,6 +365,7 @@ def new(
 
 add_annotating(app)
 add_questions(app)
+add_route(app)
 
 
 @app.command()

@@ -1,0 +1,1 @@
+"""What would be gained if each query went to the system that serves its type best, from recorded runs alone."""

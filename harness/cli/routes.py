@@ -1,0 +1,53 @@
+"""The command that learns from recorded runs which system serves which type of query."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.choices import CostName
+from harness.cli.options import JsonOption, PricesOption, RankOption, ResultsOption, RunsArgument
+
+
+def add_route(app: typer.Typer) -> None:
+    """Put it beside the others."""
+    app.command("route")(route)
+
+
+def route(
+    runs: RunsArgument,
+    measure: RankOption = None,
+    cost_weight: Annotated[
+        float,
+        typer.Option(
+            "--cost-weight", min=0, help="Points that 1,000 tokens (a cent, a second) of a query are worth."
+        ),
+    ] = 0.0,
+    cost: Annotated[CostName, typer.Option("--cost", help="Which cost that is.")] = CostName.tokens,
+    splits: Annotated[
+        int, typer.Option("--splits", min=10, max=10_000, help="So many ways to halve the queries.")
+    ] = 100,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The number of the first split.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and a figure.")] = None,
+    prices: PricesOption = None,
+    results: ResultsOption = Path("results"),
+    as_json: JsonOption = False,
+) -> None:
+    """Learn from recorded runs which system to ask what, and test it on queries that taught nothing. Calls
+    nothing.
+
+    A table from query types to systems is learnt on the queries of half of the documents and measured on the
+    others, against the best single system; beside it what the best choice would gain, had it been known, and by
+    luck alone.
+
+    Examples:
+
+      rag-harness route demo--naive demo--kg demo--community
+
+      rag-harness route my-runs/* --cost-weight 1 --cost tokens    (1,000 tokens are worth a point)
+
+      rag-harness route demo--naive demo--kg --out routes
+    """
+    from harness.cli.routing import RouteOptions, print_routes
+
+    print_routes(runs, RouteOptions(measure, cost.value, cost_weight, splits, seed, out, prices, results, as_json))

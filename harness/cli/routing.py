@@ -1,0 +1,41 @@
+"""`rag-harness route`."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.api.configs import prices_of_runs
+from harness.cli.consoles import open_console
+from harness.report.routing import RouteChoice, render_routes, route_json, study_routes, write_routes
+from harness.store import find_runs
+
+
+@dataclass(frozen=True)
+class RouteOptions:
+    """The flags of the command."""
+
+    measure: str | None
+    cost: str
+    cost_weight: float
+    splits: int
+    seed: int
+    out: Path | None
+    prices: Path | None
+    results: Path
+    as_json: bool
+
+
+def print_routes(names: Sequence[str], options: RouteOptions) -> None:
+    """Study the named runs, print what came out, and write it to `out` where that is given."""
+    runs = find_runs(options.results, names)
+    choice = RouteChoice(options.measure, options.cost, options.cost_weight, options.splits, options.seed)
+    study = study_routes(runs, prices_of_runs(runs, options.prices), choice)
+    written = write_routes(study, options.out) if options.out else None
+    console = open_console()
+    if options.as_json:
+        console.print(json.dumps(route_json(study), indent=2), soft_wrap=True)
+        return
+    render_routes(study, console)
+    if written:
+        console.print(f"routes: {written}", soft_wrap=True)

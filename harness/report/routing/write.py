@@ -1,0 +1,54 @@
+"""routes.md with its figure, and the same tables for a terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.display import counted
+from harness.errors import explained_io
+from harness.report.render.markdown import prose, section_lines
+from harness.report.render.terminal import WIDTH, plain, print_table
+from harness.report.routing.data import route_json
+from harness.report.routing.figure import draw_routes
+from harness.report.routing.study import RouteStudy
+from harness.report.routing.tables import route_sections
+
+
+def write_routes(study: RouteStudy, out: Path) -> Path:
+    """Write routes.md, routes.json and the figure into `out`; the path of the first. The same runs give the same
+    bytes.
+    """
+    written = out / "routes.md"
+    with explained_io("write routes in", out):
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "routes.json").write_text(json.dumps(route_json(study), indent=2) + "\n", encoding="utf-8")
+        figures = [path.name for path in draw_routes(study, out) if path.suffix == ".png"]
+        lines = [
+            f"# {prose(_title(study))}",
+            "",
+            *(line for name in figures for line in (f"![routes]({name})", "")),
+        ]
+        lines += [line for section in route_sections(study) for line in section_lines(section)]
+        written.write_text("\n".join(lines), encoding="utf-8")
+    return written
+
+
+def render_routes(study: RouteStudy, console: Console) -> None:
+    """Print the verdict, the tables and the notes; never wider than the console or 100 columns."""
+    width = min(console.width, WIDTH)
+    console.print(plain(_title(study), "bold"), width=width)
+    for section in route_sections(study):
+        for paragraph in section.content.paragraphs:
+            console.print(plain(paragraph), width=width)
+            console.print()
+        for table in section.content.tables:
+            print_table(table, console, width)
+        for note in section.content.items:
+            console.print(plain(f"! {note}", "yellow"), width=width)
+
+
+def _title(study: RouteStudy) -> str:
+    return f"Routing among {counted(len(study.runs), 'run')} over {study.title}"

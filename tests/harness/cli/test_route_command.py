@@ -1,0 +1,137 @@
+"""`rag-harness route` as a user calls it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine, CommandLineHere
+from paired_runs import IMPUTED, ScoredRun, Value, write_run
+
+MEASURE = "accuracy"
+TYPES = ("comparison_query", "temporal_query")
+FIRST: tuple[Value, ...] = (1.0, 0.0) * 30
+SECOND: tuple[Value, ...] = (0.0, 1.0) * 30
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "COLUMNS": "100"})
+
+
+def made(cli: CommandLine, system: str, values: Sequence[Value], **plan: Any) -> str:
+    words = {
+        f"q{number:03d}": "Is A the same as B?" if number % 2 == 0 else "Has A changed since B?"
+        for number in range(len(values))
+    }
+    given = {"scores": {MEASURE: values}, "types": TYPES, "texts": words, **plan}
+    return write_run(cli.results, ScoredRun(system=system, **given)).run_id
+
+
+def routed(cli: CommandLine, *arguments: str) -> dict[str, Any]:
+    done = cli.call("route", *arguments, "--measure", MEASURE, "--splits", "20", "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def policy(found: dict[str, Any], beginning: str) -> dict[str, Any]:
+    (one,) = [one for one in found["policies"] if one["policy"].startswith(beginning)]
+    return dict(one)
+
+
+def test_systems_that_serve_one_type_each_are_worth_a_route(cli: CommandLine) -> None:
+    found = routed(cli, made(cli, "s0", FIRST), made(cli, "s1", SECOND))
+    assert found["is_shown"] is True
+    assert found["verdict"].startswith("Route: ")
+    assert found["routes"]["rules"]["types"] == {"comparison": "s0", "temporal": "s1"}
+    assert policy(found, "learnt table, types told by rules")["gain"] == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.slow
+def test_tables_and_a_figure_are_written_and_the_same_twice(cli: CommandLine) -> None:
+    runs = made(cli, "s0", FIRST), made(cli, "s1", SECOND)
+    written = []
+    for folder in ("one", "two"):
+        done = cli.call("route", *runs, "-m", MEASURE, "--splits", "10", "--out", folder)
+        assert done.returncode == 0, done.stderr
+        written.append({path.name: path.read_bytes() for path in (cli.folder / folder).iterdir()})
+    assert sorted(written[0]) == ["routes.json", "routes.md", "routes.png", "routes.svg"]
+    assert written[0] == written[1]
+
+
+def test_a_system_that_is_as_good_everywhere_is_chosen_alone(cli: CommandLine) -> None:
+    found = routed(cli, made(cli, "s0", (1.0,) * 60), made(cli, "s1", SECOND))
+    assert found["verdict"] == "Choose s0: a table gains nothing over it on any split."
+    assert policy(found, "learnt table, types told by rules")["gain"] == 0
+
+
+def test_failed_queries_count_as_the_worst_value_and_gain_nothing_for_who_failed(cli: CommandLine) -> None:
+    failing = tuple(IMPUTED if value == 0.0 else value for value in SECOND)
+    found = routed(cli, made(cli, "s0", FIRST), made(cli, "s1", failing))
+    assert found["n_queries"] == 60
+    assert [one["mean"] for one in found["systems"]] == [0.5, 0.5]
+
+
+def test_a_query_that_costs_more_than_it_brings_goes_to_the_cheaper_system(cli: CommandLine) -> None:
+    cheap, dear = made(cli, "s0", FIRST, input_tokens=100), made(cli, "s1", SECOND, input_tokens=9000)
+    assert routed(cli, cheap, dear)["routes"]["rules"]["types"]["temporal"] == "s1"
+    found = routed(cli, cheap, dear, "--cost-weight", "20")
+    assert found["routes"]["rules"]["types"]["temporal"] == "s0"
+
+
+def test_unfinished_runs_and_brackets_are_said_and_take_no_part(cli: CommandLine) -> None:
+    runs = [
+        made(cli, "s0", FIRST),
+        made(cli, "s1", SECOND),
+        made(cli, "s2", (1.0,) * 60, unfinished=3),
+        made(cli, "s3", (1.0,) * 60, bracket="It sees the answers."),
+    ]
+    found = routed(cli, *runs)
+    assert [one["system"] for one in found["systems"]] == ["s0", "s1"]
+    assert "s2 is unfinished and takes no part." in found["notes"]
+    assert "s3 is a bracket: nothing is routed to it." in found["notes"]
+
+
+def test_runs_over_other_samples_are_compared_over_the_queries_of_both(cli: CommandLine) -> None:
+    ids = [f"q{number:03d}" for number in range(40)]
+    found = routed(cli, made(cli, "s0", FIRST), made(cli, "s1", SECOND[:40], queries=ids, digest="e" * 64))
+    assert found["n_queries"] == 40
+    assert any("other samples" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--measure", "acuracy"], "did you mean"),
+        (["--measure", MEASURE, "--cost-weight", "1", "--cost", "latency_s"], "'latency_s' is not known"),
+        (["--measure", "tokens", "--cost-weight", "1"], "no ends"),
+    ],
+)
+def test_what_cannot_be_studied_is_one_line(cli: CommandLine, arguments: list[str], said: str) -> None:
+    done = cli.call("route", made(cli, "s0", FIRST), made(cli, "s1", SECOND, replayed=2), *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("n", [1, 7])
+def test_too_few_queries_are_one_line(cli: CommandLine, n: int) -> None:
+    done = cli.call("route", made(cli, "s0", FIRST[:n]), made(cli, "s1", SECOND[:n]), "-m", MEASURE)
+    assert done.returncode == 2
+    assert "name runs over 8 or more" in done.stderr
+
+
+def test_few_queries_give_no_interval_and_no_verdict(cli: CommandLine) -> None:
+    found = routed(cli, made(cli, "s0", (1.0, 0.0, 1.0) * 6), made(cli, "s1", (0.0, 1.0, 0.0) * 6))
+    assert found["is_shown"] is False
+    assert policy(found, "learnt table, types told by rules")["ci_low"] is None
+
+
+def test_one_run_alone_is_one_line(cli: CommandLine) -> None:
+    run = made(cli, "s0", FIRST)
+    for runs in ([run], [run, run], [run, made(cli, "s1", SECOND, bracket="It sees the answers.")]):
+        done = cli.call("route", *runs, "-m", MEASURE)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
