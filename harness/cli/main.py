@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.asking import add_asking
 from harness.cli.choices import Creatable, Listed
 from harness.cli.consoles import complain, show_bug
 from harness.cli.options import (
@@ -361,6 +362,7 @@ def new(
     create(kind.value, name, into)
 
 
+add_asking(app)
 add_questions(app)
 
 
