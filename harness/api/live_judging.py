@@ -11,6 +11,7 @@ from harness.analysis.prices import Prices, usage_usd
 from harness.api.configs import evaluation_config
 from harness.api.said import judge_settings, refuse_unsaid_judges
 from harness.config.load import parse_setting
+from harness.errors import ConfigError
 from harness.evaluators.base import Scorer, score_run
 from harness.protocols import EvaluatorSpec, Measure, RunFacts
 from harness.records import Query, Reference, RunRecord, Score, Usage
@@ -22,6 +23,7 @@ from harness.runner.progress import Reporter
 from harness.store import RunDir, SampleRow
 
 _PAYER = "asked"
+_SETTABLE = ("models.judge.", "models.judge_embedder.", "per_evaluator.")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ def plan_live(run: RunDir, wishes: LiveWishes) -> EvaluationPlan | None:
     """
     live = [spec.name for spec in EVALUATORS.load_all()[0] if _live(spec, spec.params())]
     said = [parse_setting(setting)[0] for setting in wishes.settings]
+    for key in said:
+        if not key.startswith(_SETTABLE):
+            what = f"'{key}' is no key of the judge, and the system is asked as it was run"
+            raise ConfigError(what, f"leave it out, or set {', '.join(f'{one}...' for one in _SETTABLE)}")
     wanted = set(run.manifest().config.get("evaluators", ())) | {one.evaluator for one in run.evaluations()}
     is_named = wishes.config is not None or any(key.startswith("models.judge.") for key in said)
     names = live if is_named else [name for name in live if name in wanted]

@@ -13,13 +13,12 @@ from harness.cli.asked_values import as_value
 from harness.cli.consoles import complain, open_console
 from harness.cli.marking import marked, places_of
 from harness.cli.showing import print_panel, timing_table, usage_table
-from harness.display import NOTHING, Table, counted, number, printable
+from harness.display import NOTHING, counted, number, printable
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
 from harness.records import Context, Document
 from harness.report.render.terminal import WIDTH, print_table
 
 _PROMPT = "question> "
-_LONGEST_DATE = 40
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def ask_run(name: str, question: str | None, options: AskOptions, output: Answer
                 sys.stdout.write(json.dumps(as_value(asked)) + "\n")
                 sys.stdout.flush()
             else:
-                _print(console, asked, output)
+                print_asked(console, asked, output)
     return EXIT_TOLERANCE if failed else EXIT_DONE
 
 
@@ -75,7 +74,8 @@ def _lines() -> Iterator[str]:
             return
 
 
-def _print(console: Console, asked: Asked, output: AnswerOutput) -> None:
+def print_asked(console: Console, asked: Asked, output: AnswerOutput) -> None:
+    """An answer with what it rests on; nothing in it is obeyed by a terminal."""
     record, prediction = asked.record, asked.record.prediction
     if prediction is None:
         why = f"{record.failure.kind}: {record.failure.message}" if record.failure else ""
@@ -125,29 +125,27 @@ def _print_contexts(
 
 def _print_sources(console: Console, asked: Asked) -> None:
     prediction = asked.record.prediction
-    contexts = prediction.contexts if prediction else ()
+    shown = [("context", prediction.contexts), ("evidence", prediction.evidence)] if prediction else []
     ranks: dict[str, list[str]] = {}
-    for rank, context in enumerate(contexts, start=1):
-        for doc_id in context.doc_ids:
-            ranks.setdefault(doc_id, []).append(str(rank))
-    rows = tuple(
-        (printable(doc_id), *_origin(asked.sources.get(doc_id)), printable(", ".join(named)))
+    for kind, contexts in shown:
+        for rank, context in enumerate(contexts, start=1):
+            for doc_id in dict.fromkeys(context.doc_ids):
+                ranks.setdefault(doc_id, []).append(f"{kind} {rank}")
+    lines = [
+        f"{printable(doc_id, WIDTH)} ({', '.join(named)})" + _origin(asked.sources.get(doc_id))
         for doc_id, named in ranks.items()
-    )
-    note = "" if rows else "No context names a document."
-    table = Table("sources", "Sources", ("document", "title", "source", "published", "contexts"), rows, note=note)
-    print_table(table, console, min(console.width, WIDTH))
+    ]
+    print_panel(console, "sources", Text("\n".join(lines) or "no context names a document"))
 
 
-def _origin(document: Document | None) -> tuple[str, str, str]:
+def _origin(document: Document | None) -> str:
+    """Title, source and date on a line of their own, as far as the corpus has them."""
     if document is None:
-        return NOTHING, NOTHING, NOTHING
+        return ""
     said = document.metadata
-    return (
-        printable(document.title, 60) or NOTHING,
-        printable(said.get("source", ""), 40) or NOTHING,
-        printable(said.get("published_at", ""), _LONGEST_DATE) or NOTHING,
-    )
+    parts = (document.title, said.get("source", ""), said.get("published_at", ""))
+    line = " | ".join(printable(part) for part in parts if part.strip())
+    return f"\n    {line}" if line else ""
 
 
 def _cost_line(asked: Asked) -> str:
@@ -155,5 +153,5 @@ def _cost_line(asked: Asked) -> str:
     seconds = f"{number(cost.latency_s)} s"
     tokens = sum(used.input_tokens + used.output_tokens for used in cost.usage.values())
     at_least = ">= " if any(used.unmetered_calls for used in cost.usage.values()) else ""
-    dollars = "no price known" if asked.usd is None else f"${asked.usd:.6f}"
+    dollars = "no price known" if asked.usd is None else f"${asked.usd:.4f}"
     return f"{seconds}, {at_least}{counted(tokens, 'token')}, {dollars}"

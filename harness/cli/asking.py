@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import JsonOption, PricesOption, QuietOption, ResultsOption, SetOption
+from harness.cli.options import JsonOption, PricesOption, QuietOption, ResultsOption
 
 
 def add_asking(app: typer.Typer) -> None:
@@ -32,7 +32,10 @@ def ask(
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="The judge and its parameters from this file.")
     ] = None,
-    settings: SetOption = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Of the judge alone, e.g. models.judge.model=gpt-4o."),
+    ] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
