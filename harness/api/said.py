@@ -2,15 +2,19 @@
 else's, and its judge would name the server that gets the texts, and the variable whose value it gets.
 """
 
+import json
 import shlex
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.config.trees import flatten
 from harness.errors import ConfigError
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.store import RunDir
+
+if TYPE_CHECKING:
+    from harness.runner.live_run import LiveRun
 
 _ROLES: tuple[type[JudgeConfig | JudgeEmbedderConfig], ...] = (JudgeConfig, JudgeEmbedderConfig)
 
@@ -37,6 +41,39 @@ def refuse_unsaid_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str
             raise _unnamed(run, f"parameters of {planned.spec.name}", unsaid, default)
 
 
+def refuse_unsaid_system(run: RunDir, live: "LiveRun") -> None:
+    """ConfigError where opening the run's system would reach a server, read a variable of the environment, or load
+    code or files that the run names.
+    """
+    named: dict[str, Any] = {}
+    if ":" in live.spec.name:
+        named["systems"] = [live.spec.name]
+    for role, model in live.answering.items():
+        own = _below(live.manifest.config, "models", role)
+        told = {key: own.get(key) for key in ("base_url", "api_key_env", "options") if own.get(key)}
+        if _is_place(model.model or ""):
+            told["model"] = model.model
+        named |= {f"models.{role}.{key}": value for key, value in told.items()}
+    for half, params in (("index", live.index_params), ("answer", live.answer_params)):
+        unlike = _unlike(params.model_dump(mode="json"), type(params)().model_dump(mode="json"), f"{half}.")
+        named |= {key: value for key, value in unlike.items() if isinstance(value, str) and _is_place(value)}
+    if named:
+        words = " ".join(_words(named))
+        raise ConfigError(
+            f"{run.run_id} names places of its own, and what a run says is not obeyed ({words})",
+            "add --trust if the run is yours",
+        )
+
+
+def judge_settings(run: RunDir) -> tuple[str, ...]:
+    """What the run's config says of judges and of how they judge, as --set would say it."""
+    config = run.manifest().config
+    trees = {f"models.{role.role}": _below(config, "models", role.role) for role in _ROLES}
+    trees["per_evaluator"] = _below(config, "per_evaluator")
+    said = {f"{prefix}.{key}": value for prefix, tree in trees.items() for key, value in flatten(tree).items()}
+    return tuple(f"{key}={json.dumps(value)}" for key, value in said.items())
+
+
 def refuse_unsaid_prices(runs: Iterable[RunDir]) -> None:
     """ConfigError where the config of a run names a price table, and nobody says which is meant."""
     for run in runs:
@@ -60,6 +97,11 @@ def _words(settings: Mapping[str, Any]) -> list[str]:
     from harness.report.sections.reproduce import setting_words
 
     return setting_words(settings)
+
+
+def _is_place(value: str) -> bool:
+    """Whether a value may be a path, a URL or a name on a hub."""
+    return any(char in value for char in "/\\:~")
 
 
 def _unlike(own: Mapping[str, Any], default: Mapping[str, Any], prefix: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.annotating import add_annotating
+from harness.cli.asking import add_asking
 from harness.cli.choices import Creatable, Listed
 from harness.cli.consoles import complain, show_bug
 from harness.cli.options import (
@@ -364,6 +365,7 @@ def new(
 
 
 add_annotating(app)
+add_asking(app)
 add_questions(app)
 add_route(app)
 

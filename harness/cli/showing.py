@@ -10,6 +10,7 @@ from rich.text import Text
 from harness.analysis import Prices
 from harness.api.configs import prices_of_runs
 from harness.cli.consoles import open_console
+from harness.cli.marking import STYLE, place_in
 from harness.display import NOTHING, Entry, Quantity, Table, number, printable
 from harness.errors import ConfigError, nearest
 from harness.records import OWN_MODELS, Context, Cost, Reference, RunRecord, Score, Usage
@@ -20,7 +21,6 @@ from harness.store import RunDir, SampleRow, find_runs
 
 _LONGEST_CELL = 60
 _LONGEST_EXPLANATION = 300
-_GOLD = "bold underline green"
 
 
 def show_run(name: str, query_id: str | None, results: Path, prices: Path | None = None) -> None:
@@ -64,7 +64,7 @@ def _show_query(run: RunDir, query_id: str, console: Console) -> None:
     rows = {row.query.query_id: row for row in run.sample()}
     if query_id not in rows:
         raise ConfigError(f"{run.run_id} has no query '{query_id}'", nearest(query_id, rows))
-    _panel(console, "query", _question(rows[query_id]))
+    print_panel(console, "query", _question(rows[query_id]))
     records = [record for record in run.iter_records() if record.query_id == query_id]
     if not records:
         console.print("not answered yet")
@@ -78,15 +78,15 @@ def _show_query(run: RunDir, query_id: str, console: Console) -> None:
 
 def _show_record(console: Console, record: RunRecord, reference: Reference, places: ContextPlaces) -> None:
     title = f"answer (repeat {record.repeat}, attempt {record.attempt}, {record.status})"
-    _panel(console, title, Text(_answer(record)))
+    print_panel(console, title, Text(_answer(record)))
     if record.prediction:
         for rank, context in enumerate(record.prediction.contexts, start=1):
             _show_context(console, f"context {rank}", context, reference, places.said(context))
         for sentence in record.prediction.evidence:
             _show_context(console, "evidence", sentence, reference, places.said(sentence))
         for step in record.prediction.trace:
-            _panel(console, f"trace: {step.name}", Text(step.content))
-    for table in (_timing_table(record.cost), _usage_table(record.cost)):
+            print_panel(console, f"trace: {step.name}", Text(step.content))
+    for table in (timing_table(record.cost), usage_table(record.cost)):
         if table.rows:
             print_table(table, console, min(console.width, WIDTH))
 
@@ -95,9 +95,8 @@ def _show_context(console: Console, name: str, context: Context, reference: Refe
     """The text with every gold fact that stands in it marked, by a style and, for whoever sees none, by number."""
     text, held = Text(context.text), []
     for nth, evidence in enumerate(reference.evidence, start=1):
-        start, end = _find(text.plain, evidence.fact)
-        if end:
-            text.stylize(_GOLD, start, end)
+        if fact := place_in(text.plain, evidence.fact):
+            text.stylize(STYLE, *fact)
             held.append(str(nth))
     about = []
     if held:
@@ -107,15 +106,7 @@ def _show_context(console: Console, name: str, context: Context, reference: Refe
     if context.score is not None:
         about.append(f"score {context.score:.3f}")
     about.append(f"{context.kind}: {', '.join(filter(None, (*context.doc_ids, place)))}")
-    _panel(console, f"{name} ({', '.join(about)})", text)
-
-
-def _find(text: str, fact: str) -> tuple[int, int]:
-    """Where the fact stands, whatever the white space, as the retrieval measures look for it; (0, 0): nowhere."""
-    places = [place for place, char in enumerate(text) if not char.isspace()]
-    wanted = "".join(fact.split())
-    start = "".join(text.split()).find(wanted) if wanted else -1
-    return (places[start], places[start + len(wanted) - 1] + 1) if start >= 0 else (0, 0)
+    print_panel(console, f"{name} ({', '.join(about)})", text)
 
 
 def _score_tables(scores: Sequence[Score], measures: Mapping[str, Sequence[str]]) -> Iterable[Table]:
@@ -136,7 +127,8 @@ def _score_row(score: Score) -> tuple[str, ...]:
     return (printable(score.measure), str(score.repeat), value, score.status, explanation)
 
 
-def _timing_table(cost: Cost) -> Table:
+def timing_table(cost: Cost) -> Table:
+    """The seconds of one answer, stage by stage."""
     times = {"wall": cost.wall_s, "throttled": cost.throttled_s, "latency": cost.latency_s}
     rows = [(name, number(seconds)) for name, seconds in times.items()]
     rows += [(f"stage {printable(name)}", number(seconds)) for name, seconds in cost.stages_s.items()]
@@ -145,7 +137,8 @@ def _timing_table(cost: Cost) -> Table:
     return Table("timing", "Timing", ("what", "seconds"), tuple(rows), note=replayed)
 
 
-def _usage_table(cost: Cost) -> Table:
+def usage_table(cost: Cost) -> Table:
+    """Calls and tokens of one answer, by model."""
     header = ("model", "calls", "input tokens", "output tokens", "cached tokens")
     rows = tuple((_named(role), *_used(usage, role)) for role, usage in cost.usage.items())
     cut = sum(usage.cut_calls for usage in cost.usage.values())
@@ -180,6 +173,7 @@ def _answer(record: RunRecord | None) -> str:
     return "(no generator)" if answer is None else answer
 
 
-def _panel(console: Console, title: str, text: Text) -> None:
+def print_panel(console: Console, title: str, text: Text) -> None:
+    """A text under its title, whatever either holds."""
     shown = Panel(text, title=Text(printable(title, WIDTH)), title_align="left")
     console.print(shown, width=min(console.width, WIDTH))

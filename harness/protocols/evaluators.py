@@ -105,6 +105,9 @@ class Measure:
     twin_of: str = ""
     """The measure, perhaps of another evaluator, that this one stands in for at less cost: where a run has both,
     the report shows how they correlate."""
+    live: bool = False
+    """It is said of an answer as soon as somebody has asked for one: it reads no reference, and its explanation
+    says what the value means."""
     labels: tuple[ScoreLabel, ...] = ()
     """Of a binary measure: the kinds of answers whose value is 1, of which each has exactly one. A report draws
     how many answers of each kind a run has, in this order, and says what to try."""

@@ -1,6 +1,7 @@
 """From a config to cells: everything resolved, hashed and checked before anything is paid for."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -117,7 +118,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = _system(config.systems[0])
     index_params, answer_params = _params(spec, "index", config), _params(spec, "answer", config)
     roles = spec.roles(index_params, answer_params)
-    generator, embedder = _generator(config, spec, roles), _embedder(config, spec, roles)
+    generator, embedder = models_of(config, spec, roles)
     dataset, documents_digest = reader.selected(config.dataset)
     models = {
         role: model_identity(model)
@@ -150,14 +151,6 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     weights_of_answers = _weights_of_answers(spec, answer_params)
     if weights or weights_of_answers:
         identity["weights"] = weights | weights_of_answers
-    index_identity = {
-        "kind": spec.stored_index_kind,
-        "corpus": documents_digest,
-        "params": identity["system"]["index"],
-        "models": {role: models[role] for role in sorted(roles.index) if role in models},
-        "seed": config.seed,
-        **({"weights": weights} if weights else {}),
-    }
     return Cell(
         config=config,
         spec=spec,
@@ -171,8 +164,35 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         corpus_digest=documents_digest,
         identity=identity,
         run_id=f"{dataset.name}--{_in_path(spec.name)}--{short_digest(identity)}",
-        index_id=short_digest(index_identity),
+        index_id=index_id_of(spec, index_params, roles, documents_digest, identity),
     )
+
+
+def index_id_of(
+    spec: SystemSpec, params: Params, roles: Roles, corpus_digest: str, identity: Mapping[str, Any]
+) -> str:
+    """The id of the index that a run of this identity answers from, as this version of its system stores one."""
+    models, weights = identity["models"], spec.own_weights(params)
+    return short_digest(
+        {
+            "kind": spec.stored_index_kind,
+            "corpus": corpus_digest,
+            "params": identity["system"]["index"],
+            "models": {role: models[role] for role in sorted(roles.index) if role in models},
+            "seed": identity["seed"],
+            **({"weights": weights} if weights else {}),
+        }
+    )
+
+
+def models_of(
+    config: BenchConfig, spec: SystemSpec, roles: Roles
+) -> tuple[GeneratorConfig | None, EmbedderConfig | None]:
+    """The generator and the embedder of a system, resolved; None for a role that it calls in neither phase.
+
+    ConfigError where it needs one and the config says `none`.
+    """
+    return _generator(config, spec, roles), _embedder(config, spec, roles)
 
 
 def _own_generator(config: BenchConfig) -> dict[str, Any]:

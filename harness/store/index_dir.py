@@ -41,16 +41,20 @@ class IndexDir:
             raise StoreError(f"{path} is of another index", fix)
         return record
 
-    def mend(self) -> list[str]:
-        """Forget an index of which something is damaged or gone, so that it is built again, and say it."""
-        if not (self.path / "index.json").exists():
-            return []
+    def misfit(self) -> str:
+        """What of a finished index is damaged or gone; empty: nothing, or there is none."""
         try:
             record = self.record()
-            lost = record is not None and record.bytes_on_disk > 0 and not self.bytes_on_disk()
-            misfit = "its files are gone" if lost else self._inventory.misfit()
+            if record is None:
+                return ""
+            lost = record.bytes_on_disk > 0 and not self.bytes_on_disk()
+            return "its files are gone" if lost else self._inventory.misfit()
         except StoreError as error:
-            misfit = error.what
+            return error.what
+
+    def mend(self) -> list[str]:
+        """Forget an index of which something is damaged or gone, so that it is built again, and say it."""
+        misfit = self.misfit()
         if not misfit:
             return []
         self.forget()

@@ -63,7 +63,7 @@ def _measure(name: str, summary: str) -> Measure:
 
 _GRADED = {_measure(name, summary): name for name, summary in _SAYS.items()}
 _MEASURE_OF = {name: measure for measure, name in _GRADED.items()}
-CONFIDENCE = _measure("confidence", "weighted sum of the five grades")
+CONFIDENCE = replace(_measure("confidence", "weighted sum of the five grades"), live=True)
 TRUSTWORTHY = replace(
     _measure("trustworthy", "share of answers with a confidence of .75 and more"), binary=True, panel=None
 )

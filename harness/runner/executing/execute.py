@@ -13,7 +13,7 @@ from harness.models.entailment import check_entailment
 from harness.models.local_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
 from harness.models.rerankers import check_reranker, reranker_files
-from harness.protocols import BY_GENERATOR, Role
+from harness.protocols import BY_GENERATOR, Params, Role, SystemSpec
 from harness.records import RaceRecord
 from harness.runner.executing.header import build_manifest, sample_of
 from harness.runner.executing.messages import Todo
@@ -89,7 +89,7 @@ def run_cell(
                 if todo:
                     spending.check()
                 models = prepare(cell, run, results, reporter)
-                with model_server(models.get("generator"), run) as server:
+                with model_server(models.get("generator"), run.path) as server:
                     execution = Execution(
                         cell, run, results, reporter, priced, spending, lock_fd, server, again.index
                     )
@@ -168,14 +168,19 @@ def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
 
 def check_needs(cell: Cell, results: Path) -> None:
     """Raise HarnessError where a server or package that is still needed is not there; nothing is paid for."""
-    if cell.spec.preflight:
-        cell.spec.preflight(cell.index_params, cell.answer_params)
-    if reranker := cell.spec.own_reranker(cell.answer_params):
-        check_reranker(reranker)
-    if (entailment := cell.spec.own_entailment(cell.answer_params)) not in {None, BY_GENERATOR}:
-        check_entailment(str(entailment))
+    check_system(cell.spec, cell.index_params, cell.answer_params)
     for model in _models_left(cell, results).values():
         check_reachable(model)
+
+
+def check_system(spec: SystemSpec, index_params: Params, answer_params: Params) -> None:
+    """Likewise for what a system needs besides its models."""
+    if spec.preflight:
+        spec.preflight(index_params, answer_params)
+    if reranker := spec.own_reranker(answer_params):
+        check_reranker(reranker)
+    if (entailment := spec.own_entailment(answer_params)) not in {None, BY_GENERATOR}:
+        check_entailment(str(entailment))
 
 
 def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[Todo]:
@@ -206,9 +211,9 @@ def _models_left(cell: Cell, results: Path) -> dict[Role, ModelConfig]:
     return {role: model for role, model in cell.models.items() if role in roles}
 
 
-def model_server(model: ModelConfig | None, run: RunDir) -> AbstractContextManager[LocalServer | None]:
-    """Of a generator that has one started for it."""
+def model_server(model: ModelConfig | None, folder: Path) -> AbstractContextManager[LocalServer | None]:
+    """Of a generator that has one started for it; its log is in `folder`."""
     if not isinstance(model, GeneratorConfig):
         return nullcontext()
     serve = provider_of(model).serve
-    return serve(model, run.path / "server.log") if serve else nullcontext()
+    return serve(model, folder / "server.log") if serve else nullcontext()

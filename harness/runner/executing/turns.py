@@ -193,7 +193,7 @@ class _Table:
             return None
         key = model.model_dump_json()
         if key not in self._servers:
-            self._servers[key] = self._stack.enter_context(model_server(model, seat.execution.run))
+            self._servers[key] = self._stack.enter_context(model_server(model, seat.execution.run.path))
         return self._servers[key]
 
     def _give_up(self, seat: Seat, broken: SystemBroken) -> None:
