@@ -11,7 +11,7 @@ from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.models.adapting import AdaptingTransport, Spoken
 from harness.models.certificates import trust_as_others_do
 from harness.models.endpoint import Endpoint
-from harness.models.letters import letter_request, letter_shares
+from harness.models.letters import are_refused, letter_request, letter_shares, no_letters
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.providers import api_key, need_client, provider_of
 from harness.models.transport import MeteredTransport, Seam
@@ -160,10 +160,17 @@ class OpenAIChat:
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
         """See `harness.protocols.LetterModel`."""
-        reply = await _post(
-            self._client, "/chat/completions", letter_request(chat_request(self._config, messages))
-        )
-        return letter_shares(reply, letters, f"the {self._config.role} '{self._config.model}'")
+        from openai import APIStatusError
+
+        whose = f"the {self._config.role} '{self._config.model}'"
+        request = letter_request(chat_request(self._config, messages))
+        try:
+            reply = await _post(self._client, "/chat/completions", request)
+        except APIStatusError as error:
+            if are_refused(error.status_code, error.response.content):
+                raise no_letters(whose) from error
+            raise
+        return letter_shares(reply, letters, whose)
 
     @property
     def named(self) -> str:

@@ -30,6 +30,7 @@ class _Build:
         self._embedding = Embedding(runtime)
 
     async def run(self, corpus: Sequence[Document]) -> IndexStats:
+        library.load()  # Seconds, which are no stage of the work.
         with self._runtime.stage("chunk"):
             texts = _by_text(corpus)
             first = [documents[0] for documents in texts.values()]

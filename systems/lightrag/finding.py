@@ -53,7 +53,7 @@ class OpenedIndex:
         try:
             found = await self._rag.aquery_data(question, self._asked(question))
         except library.too_short():
-            return FoundByLightRAG((), (Step(name="keywords", content="none: the question is too short"),))
+            return FoundByLightRAG((), (Step(name="found", content="nothing: the question is too short"),))
         data, metadata = found.get("data") or {}, found.get("metadata") or {}
         contexts = (
             *(self._entity(row) for row in data.get("entities", ())),
@@ -61,6 +61,8 @@ class OpenedIndex:
             *(self._places.passage(row["chunk_id"], row["content"]) for row in data.get("chunks", ())),
         )
         named = tuple(context for context in contexts if context is not None)
+        if not named:
+            return FoundByLightRAG((), (Step(name="found", content=f"nothing: {found.get('message')}"),))
         return FoundByLightRAG(named, _told(metadata.get("keywords") or {}))
 
     def _asked(self, question: str) -> Any:

@@ -96,3 +96,13 @@ HEAVY = (
     "RETURN count(*) AS n, max(z.chunk_id)",
 )
 """Allowed, and more than a database should be left alone with."""
+TWO_WITH = "MATCH (d:Document) WITH d WITH d.doc_id AS doc_id RETURN doc_id"
+"""Harmless; the grammar does not know one WITH right after another."""
+HARMLESS = (
+    "MATCH (e:Entity)<-[:MENTIONS]-(c:Chunk) WITH e, count(c) AS n "
+    "MATCH (e)<-[:MENTIONS]-(c:Chunk) WHERE n > 0 RETURN e.name, n, c.chunk_id",
+    "MATCH (d:Document) WHERE d.title = 'CREATE (n) DELETE n' OR d.doc_id <> '' RETURN d.doc_id",
+    "MATCH (d:Document) RETURN d.title AS created, d.doc_id // DELETE d",
+    "match (d:Document) return d.doc_id as set_of_ids limit 5",
+)
+"""What only looks as if it did harm: each of them is run, and finds something."""

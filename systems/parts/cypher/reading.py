@@ -54,7 +54,9 @@ class _Listener:
     def __init__(self) -> None:
         self.reportAmbiguity = self.reportAttemptingFullContext = self.reportContextSensitivity = _nothing
 
-    def syntaxError(self, _recognizer: Any, _symbol: Any, line: int, column: int, message: str, _: Any) -> None:  # noqa: N802
+    def syntaxError(self, _recognizer: Any, symbol: Any, line: int, column: int, message: str, _: Any) -> None:  # noqa: N802
+        if str(getattr(symbol, "text", "")).upper() == "WITH":
+            raise Refused("WITH right after another WITH is not allowed: write one of them, or MATCH in between")
         raise Refused(f"syntax error at line {line} column {column}: {message[:120]}")
 
 

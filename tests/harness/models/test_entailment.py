@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import openai
 import pytest
 from cross_encoders import write_onnx, write_torch
 
@@ -115,3 +116,22 @@ async def test_a_server_without_log_probabilities_is_one_line_that_says_so(
     with pytest.raises(ModelUnavailable, match="gives no log probabilities") as error:
         await by_letter(connect(server.base_url), "It pours.")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["logprobs", "top_logprobs"])
+async def test_a_server_that_refuses_log_probabilities_is_the_same_line(
+    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat], name: str
+) -> None:
+    said = {"message": f"Unsupported parameter: '{name}' is not supported with this model.", "param": name}
+    server = serve(respond=lambda _path, _body: Reply(400, json.dumps({"error": said}).encode()))
+    with pytest.raises(ModelUnavailable, match="gives no log probabilities"):
+        await by_letter(connect(server.base_url), "It pours.")
+
+
+async def test_another_refusal_of_that_call_is_its_own(
+    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat]
+) -> None:
+    body = json.dumps({"error": {"message": "the prompt is too long"}}).encode()
+    server = serve(respond=lambda _path, _body: Reply(400, body))
+    with pytest.raises(openai.BadRequestError, match="too long"):
+        await by_letter(connect(server.base_url), "It pours.")

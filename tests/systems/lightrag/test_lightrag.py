@@ -124,6 +124,16 @@ async def test_text_without_entities_is_found_by_passages_alone(bare: BareRuntim
         system.close()
 
 
+async def test_where_no_keyword_is_named_nothing_is_found_and_the_record_says_so(runtime: BareRuntime) -> None:
+    runtime.chat = Chat(lambda asked: '{"high_level_keywords": [], "low_level_keywords": []}')
+    system = await opened(runtime)
+    asked = Query(query_id="q", text=f"{QUERY.text} Or did somebody else build it?")
+    prediction = await system.answer(asked)
+    system.close()
+    assert (prediction.answer, prediction.contexts) == (ABSTENTION, ())
+    assert prediction.trace[0].content.startswith("nothing")
+
+
 async def test_documents_of_one_text_are_one_that_names_them_all(bare: BareRuntime) -> None:
     twins = [Document(doc_id=name, text=TEXTS["array"]) for name in ("a", "b")]
     stats = await build(bare, [*twins, *CORPUS[1:2]])

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hostile_cypher import REFUSED
+from hostile_cypher import HARMLESS, REFUSED, TWO_WITH
 
 from systems.parts.cypher.reading import Refused, read_statement
 from systems.parts.cypher.schema import SHOWN
@@ -71,6 +71,16 @@ def test_no_statement_gives_more_rows_than_it_may(asked: str, rows: int) -> None
 )
 def test_what_asks_about_the_graph_is_allowed(statement: str) -> None:
     assert text_of(read_statement(statement, 20))
+
+
+@pytest.mark.parametrize("statement", HARMLESS)
+def test_what_only_looks_harmful_is_allowed(statement: str) -> None:
+    assert text_of(read_statement(statement, 20))
+
+
+def test_two_with_in_a_row_are_refused_in_words_that_help() -> None:
+    with pytest.raises(Refused, match="right after another WITH"):
+        read_statement(TWO_WITH, 20)
 
 
 def test_a_comment_that_hides_nothing_is_dropped() -> None:
