@@ -26,6 +26,7 @@ from harness.cli.options import (
     SystemOption,
 )
 from harness.cli.questions import add_questions
+from harness.cli.validity import add_validity
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
 app = typer.Typer(
@@ -362,6 +363,7 @@ def new(
 
 
 add_questions(app)
+add_validity(app)
 
 
 @app.command()
