@@ -29,6 +29,7 @@ from harness.cli.options import (
 )
 from harness.cli.questions import add_questions
 from harness.cli.routes import add_route
+from harness.cli.validity import add_validity
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
 app = typer.Typer(
@@ -368,6 +369,7 @@ add_annotating(app)
 add_asking(app)
 add_questions(app)
 add_route(app)
+add_validity(app)
 
 
 @app.command()

@@ -1,0 +1,49 @@
+"""The files of a card. Everything but values.json is made from it, and can be made again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.display import Picture
+from harness.display.plotting import plotting, publish
+from harness.errors import ConfigError, DataError, explained_io
+from harness.plain_files import read_plain
+from harness.report.render.csv import table_csv
+from harness.validity.card.build import Card
+from harness.validity.card.drawing import card_drawing
+from harness.validity.card.shown import card_json, card_tables
+from harness.validity.card.values import CardValues
+
+VALUES = "values.json"
+_MOST_BYTES = 200_000_000
+
+
+def write_card(card: Card, out: Path) -> Picture | None:
+    """values.json, card.json, a table for each dimension and the picture, under `out`; None: nothing to draw."""
+    with explained_io("write the card in", out):
+        out.mkdir(parents=True, exist_ok=True)
+        (out / VALUES).write_text(card.values.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        (out / "card.json").write_text(json.dumps(card_json(card), indent=2) + "\n", encoding="utf-8")
+        for table in card_tables(card):
+            (out / f"{table.name}.csv").write_text(table_csv(table), encoding="utf-8")
+    with plotting() as new_figure:
+        drawing = card_drawing(card, new_figure)
+        return publish(drawing, out) if drawing else None
+
+
+def read_values(folder: Path) -> CardValues:
+    """What a card in `folder` was made from; one line where it is not there or not what it says."""
+    path = folder / VALUES
+    try:
+        text = read_plain(path, _MOST_BYTES)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read ({error.strerror or error})", "name the folder of a card"
+        ) from error
+    try:
+        return CardValues.model_validate_json(text)
+    except ValidationError as error:
+        raise DataError(f"{path} holds no values of a card", "make the card again without --from") from error
