@@ -1,23 +1,36 @@
 """Do two columns of scores say the same? Pearson, Spearman and Kendall, each with a 95 % interval.
 
-Intervals are normal on the scale of Fisher's z, with the standard error that fits the coefficient: Pearson's
-1 / sqrt(n - 3) (Fisher 1921), Spearman's sqrt((1 + r^2 / 2) / (n - 3)) and Kendall's sqrt(0.437 / (n - 4))
-(Bonett & Wright 2000). Kendall's coefficient is tau-b, for scores tie.
+Intervals are symmetric on the scale of Fisher's z, and the wider of two. One has the standard error that fits
+the coefficient where values are normal: Pearson's 1 / sqrt(n - 3) (Fisher 1921), Spearman's
+sqrt((1 + r^2 / 2) / (n - 3)) and Kendall's sqrt(0.437 / (n - 4)) (Bonett & Wright 2000). The other is of the
+values as they are, skewed or tied or alike within a cluster (`correlation_spread`), with Student's quantile.
+There is none over fewer than 10 clusters, where all but a few values of a column are one and the same, and where
+columns agree altogether: how rare a disagreement is, nobody has seen. Kendall's coefficient is tau-b, for scores
+tie. docs/STATISTICS.md says how often each held the truth.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import atanh, sqrt, tanh
 from statistics import fmean
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from harness.analysis.aggregate import Frame, scores_by_measure
+from harness.analysis.correlation_spread import Influences, influences, spread_of
 from harness.analysis.difference_tests import scipy_stats
-from harness.analysis.intervals import UNKNOWN, Interval
+from harness.analysis.intervals import FEWEST, LEVEL, UNKNOWN, Interval
 from harness.records import EvaluationRecord, Score
 
 _Z95 = 1.959963984540054
+_ROUNDING = 1e-12
 _FEWEST = 5
 """Values below which no coefficient is worth a number."""
+FEWEST_CLUSTERS = 10
+"""Clusters below which nobody can tell how far a coefficient moves with them: no interval."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +61,26 @@ class TwinCorrelation:
     correlation: Correlation
 
 
-def correlate(one: Sequence[float], other: Sequence[float]) -> Correlation:
-    """The coefficients of two columns of equal length, at least 5 pairs of them."""
+def correlate(
+    one: Sequence[float], other: Sequence[float], clusters: Sequence[Hashable] | None = None
+) -> Correlation:
+    """The coefficients of two columns of equal length, at least 5 pairs of them.
+
+    `clusters` names for each pair what it shares with others, such as the document; None: each is alone.
+    """
     n = len(one)
-    if n != len(other):
+    if n != len(other) or (clusters is not None and len(clusters) != n):
         raise ValueError(f"columns of {n} and {len(other)} values do not pair")
     if n < _FEWEST or len(set(one)) == 1 or len(set(other)) == 1:
         return Correlation(n, Coefficient(), Coefficient(), Coefficient())
-    stats = scipy_stats()
+    stats, spread = scipy_stats(), _Spread.of(one, other, clusters)
     return Correlation(
         n,
-        _coefficient(float(stats.pearsonr(one, other).statistic), lambda _: 1 / sqrt(n - 3)),
-        _coefficient(float(stats.spearmanr(one, other).statistic), lambda r: sqrt((1 + r * r / 2) / (n - 3))),
-        _coefficient(float(stats.kendalltau(one, other).statistic), lambda _: sqrt(0.437 / (n - 4))),
+        spread.coefficient("pearson", stats.pearsonr(one, other).statistic, lambda _: 1 / sqrt(n - 3)),
+        spread.coefficient(
+            "spearman", stats.spearmanr(one, other).statistic, lambda r: sqrt((1 + r * r / 2) / (n - 3))
+        ),
+        spread.coefficient("kendall", stats.kendalltau(one, other).statistic, lambda _: sqrt(0.437 / (n - 4))),
     )
 
 
@@ -81,7 +101,8 @@ def twin_correlations(
         shared = sorted(values.get(twin, {}).keys() & values.get(measure, {}).keys())
         if shared:
             columns = [[values[name][query] for query in shared] for name in (measure, twin)]
-            found.append(TwinCorrelation(measure, twin, correlate(*columns)))
+            alike = [frame.clusters.get(query, query) for query in shared] if frame.clusters else None
+            found.append(TwinCorrelation(measure, twin, correlate(columns[0], columns[1], alike)))
     return tuple(found)
 
 
@@ -93,10 +114,32 @@ def _by_query(scores: Iterable[Score]) -> dict[str, float]:
     return {query: fmean(values) for query, values in repeats.items()}
 
 
-def _coefficient(value: float, error_of: Callable[[float], float]) -> Coefficient:
-    if abs(value) >= 1:
-        # Fisher's z is infinite there; rounding can even go beyond.
-        limit = 1.0 if value > 0 else -1.0
-        return Coefficient(limit, Interval(limit, limit))
-    z, error = atanh(value), _Z95 * error_of(value)
-    return Coefficient(value, Interval(tanh(z - error), tanh(z + error)))
+@dataclass(frozen=True)
+class _Spread:
+    """How far the coefficients of two columns move from sample to sample."""
+
+    moved: Influences
+    clusters: NDArray[np.int64]
+    is_known: bool
+    """False: there are too few clusters, or too few values that are not the commonest one."""
+
+    @classmethod
+    def of(cls, one: Sequence[float], other: Sequence[float], clusters: Sequence[Hashable] | None) -> Self:
+        names: Sequence[Hashable] = range(len(one)) if clusters is None else clusters
+        places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        is_few = clusters is not None and len(places) < FEWEST_CLUSTERS
+        is_few = is_few or any(len(column) - max(Counter(column).values()) < FEWEST for column in (one, other))
+        return cls(
+            influences(np.asarray(one, np.float64), np.asarray(other, np.float64)),
+            np.array([places[name] for name in names], dtype=np.int64),
+            not is_few,
+        )
+
+    def coefficient(self, name: str, value: float, error_of: Callable[[float], float]) -> Coefficient:
+        value = max(-1.0, min(1.0, float(value)))
+        if 1 - abs(value) < _ROUNDING or not self.is_known:
+            return Coefficient(1.0 if value > 1 - _ROUNDING else max(-1.0, value))
+        error, degrees = spread_of(getattr(self.moved, name), self.clusters)
+        quantile = float(scipy_stats().t.ppf((1 + LEVEL) / 2, degrees))
+        half = max(_Z95 * error_of(value), quantile * error / (1 - value**2))
+        return Coefficient(value, Interval(tanh(atanh(value) - half), tanh(atanh(value) + half)))

@@ -26,10 +26,12 @@ from harness.cli.options import (
     RunsArgument,
     SetOption,
     SystemOption,
+    words,
 )
 from harness.cli.questions import add_questions
 from harness.cli.routes import add_route
 from harness.cli.validity import add_validity
+from harness.cli.trust import add_trust
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
 app = typer.Typer(
@@ -241,7 +243,7 @@ def import_command(
         where=parse_pairs("--where", where or ()),
         model=model,
         like=find_runs(results, [like])[0] if like else None,
-        evaluators=_words(evaluators),
+        evaluators=words(evaluators),
         skip_unknown=skip_unknown,
     )
     import_file(request, results)
@@ -277,7 +279,7 @@ def evaluate(
     from harness.api.evaluating import EvaluateOptions
     from harness.cli.evaluating import evaluate_named
 
-    options = EvaluateOptions(config, _words(evaluators), tuple(settings or ()), prices, results, quiet)
+    options = EvaluateOptions(config, words(evaluators), tuple(settings or ()), prices, results, quiet)
     raise typer.Exit(evaluate_named(runs, options, as_json=as_json))
 
 
@@ -324,7 +326,7 @@ def compare(
     from harness.cli.comparing import CompareOptions
     from harness.cli.comparing import compare as compare_named
 
-    options = CompareOptions(_words(measures), query_type, baseline, out, results, as_json, prices, margin)
+    options = CompareOptions(words(measures), query_type, baseline, out, results, as_json, prices, margin)
     compare_named(runs, options)
 
 
@@ -367,6 +369,7 @@ def new(
 
 add_annotating(app)
 add_asking(app)
+add_trust(app)
 add_questions(app)
 add_route(app)
 add_validity(app)
@@ -401,11 +404,6 @@ def main() -> None:
     except KeyboardInterrupt:
         complain("interrupted")
         sys.exit(EXIT_INTERRUPTED)
-
-
-def _words(texts: list[str] | None) -> tuple[str, ...]:
-    """Names, with commas between or each with a flag of its own."""
-    return tuple(filter(None, (word.strip() for text in texts or () for word in text.split(","))))
 
 
 if __name__ == "__main__":

@@ -49,3 +49,8 @@ MarginOption = Annotated[
     ),
 ]
 RunsArgument = Annotated[list[str], typer.Argument(help="Run ids, unique parts of them, or paths.", metavar="RUN")]
+
+
+def words(texts: list[str] | None) -> tuple[str, ...]:
+    """Names, with commas between or each with a flag of its own."""
+    return tuple(filter(None, (word.strip() for text in texts or () for word in text.split(","))))

@@ -34,8 +34,11 @@ def test_the_coefficients_are_those_of_scipy() -> None:
     assert found.pearson.value == pytest.approx(stats.pearsonr(one, other).statistic)
     assert found.spearman.value == pytest.approx(stats.spearmanr(one, other).statistic)
     assert found.kendall.value == pytest.approx(stats.kendalltau(one, other).statistic)
-    fisher = stats.pearsonr(one, other).confidence_interval()
-    assert found.pearson.interval == pytest.approx((fisher.low, fisher.high))
+    fisher, (low, high) = stats.pearsonr(one, other).confidence_interval(), found.pearson.interval
+    assert low is not None
+    assert high is not None
+    assert low <= fisher.low + 1e-12
+    assert high >= fisher.high - 1e-12
 
 
 @pytest.mark.slow
@@ -64,11 +67,11 @@ def test_a_column_that_never_varies_or_too_few_values_have_no_coefficient(
     assert (found.n, found.spearman.value) == (len(one), None)
 
 
-def test_the_same_column_twice_is_one_without_an_interval_beyond_it() -> None:
+def test_columns_that_agree_altogether_have_no_interval() -> None:
     column = [0.1, 0.4, 0.2, 0.9, 0.7, 0.3]
     found = correlate(column, column)
     assert found.spearman.value == 1
-    assert found.spearman.interval == (1, 1)
+    assert found.spearman.interval == (None, None)
 
 
 def test_a_twin_is_correlated_over_the_queries_that_both_scored(frame: MakeFrame) -> None:

@@ -1,0 +1,168 @@
+"""What measures notice: answers that were made wrong, scored as every run is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.api.configs import as_settings, evaluation_config
+from harness.api.evaluating import EvaluateOptions, Evaluation, evaluate_all
+from harness.display.text import file_name
+from harness.errors import ConfigError
+from harness.identity import short_digest
+from harness.protocols import Measure
+from harness.registry import EVALUATORS
+from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
+from harness.store import RunDir
+from harness.validity.presets import SwapPreset, preset_named
+from harness.validity.sensitivity import SwapEffect, swap_effects
+from harness.validity.swap_runs import BaseAnswer, SwapChoice, SwappedRuns, swap_answers
+
+FOLDER = "sensitivity"
+"""Below the results."""
+
+
+@dataclass(frozen=True)
+class ParameterSweep:
+    """One parameter of an evaluator at several values."""
+
+    evaluator: str
+    parameter: str
+    values: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Of a config."""
+        return f"per_evaluator.{self.evaluator}.{self.parameter}"
+
+
+@dataclass(frozen=True)
+class SensingOptions:
+    """What is swapped, who scores it, and with which parameters besides."""
+
+    choice: SwapChoice = field(default_factory=SwapChoice)
+    evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
+    asks_judges: bool = True
+    """False: evaluators that ask a judge are left out."""
+    sweeps: tuple[ParameterSweep, ...] = ()
+
+
+@dataclass(frozen=True)
+class SweptEffects:
+    """What the measures of an evaluator notice with a parameter at one value."""
+
+    sweep: ParameterSweep
+    value: str
+    effects: tuple[SwapEffect, ...]
+
+
+@dataclass(frozen=True)
+class Sensed:
+    """All that came of it."""
+
+    runs: SwappedRuns
+    evaluation: Evaluation
+    measures: tuple[Measure, ...]
+    effects: tuple[SwapEffect, ...]
+    swept: tuple[SweptEffects, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def sense(run: RunDir, options: SensingOptions) -> Sensed:
+    """Make the swapped runs, score them, and compare. Judgements are kept in the journal of all evaluations.
+
+    ConfigError: nothing to swap, or no evaluator is left.
+    """
+    planned, notes = _planned(run, options)
+    names = tuple(one.spec.name for one in planned)
+    folder = options.evaluate.results / FOLDER / f"{run.run_id}--{short_digest(_of(options.choice))}"
+    swapped = swap_answers(run, options.choice, folder)
+    evaluate = replace(options.evaluate, evaluators=names)
+    evaluation = evaluate_all(swapped.runs, evaluate)
+    measures = tuple(measure for one in planned for measure in one.measures)
+    effects = () if evaluation.stopped else tuple(swap_effects(swapped, measures))
+    swept = () if evaluation.stopped else tuple(_swept(run, options, folder))
+    return Sensed(swapped, evaluation, measures, effects, swept, (*swapped.notes, *notes))
+
+
+@dataclass(frozen=True)
+class SwapWishes:
+    """What a user says of swaps; what is None or empty the preset says, or the default."""
+
+    preset: str | None = None
+    base: BaseAnswer | None = None
+    swaps: tuple[str, ...] = ()
+    n: int | None = None
+    seed: int = 0
+
+
+def chosen_swaps(wishes: SwapWishes) -> tuple[SwapChoice, SwapPreset | None]:
+    """The choice, checked, and the preset; ConfigError for a name that is none."""
+    preset = preset_named(wishes.preset) if wishes.preset else None
+    base = wishes.base or (preset.base if preset else SwapChoice().base)
+    choice = SwapChoice(base, wishes.swaps or (preset.swaps if preset else ()), wishes.n, wishes.seed)
+    _ = choice.chosen
+    return choice, preset
+
+
+def judge_settings(judge: str | None) -> tuple[str, ...]:
+    """`PROVIDER/MODEL` as `key=value`; ConfigError for anything else."""
+    if judge is None:
+        return ()
+    provider, slash, model = judge.partition("/")
+    if not provider or (slash and not model):
+        raise ConfigError(f"--judge {judge!r} is no model", "write PROVIDER/MODEL, or PROVIDER for its default")
+    named = as_settings({"models.judge.model": model}) if model else []
+    return (*as_settings({"models.judge.provider": provider}), *named)
+
+
+def parse_sweep(text: str) -> ParameterSweep:
+    """`EVALUATOR.PARAMETER=VALUE,VALUE`; ConfigError for anything else."""
+    key, equals, values = text.partition("=")
+    evaluator, dot, parameter = key.strip().partition(".")
+    found = tuple(filter(None, (value.strip() for value in values.split(","))))
+    if not (equals and dot and parameter and found):
+        raise ConfigError(f"--sweep {text!r} is no sweep", "write EVALUATOR.PARAMETER=VALUE,VALUE")
+    EVALUATORS.load(evaluator)
+    return ParameterSweep(evaluator, parameter, found)
+
+
+def _planned(run: RunDir, options: SensingOptions) -> tuple[Sequence[PlannedEvaluator], list[str]]:
+    """The evaluators, without those that ask a judge where none is to be asked."""
+    given = options.evaluate
+    config = evaluation_config(run, given.config, given.evaluators, given.settings)
+    found: list[PlannedEvaluator] = []
+    left_out: list[PlannedEvaluator] = []
+    for planned in plan_evaluation(config).evaluators:
+        judged = "judge" in planned.spec.roles and not options.asks_judges
+        (left_out if judged else found).append(planned)
+    if not found:
+        names = ", ".join(one.spec.name for one in left_out)
+        raise ConfigError(
+            f"each of these evaluators asks a judge: {names}", "leave out --no-judge, or name others: -e"
+        )
+    said = [f"left out, for they ask a judge: {', '.join(one.spec.name for one in left_out)}"] if left_out else []
+    return found, said
+
+
+def _swept(run: RunDir, options: SensingOptions, folder: Path) -> list[SweptEffects]:
+    """Answers as they are and wrong ones, at each value: their scores in directories of their own."""
+    found: list[SweptEffects] = []
+    choice = replace(options.choice, swaps=("wrong_answer",))
+    for sweep in options.sweeps:
+        for value in sweep.values:
+            setting = f"{sweep.key}={value}"
+            swapped = swap_answers(run, choice, folder / file_name(f"{sweep.evaluator}-{sweep.parameter}-{value}"))
+            given = options.evaluate
+            evaluate = replace(given, evaluators=(sweep.evaluator,), settings=(*given.settings, setting))
+            evaluation = evaluate_all(swapped.runs, evaluate)
+            if evaluation.stopped:
+                return found
+            config = evaluation_config(swapped.base, given.config, evaluate.evaluators, evaluate.settings)
+            (planned,) = plan_evaluation(config).evaluators
+            found.append(SweptEffects(sweep, value, tuple(swap_effects(swapped, planned.measures))))
+    return found
+
+
+def _of(choice: SwapChoice) -> dict[str, object]:
+    """What decides which answers are swapped, and how."""
+    return {"base": choice.base, "n": choice.n, "seed": choice.seed}

@@ -1,0 +1,95 @@
+"""`rag-harness sensitivity`."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.api.sensing import Sensed, SensingOptions, sense
+from harness.cli.consoles import open_console
+from harness.cli.evaluating import conclude, resumable, say_stopped
+from harness.display import Content, Section, Table
+from harness.store import find_runs
+from harness.validity.sensitivity_costs import cost_table, sweep_table
+from harness.validity.sensitivity_tables import (
+    HOW_TO_READ,
+    by_measure,
+    measure_sections,
+    overview,
+    sensitivity_data,
+    verdict_of,
+)
+
+
+@dataclass(frozen=True)
+class SensingOutput:
+    """How it is shown."""
+
+    out: Path | None = None
+    as_json: bool = False
+
+
+def sense_named(name: str, options: SensingOptions, output: SensingOutput) -> int:
+    """Swap, score, compare and show; the exit code."""
+    run = find_runs(options.evaluate.results, [name])[0]
+    with resumable("no judgement that was paid for is lost"):
+        sensed = sense(run, options)
+    if stopped := sensed.evaluation.stopped:
+        return say_stopped(stopped, sensed.evaluation.spending, "judgements are unfinished")
+    written = _write(run.run_id, sensed, output.out) if output.out else None
+    if output.as_json:
+        sys.stdout.write(json.dumps(_data(run.run_id, sensed), allow_nan=False) + "\n")
+    else:
+        _print(sensed, open_console(), written)
+    return conclude(sensed.evaluation.outcomes)
+
+
+def _print(sensed: Sensed, console: Console, written: Path | None) -> None:
+    from harness.report.render.terminal import WIDTH, plain, print_table
+
+    for table in _tables(sensed):
+        print_table(table, console, min(console.width, WIDTH))
+    for measure, own in by_measure(sensed.effects):
+        console.print(plain(f"- {verdict_of(measure, own)}"), soft_wrap=True)
+    for note in sensed.notes:
+        console.print(plain(f"note: {note}"), soft_wrap=True)
+    if written:
+        console.print(f"sensitivity: {written}", soft_wrap=True)
+
+
+def _tables(sensed: Sensed) -> Sequence[Table]:
+    tables = [overview(sensed.effects), cost_table(sensed.runs.runs, sensed.evaluation.spending.prices)]
+    if sensed.swept:
+        tables.append(sweep_table([(one.sweep.key, one.value, one.effects) for one in sensed.swept]))
+    return tables
+
+
+def _data(run_id: str, sensed: Sensed) -> dict[str, object]:
+    return {
+        "run": run_id,
+        "n_answers": sensed.runs.n_cases,
+        "effects": sensitivity_data(sensed.effects),
+        "sweeps": [
+            {"parameter": one.sweep.key, "value": one.value, "effects": sensitivity_data(one.effects)}
+            for one in sensed.swept
+        ],
+        "notes": list(sensed.notes),
+        "runs": {swap.name: str(run.path) for swap, run in sensed.runs.swapped},
+    }
+
+
+def _write(run_id: str, sensed: Sensed, out: Path) -> Path:
+    from harness.display.plotting import plotting
+    from harness.validity.sensitivity_figures import draw_sensitivity
+    from harness.validity.writing import write_folder
+
+    content = Content([HOW_TO_READ], list(sensed.notes), _tables(sensed))
+    title = f"Sensitivity of measures: {run_id}"
+    with plotting() as new_figure:
+        drawings = draw_sensitivity(sensed.effects, new_figure)
+        first = (Section("overview", "What measures notice", content), drawings)
+        sections = [first, *((one, ()) for one in measure_sections(sensed.effects))]
+        return write_folder(out, "sensitivity", title, sections, _data(run_id, sensed))
