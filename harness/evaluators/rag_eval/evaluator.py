@@ -28,6 +28,7 @@ from harness.protocols import (
     PanelFigure,
     Params,
 )
+from harness.records import Dimension
 
 _SAYS: dict[GradeName, str] = {
     "query_relevance": "grade of how far the answer gives what the query asks for",
@@ -43,6 +44,9 @@ _FIGURE = PanelFigure(
 )
 
 
+_STANDS_FOR: dict[str, Dimension] = {"query_relevance": "response_relevancy", "factual_accuracy": "faithfulness"}
+
+
 def _measure(name: str, summary: str) -> Measure:
     return Measure(
         name=f"rag_eval_{name}",
@@ -52,6 +56,7 @@ def _measure(name: str, summary: str) -> Measure:
         section="Judged measures",
         reads=frozenset({"answer", "contexts"}),
         range=(0.0, 1.0),
+        stands_for=_STANDS_FOR.get(name),
         panel=Panel(_FIGURE),
     )
 
