@@ -48,6 +48,7 @@ ACCURACY = replace(
     name="accuracy",
     summary="share of answers equal to a reference answer after normalisation",
     title="accuracy",
+    stands_for="factual_correctness",
     constant=partial(best_constant, canonical, lambda form, forms: form in forms),
 )
 HALLUCINATION = replace(

@@ -108,9 +108,13 @@ _MEASURES: dict[RagasMetric, Measure] = {
         "share of the answer's statements that the contexts imply",
         _ANSWER | _CONTEXTS,
         queries="all",
+        stands_for="faithfulness",
     ),
     "factual_correctness": _measure(
-        "factual_correctness", "F1 of the claims of answer and reference", _ANSWER | _REFERENCE
+        "factual_correctness",
+        "F1 of the claims of answer and reference",
+        _ANSWER | _REFERENCE,
+        stands_for="factual_correctness",
     ),
     "response_relevancy": _measure(
         "response_relevancy",
@@ -118,9 +122,13 @@ _MEASURES: dict[RagasMetric, Measure] = {
         _ANSWER,
         queries="all",
         range=(-1.0, 1.0),
+        stands_for="response_relevancy",
     ),
     "context_relevance": _measure(
-        "context_relevance", "do the contexts hold what answers the question", _CONTEXTS
+        "context_relevance",
+        "do the contexts hold what answers the question",
+        _CONTEXTS,
+        stands_for="context_relevancy",
     ),
 }
 _NAMES = {measure: name for name, measure in _MEASURES.items()}

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from harness.protocols.models import ChatModel, Embedder, EvaluatorRole
 from harness.protocols.systems import Params
-from harness.records import Prediction, Query, Reference, RunRecord, Score
+from harness.records import Dimension, Prediction, Query, Reference, RunRecord, Score
 
 Side = Literal["question", "answer", "contexts", "evidence", "reference"]
 """A part of an answered query that a measure may read; `evidence`: the sentences that an answer names as proof."""
@@ -113,6 +113,9 @@ class Measure:
     how many answers of each kind a run has, in this order, and says what to try."""
     failure_label: str = ""
     """Of a measure with labels: that of a failed query, whose value is `failure_value`."""
+    stands_for: Dimension | None = None
+    """What a person would be asked in its place: where people have labelled answers of a run, a report corrects
+    the measure's mean by their labels. It is a share, or has a `range`."""
     compared: bool = False
     """Every report compares runs by it, beside the measure that ranks; so it does by an evaluator's first."""
     panel: Panel | None = None

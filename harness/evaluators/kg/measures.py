@@ -123,6 +123,8 @@ class Names:
             binary=place.score == "measurable",
             range=(0.0, 1.0),
             twin_of=_name(self.twin_prefix, place) if has_twin else "",
+            # The score that KG-eval names first speaks for all of a pair.
+            stands_for=pair.dimension if place.score == "multi_hop" else None,
             panel=drawn if place.score in _ROWS else None,
         )
 

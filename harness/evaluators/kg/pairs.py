@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 from harness.evaluators.extracted import Stated, stated_by
 from harness.evaluators.sides import reference_answer
 from harness.protocols import Case, Side, Sides
+from harness.records import Dimension
 
 PairName = Literal["context_relevancy", "answer_relevancy", "faithfulness", "factual_correctness"]
 
@@ -17,6 +18,8 @@ class TextPair(NamedTuple):
     title: str
     on_null_queries: bool
     """Whether it means anything where no answer exists."""
+    dimension: Dimension
+    """What a person is asked in its place."""
 
     @property
     def reads(self) -> Sides:
@@ -25,10 +28,18 @@ class TextPair(NamedTuple):
 
 
 PAIRS: dict[PairName, TextPair] = {
-    "context_relevancy": TextPair("question", "contexts", "question in contexts", on_null_queries=False),
-    "answer_relevancy": TextPair("question", "answer", "question in answer", on_null_queries=True),
-    "faithfulness": TextPair("answer", "contexts", "answer in contexts", on_null_queries=True),
-    "factual_correctness": TextPair("answer", "reference", "answer in reference", on_null_queries=False),
+    "context_relevancy": TextPair(
+        "question", "contexts", "question in contexts", on_null_queries=False, dimension="context_relevancy"
+    ),
+    "answer_relevancy": TextPair(
+        "question", "answer", "question in answer", on_null_queries=True, dimension="response_relevancy"
+    ),
+    "faithfulness": TextPair(
+        "answer", "contexts", "answer in contexts", on_null_queries=True, dimension="faithfulness"
+    ),
+    "factual_correctness": TextPair(
+        "answer", "reference", "answer in reference", on_null_queries=False, dimension="factual_correctness"
+    ),
 }
 
 

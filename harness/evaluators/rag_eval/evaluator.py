@@ -29,6 +29,7 @@ from harness.protocols import (
     PanelFigure,
     Params,
 )
+from harness.records import Dimension
 
 _SAYS: dict[GradeName, str] = {
     "query_relevance": "grade of how far the answer gives what the query asks for",
@@ -46,6 +47,7 @@ _FIGURE = PanelFigure(
 
 _READ_ALONE = frozenset({"factual_accuracy", "coherence", "fluency"})
 """Whatever the query: the steps of their grades do not look at it."""
+_STANDS_FOR: dict[str, Dimension] = {"query_relevance": "response_relevancy", "factual_accuracy": "faithfulness"}
 
 
 def _measure(name: str, summary: str) -> Measure:
@@ -57,6 +59,7 @@ def _measure(name: str, summary: str) -> Measure:
         section="Judged measures",
         reads=frozenset({"answer", "contexts"} if name in _READ_ALONE else {"question", "answer", "contexts"}),
         range=(0.0, 1.0),
+        stands_for=_STANDS_FOR.get(name),
         panel=Panel(_FIGURE),
     )
 

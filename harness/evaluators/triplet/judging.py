@@ -40,12 +40,14 @@ MEASURES: dict[TripletMetric, Measure] = {
         "cosine of the question and the nearest that the contexts answer",
         frozenset({"question", "contexts"}),
         range=(-1.0, 1.0),
+        stands_for="context_relevancy",
     ),
     "faithfulness": _measure(
         "faithfulness",
         "share of the answer's triplets that a context supports",
         frozenset({"answer", "contexts"}),
         queries="all",
+        stands_for="faithfulness",
     ),
     "faithfulness_cosine": _measure(
         "faithfulness_cosine",
@@ -54,17 +56,20 @@ MEASURES: dict[TripletMetric, Measure] = {
         queries="all",
         range=(-1.0, 1.0),
         twin_of="triplet_faithfulness",
+        stands_for="faithfulness",
     ),
     "factual_correctness": _measure(
         "factual_correctness",
         "share of the reference's triplets that the answer states",
         frozenset({"question", "answer", "reference"}),
+        stands_for="factual_correctness",
     ),
     "factual_correctness_cosine": _measure(
         "factual_correctness_cosine",
         "share of the reference's triplets near one of the answer's by cosine",
         frozenset({"answer", "reference"}),
         twin_of="triplet_factual_correctness",
+        stands_for="factual_correctness",
     ),
 }
 _NAMES = {measure: name for name, measure in MEASURES.items()}
