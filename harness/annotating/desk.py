@@ -11,7 +11,7 @@ from harness.errors import ConfigError
 from harness.records import Annotation, Dimension
 from harness.store.annotations import AnnotationLog, counting_annotations, opened_annotations, read_annotations
 
-Place = tuple[str, str]
+LabelPlace = tuple[str, str]
 """(run id, query id)."""
 
 
@@ -22,7 +22,7 @@ class AnnotationDesk:
         """`logs`: run id -> where its labels are kept."""
         self.drawn, self.annotator, self._logs = drawn, annotator, logs
         self._by_id = by_item_id(drawn.items)
-        self._said: dict[Place, dict[Dimension | None, Annotation]] = defaultdict(dict)
+        self._said: dict[LabelPlace, dict[Dimension | None, Annotation]] = defaultdict(dict)
         for run in {one.run.path: one.run for one in drawn.items}.values():
             self._take([one for one in read_annotations(run) if one.annotator == annotator])
 
@@ -98,5 +98,5 @@ def opened_desk(drawn: DrawnAnswers, annotator: str) -> Iterator[AnnotationDesk]
         yield AnnotationDesk(drawn, annotator, logs)
 
 
-def _place(item: ShownAnswer) -> Place:
+def _place(item: ShownAnswer) -> LabelPlace:
     return item.run.manifest().run_id, item.query_id

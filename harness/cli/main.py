@@ -30,8 +30,8 @@ from harness.cli.options import (
 )
 from harness.cli.questions import add_questions
 from harness.cli.routes import add_route
-from harness.cli.validity import add_validity
 from harness.cli.trust import add_trust
+from harness.cli.validity import add_validity
 from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
 
 app = typer.Typer(

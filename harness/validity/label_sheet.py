@@ -20,7 +20,7 @@ _QUERY, _RUN, _ANNOTATOR = ("query_id", "item"), ("run", "run_id", "system"), "a
 _DIMENSION, _LABEL = "dimension", "label"
 _ABOUT = frozenset({*_QUERY, *_RUN, _ANNOTATOR, _DIMENSION, _LABEL, "repeat", "comment", "note", "notes", "at"})
 """Columns that are no dimension."""
-LabelScale = tuple[float, float]
+LabelSpan = tuple[float, float]
 """The lowest and the highest label there can be."""
 
 
@@ -73,7 +73,7 @@ class LabelSheet:
         return (one for one in self.labels if one.dimension == dimension)
 
 
-def read_labels(path: Path, scale: LabelScale | None = None) -> LabelSheet:
+def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
     """The labels of a file; DataError, one line, for what is no label or lies outside `scale`, for an answer that
     one person labelled twice, and for a file without any."""
     if not path.exists():
@@ -102,7 +102,7 @@ def read_labels(path: Path, scale: LabelScale | None = None) -> LabelSheet:
     return LabelSheet(path, tuple(found), empty)
 
 
-def parse_scale(text: str) -> LabelScale:
+def parse_scale(text: str) -> LabelSpan:
     """`1-5` or `-2..2`; ConfigError for anything else."""
     low, dots, high = text.partition("..") if ".." in text else text.partition("-")
     try:
@@ -135,7 +135,7 @@ def _is_number(cell: str) -> bool:
         return False
 
 
-def _number(where: str, dimension: str, cell: str, scale: LabelScale | None) -> float:
+def _number(where: str, dimension: str, cell: str, scale: LabelSpan | None) -> float:
     said = f"{where}: {printable(dimension)} {printable(cell, 40)!r}"
     if not _is_number(cell):
         raise DataError(f"{said} is no number", "labels are numbers; leave the cell empty where there is none")

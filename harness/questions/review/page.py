@@ -16,7 +16,7 @@ _AROUND = 400
 """Characters of a document that are shown on each side of a quote."""
 
 
-class Asked(Record):
+class ReviewAsked(Record):
     """What the page sends."""
 
     id: str
@@ -29,7 +29,7 @@ def review_page(review: Review) -> LocalPage:
 
     def decide(body: bytes) -> object:
         try:
-            asked = Asked.model_validate_json(body)
+            asked = ReviewAsked.model_validate_json(body)
         except ValidationError as error:
             raise ConfigError(first_error(error)) from error
         review.decide(asked.id, asked.verdict, asked.edit)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from harness.datasets.entries import FileEntry
 from harness.datasets.files import read_json_object
-from harness.validity.sets.nouns import Dimension, HumanSet, Item, Labelled
+from harness.validity.sets.nouns import LabelledDimension, HumanSet, Item, Labelled
 from harness.validity.sets.reading import Gaps, label_of, labelled_file, score_of
 
 _FILE = "human_eval/inspectorraget_clapnq.json"
@@ -59,7 +59,7 @@ def _item(result: FileEntry, task: FileEntry) -> Item:
     )
 
 
-def _dimension(name: str, title: str, results: list[FileEntry], gaps: Gaps) -> Dimension:
+def _dimension(name: str, title: str, results: list[FileEntry], gaps: Gaps) -> LabelledDimension:
     rows = []
     stored: dict[str, dict[str, float]] = {shown: {} for shown in _STORED.values()}
     for result in results:
@@ -76,7 +76,7 @@ def _dimension(name: str, title: str, results: list[FileEntry], gaps: Gaps) -> D
             value = score_of(_value(machine.get(_MACHINE))) if isinstance(machine, Mapping) else None
             if value is not None:
                 stored[shown][_id(result)] = value
-    return Dimension(name, title, tuple(rows), stored=stored)
+    return LabelledDimension(name, title, tuple(rows), stored=stored)
 
 
 def _value(annotation: object) -> object:

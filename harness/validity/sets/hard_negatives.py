@@ -5,7 +5,7 @@ What reads the question and the contexts is asked to tell them apart.
 
 from harness.datasets.files import read_csv
 from harness.identity import short_digest
-from harness.validity.sets.nouns import Dimension, HumanSet, Item, Labelled
+from harness.validity.sets.nouns import LabelledDimension, HumanSet, Item, Labelled
 from harness.validity.sets.reading import Gaps, label_of, labelled_file
 
 _FILE = "ms_marco/ms_marco_hard_neg_balanced.csv"
@@ -24,5 +24,7 @@ def load() -> HumanSet:
             continue
         items.append(Item(item, question, query, None, contexts=(row.text("expected_response"),)))
         labelled.append(Labelled((item,), question, (float(label >= 0.5),)))
-    dimension = Dimension("relevance", "is the passage relevant to the query", tuple(labelled), is_binary=True)
+    dimension = LabelledDimension(
+        "relevance", "is the passage relevant to the query", tuple(labelled), is_binary=True
+    )
     return HumanSet("ms_marco_hard", "MS MARCO: hard negatives", tuple(items), (dimension,), gaps.notes)

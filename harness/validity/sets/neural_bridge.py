@@ -8,7 +8,7 @@ import ast
 from harness.datasets.entries import FIX, FileEntry
 from harness.datasets.files import read_csv
 from harness.errors import DataError
-from harness.validity.sets.nouns import Dimension, HumanSet, Item, Labelled
+from harness.validity.sets.nouns import LabelledDimension, HumanSet, Item, Labelled
 from harness.validity.sets.reading import Gaps, label_of, labelled_file, score_of
 
 _FILE = "human_eval/neural_bridge_rag_human_eval_100.csv"
@@ -32,7 +32,7 @@ def load() -> HumanSet:
             value = score_of(row.fields.get(column))
             if value is not None:
                 stored[shown][item] = value
-    dimension = Dimension("quality", "is the answer good", tuple(labelled), stored=stored)
+    dimension = LabelledDimension("quality", "is the answer good", tuple(labelled), stored=stored)
     items = tuple(_item(row) for row in rows)
     return HumanSet("neural_bridge", "neural-bridge: graded answers", items, (dimension,), gaps.notes)
 

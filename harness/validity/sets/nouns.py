@@ -40,7 +40,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Dimension:
+class LabelledDimension:
     """What people were asked."""
 
     name: str
@@ -59,7 +59,7 @@ class HumanSet:
     name: str
     title: str
     items: tuple[Item, ...]
-    dimensions: tuple[Dimension, ...]
+    dimensions: tuple[LabelledDimension, ...]
     notes: tuple[str, ...] = ()
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from harness.datasets.entries import FIX, FileEntry
 from harness.datasets.files import find, read_json_rows
 from harness.errors import DataError
-from harness.validity.sets.nouns import Dimension, HumanSet, Item, Labelled
+from harness.validity.sets.nouns import LabelledDimension, HumanSet, Item, Labelled
 from harness.validity.sets.reading import Gaps, label_of, labelled_file, score_of
 
 _LABELS = "human_eval/ragchecker_human_labeled_data.json"
@@ -31,7 +31,7 @@ def load() -> HumanSet:
     own = find(_OWN)
     stored = _stored(read_json_rows(own)) if own else {}
     dimensions = tuple(
-        Dimension(name, title, tuple(_labelled(name, by_pair, gaps)), stored=stored.get(name, {}))
+        LabelledDimension(name, title, tuple(_labelled(name, by_pair, gaps)), stored=stored.get(name, {}))
         for name, title in _DIMENSIONS.items()
     )
     items = tuple(_item(pair, rows, side) for pair, rows in by_pair.items() for side in _SIDES)
@@ -64,7 +64,7 @@ def _labelled(name: str, by_pair: dict[str, list[FileEntry]], gaps: Gaps) -> lis
 
 
 def _stored(rows: Sequence[FileEntry]) -> dict[str, dict[str, dict[str, float]]]:
-    """Dimension -> name -> item -> RAGChecker's own score."""
+    """LabelledDimension -> name -> item -> RAGChecker's own score."""
     found: dict[str, dict[str, dict[str, float]]] = {name: {"RAGChecker": {}} for name in _DIMENSIONS}
     for row in rows:
         for side in _SIDES:

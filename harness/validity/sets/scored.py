@@ -18,7 +18,7 @@ from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
 from harness.store import RunDir
 from harness.validity.card.values import CardValues, LabelledRow, MeasuredBy
-from harness.validity.sets.nouns import Dimension, HumanSet, Labelled
+from harness.validity.sets.nouns import LabelledDimension, HumanSet, Labelled
 from harness.validity.sets.run import run_of
 
 ItemScores = Mapping[str, Mapping[str, float]]
@@ -146,7 +146,7 @@ def _title(measure: Measure) -> str:
 
 
 def _rows(
-    dimension: Dimension, found: Mapping[str, Mapping[str, float]], worst: Mapping[str, float]
+    dimension: LabelledDimension, found: Mapping[str, Mapping[str, float]], worst: Mapping[str, float]
 ) -> Iterator[LabelledRow]:
     scores: dict[str, Mapping[str, float]] = {**found, **dimension.stored}
     for row in dimension.rows:
