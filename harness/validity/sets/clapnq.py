@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from harness.datasets.entries import FileEntry
 from harness.datasets.files import read_json_object
-from harness.validity.sets.nouns import LabelledDimension, HumanSet, Item, Labelled
+from harness.validity.sets.nouns import HumanSet, Item, Labelled, LabelledDimension
 from harness.validity.sets.reading import Gaps, label_of, labelled_file, score_of
 
 _FILE = "human_eval/inspectorraget_clapnq.json"

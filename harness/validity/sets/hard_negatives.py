@@ -5,7 +5,7 @@ What reads the question and the contexts is asked to tell them apart.
 
 from harness.datasets.files import read_csv
 from harness.identity import short_digest
-from harness.validity.sets.nouns import LabelledDimension, HumanSet, Item, Labelled
+from harness.validity.sets.nouns import HumanSet, Item, Labelled, LabelledDimension
 from harness.validity.sets.reading import Gaps, label_of, labelled_file
 
 _FILE = "ms_marco/ms_marco_hard_neg_balanced.csv"

@@ -8,7 +8,7 @@ import ast
 from harness.datasets.entries import FIX, FileEntry
 from harness.datasets.files import read_csv
 from harness.errors import DataError
-from harness.validity.sets.nouns import LabelledDimension, HumanSet, Item, Labelled
+from harness.validity.sets.nouns import HumanSet, Item, Labelled, LabelledDimension
 from harness.validity.sets.reading import Gaps, label_of, labelled_file, score_of
 
 _FILE = "human_eval/neural_bridge_rag_human_eval_100.csv"

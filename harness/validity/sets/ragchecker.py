@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from harness.datasets.entries import FIX, FileEntry
 from harness.datasets.files import find, read_json_rows
 from harness.errors import DataError
-from harness.validity.sets.nouns import LabelledDimension, HumanSet, Item, Labelled
+from harness.validity.sets.nouns import HumanSet, Item, Labelled, LabelledDimension
 from harness.validity.sets.reading import Gaps, label_of, labelled_file, score_of
 
 _LABELS = "human_eval/ragchecker_human_labeled_data.json"

@@ -18,7 +18,7 @@ from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
 from harness.store import RunDir
 from harness.validity.card.values import CardValues, LabelledRow, MeasuredBy
-from harness.validity.sets.nouns import LabelledDimension, HumanSet, Labelled
+from harness.validity.sets.nouns import HumanSet, Labelled, LabelledDimension
 from harness.validity.sets.run import run_of
 
 ItemScores = Mapping[str, Mapping[str, float]]
