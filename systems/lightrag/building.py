@@ -103,7 +103,7 @@ class _Build:
         found = [
             (len(corpus) - kept, "documents hold no text"),
             (kept - len(texts), "documents have the text of another: LightRAG keeps one, which stands for all"),
-            (self._extraction.failed_summaries, "descriptions could not be summarised and are empty"),
+            (self._extraction.failed_summaries, "lists of descriptions could not be summarised and are lost"),
         ]
         counted = tuple(f"{number} {what}" for number, what in found if number)
         why = self._extraction.first_failure

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import MissingDependency, install
+from systems.lightrag.picking import pick_nearest
 from systems.parts.guard import CONCURRENCY
 from systems.parts.quiet import root_logger_as_it_is, silence
 from systems.parts.tokens import TokenCounter
@@ -47,6 +48,7 @@ def load() -> Any:
       the query that came first; limits are the harness's.
     - Its clock stands still: descriptions are ordered by when they were extracted, and the prompts that join them
       would be others in a build that resumes.
+    - Passages as near as each other come in corpus order, see `picking`.
     """
     require()
     with root_logger_as_it_is(), _no_settings_from_outside():
@@ -59,6 +61,7 @@ def load() -> Any:
         named[name].priority_limit_async_func_call = _without_queue
     for name in ("operate", "utils"):
         named[name].time = SimpleNamespace(**{**vars(time), "time": lambda: 0.0})
+    named["operate"].pick_by_vector_similarity = pick_nearest
     silence("lightrag", "nano-vectordb")
     return named["lightrag"]
 

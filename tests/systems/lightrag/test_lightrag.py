@@ -13,7 +13,7 @@ from harness.asking.structured import Unreadable
 from harness.errors import ModelUnavailable
 from harness.records import Document, Query
 from tests.systems.lightrag import scripted
-from tests.systems.lightrag.scripted import CORPUS, MODES, QUERY, TEXTS, answer_by_rule, build, opened
+from tests.systems.lightrag.scripted import CORPUS, MODES, QUERY, REPEATED, TEXTS, answer_by_rule, build, opened
 
 # The first of them in a process waits for LightRAG's import for seconds.
 pytestmark = pytest.mark.slow
@@ -160,6 +160,30 @@ async def test_a_chunk_whose_reply_is_prose_is_counted_and_the_rest_stands(bare:
     stats = await build(bare)
     assert (stats.failed_chunks, stats.chunks, stats.nodes) == (1, 5, 7)
     assert stats.notes == ("the first failure: a reply that is no list of entities and relations",)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_many_descriptions_are_joined_by_the_model_and_what_it_does_not_join_is_counted(
+    bare: BareRuntime, fails: bool
+) -> None:
+    def reply(asked: Asked) -> str:
+        if fails and "Description List" in asked.text:
+            raise OSError("the line is dead")
+        return answer_by_rule(asked)
+
+    bare.chat = chat = Chat(reply)
+    stats = await build(bare, REPEATED)
+    joined = [call for call in chat.calls if "Description List" in call.text]
+    assert (stats.nodes, stats.failed_chunks, len(joined)) == (11, 0, 1)
+    lost = (
+        "1 lists of descriptions could not be summarised and are lost",
+        "the first failure: OSError: the line is dead",
+    )
+    assert stats.notes == (lost if fails else ())
+    system = await opened(bare, mode="local")
+    texts = [context.text for context in (await system.answer(QUERY)).contexts]
+    system.close()
+    assert any("A summary." in text for text in texts) != fails
 
 
 async def test_what_no_call_can_survive_ends_the_build_as_it_is(bare: BareRuntime) -> None:
