@@ -169,10 +169,3 @@ def _no_settings_from_outside() -> Iterator[None]:
         yield
     finally:
         vars(dotenv)["load_dotenv"], system["getenv"] = reading, getting
-
-
-def cleaning() -> Callable[[str], str]:
-    """From a text to what it inserts of it."""
-    load()
-    cleaned: Callable[[str], str] = import_module("lightrag.utils").sanitize_text_for_encoding
-    return cleaned
