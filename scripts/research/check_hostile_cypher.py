@@ -244,7 +244,7 @@ def _session(kind: StoreKind, index: Path, limit_s: float) -> Iterator[Callable[
 
         def ask(text: str) -> list[list[Any]]:
             with driver.session(default_access_mode=neo4j.READ_ACCESS) as session:
-                return [list(row.values()) for row in session.run(neo4j.Query(text, timeout=limit_s))]  # type: ignore[arg-type]
+                return [list(row.values()) for row in session.run(neo4j.Query(text, timeout=limit_s))]
 
         yield ask
 

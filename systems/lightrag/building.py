@@ -28,6 +28,8 @@ class _Build:
         self._params = params
         self._extraction = Extraction(chat, params)
         self._embedding = Embedding(runtime)
+        self._under_way: Sequence[Chunk] = ()
+        """The chunks of the document that is being inserted."""
 
     async def run(self, corpus: Sequence[Document]) -> IndexStats:
         library.load()  # Seconds, which are no stage of the work.
@@ -35,12 +37,12 @@ class _Build:
             texts = _by_text(corpus)
             first = [documents[0] for documents in texts.values()]
             chunks = list(iter_chunks(first, self._params))
-        of_text = dict(zip(texts, _by_document(chunks, first), strict=True))
+        by_document = _by_document(chunks, first)
         self._extraction.progress = lambda done: self._runtime.progress(done, len(chunks), "extracting")
         size = (0, 0)
         if chunks:
             with self._runtime.stage("insert"):
-                size = await self._insert(of_text)
+                size = await self._insert(by_document)
         twins = {document.doc_id: documents for document, documents in zip(first, texts.values(), strict=True)}
         places = {one.chunk_id: ChunkPlace.of(one, twins[one.document.doc_id]) for one in chunks}
         ChunkPlaces(self._embedding.dimension, places).write(self._runtime.index_dir)
@@ -54,23 +56,23 @@ class _Build:
             notes=self._notes(corpus, texts),
         )
 
-    async def _insert(self, of_text: Mapping[str, Sequence[Chunk]]) -> tuple[int, int]:
+    async def _insert(self, by_document: Sequence[Sequence[Chunk]]) -> tuple[int, int]:
         """How many entities and relations there are then."""
-        await self._embedding.measure(next(iter(of_text.values()))[0].text)
-        rag = self._library(of_text)
+        await self._embedding.measure(by_document[0][0].text)
+        rag = self._library()
         await rag.initialize_storages()
         try:
-            for text, chunks in of_text.items():
-                await self._insert_one(rag, text, chunks[0].chunk_id.partition("-")[0])
+            for self._under_way in by_document:
+                await self._insert_one(rag, self._under_way[0])
             graph = rag.chunk_entity_relation_graph
             return len(await graph.get_all_nodes()), len(await graph.get_all_edges())
         finally:
             await rag.finalize_storages()
             library.forget()
 
-    def _library(self, of_text: Mapping[str, Sequence[Chunk]]) -> Any:
-        def chunks(_tokenizer: object, text: str, *_: object, **__: object) -> list[dict[str, Any]]:
-            return [_row(number, chunk) for number, chunk in enumerate(of_text[text])]
+    def _library(self) -> Any:
+        def chunks(*_: object, **__: object) -> list[dict[str, Any]]:
+            return [_row(number, chunk) for number, chunk in enumerate(self._under_way)]
 
         extraction, embedding = self._extraction, self._embedding
 
@@ -89,9 +91,11 @@ class _Build:
             entity_extraction_use_json=self._params.extraction == "json",
         )
 
-    async def _insert_one(self, rag: Any, text: str, key: str) -> None:
-        """Insert a document under `key`; the library notes that one failed, and goes on."""
-        await rag.ainsert(text, ids=key)
+    async def _insert_one(self, rag: Any, first: Chunk) -> None:
+        """Insert the document of this first chunk; the library notes that one failed, and goes on."""
+        key = first.chunk_id.partition("-")[0]
+        # It refuses a text that its cleaning makes equal to an earlier one: the key tells them apart.
+        await rag.ainsert(f"{key}\n{first.document.text}", ids=key)
         self._extraction.check()
         self._embedding.check()
         status = await rag.doc_status.get_by_id(key)
@@ -103,7 +107,7 @@ class _Build:
         found = [
             (len(corpus) - kept, "documents hold no text"),
             (kept - len(texts), "documents have the text of another: LightRAG keeps one, which stands for all"),
-            (self._extraction.failed_summaries, "descriptions could not be summarised and are empty"),
+            (self._extraction.failed_summaries, "lists of descriptions could not be summarised and are lost"),
         ]
         counted = tuple(f"{number} {what}" for number, what in found if number)
         why = self._extraction.first_failure
@@ -111,13 +115,12 @@ class _Build:
 
 
 def _by_text(corpus: Sequence[Document]) -> dict[str, list[Document]]:
-    """The documents that hold text, by what the library makes of it: of equal texts it inserts one."""
-    cleaned: defaultdict[str, list[Document]] = defaultdict(list)
-    clean = library.cleaning()
+    """The documents that hold text, by it: of equal texts the library keeps one."""
+    found: defaultdict[str, list[Document]] = defaultdict(list)
     for document in corpus:
-        if document.text.strip() and (text := clean(document.text)):
-            cleaned[text].append(document)
-    return dict(cleaned)
+        if text := document.text.strip():
+            found[text].append(document)
+    return dict(found)
 
 
 def _by_document(chunks: Sequence[Chunk], documents: Sequence[Document]) -> list[list[Chunk]]:

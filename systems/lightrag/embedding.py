@@ -1,5 +1,6 @@
 """The run's embedder as LightRAG calls it."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -38,11 +39,11 @@ class Embedding:
         return np.array([self._measured[text] if text in self._measured else next(found) for text in texts])
 
     async def of_query(self, texts: Sequence[str]) -> "Vectors":
-        """Likewise of a question or its keywords."""
+        """Likewise of a question and its keywords, at once: the library asks for them in one call."""
         import numpy as np
 
         with self._runtime.stage("embed_query"):
-            return np.array([await self._runtime.embedder.embed_query(text) for text in texts])
+            return np.array(await asyncio.gather(*map(self._runtime.embedder.embed_query, texts)))
 
     def check(self) -> None:
         """Raise the first failure of documents, as it was."""

@@ -1,6 +1,7 @@
 """lightrag-hku 1.5 as this system drives it: offline, quiet, and heedless of whatever `.env` lies about."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -8,12 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import MissingDependency, install
+from systems.lightrag.picking import pick_nearest
 from systems.parts.guard import CONCURRENCY
 from systems.parts.quiet import root_logger_as_it_is, silence
 from systems.parts.tokens import TokenCounter
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 _PACKAGES = ("lightrag", "nano_vectordb", "networkx")
+_VERSION = re.compile(r"1\.5\.\d+")
+"""What of it is replaced is there in these, see `load`."""
 _FIX = f"run `make setup`, or: {install('system-lightrag')}"
 _STORAGES = ("json_kv_impl", "json_doc_status_impl", "nano_vector_db_impl", "networkx_impl")
 _MODULES = ("lightrag", "llm_roles", "operate", "pipeline", "utils", *(f"kg.{name}" for name in _STORAGES))
@@ -34,6 +39,9 @@ def require() -> None:
         # Another package is called lightrag, too.
         named = ", ".join(missing) or "lightrag-hku (another package called lightrag is installed)"
         raise MissingDependency(f"lightrag needs packages that are not installed: {named}", _FIX)
+    installed = version("lightrag-hku")
+    if not _VERSION.fullmatch(installed):
+        raise MissingDependency(f"lightrag drives lightrag-hku 1.5, and {installed} is installed", _FIX)
 
 
 @cache
@@ -47,6 +55,7 @@ def load() -> Any:
       the query that came first; limits are the harness's.
     - Its clock stands still: descriptions are ordered by when they were extracted, and the prompts that join them
       would be others in a build that resumes.
+    - Passages as near as each other come in corpus order, see `picking`.
     """
     require()
     with root_logger_as_it_is(), _no_settings_from_outside():
@@ -56,9 +65,10 @@ def load() -> Any:
             vars(sys.modules[name])["os"] = _Os
     named: dict[str, Any] = dict(zip(_MODULES, modules, strict=True))
     for name in ("lightrag", "llm_roles"):
-        named[name].priority_limit_async_func_call = _without_queue
+        _replace(named[name], "priority_limit_async_func_call", _without_queue)
     for name in ("operate", "utils"):
-        named[name].time = SimpleNamespace(**{**vars(time), "time": lambda: 0.0})
+        _replace(named[name], "time", SimpleNamespace(**{**vars(time), "time": lambda: 0.0}))
+    _replace(named["operate"], "pick_by_vector_similarity", pick_nearest)
     silence("lightrag", "nano-vectordb")
     return named["lightrag"]
 
@@ -75,6 +85,13 @@ class Functions:
     """keywords(prompt): a JSON object."""
     chunks: Callable[..., list[dict[str, Any]]]
     """chunks(tokenizer, text, ...): the chunks of a document."""
+
+
+def _replace(module: Any, name: str, by: object) -> None:
+    """Put `by` in place of what is there; where nothing is, this is another version, which would call past it."""
+    if not hasattr(module, name):
+        raise MissingDependency(f"this lightrag-hku has no {module.__name__}.{name}", _FIX)
+    setattr(module, name, by)
 
 
 def new(folder: Path, dimension: int, functions: Functions, **settings: Any) -> Any:
@@ -152,10 +169,3 @@ def _no_settings_from_outside() -> Iterator[None]:
         yield
     finally:
         vars(dotenv)["load_dotenv"], system["getenv"] = reading, getting
-
-
-def cleaning() -> Callable[[str], str]:
-    """From a text to what it inserts of it."""
-    load()
-    cleaned: Callable[[str], str] = import_module("lightrag.utils").sanitize_text_for_encoding
-    return cleaned

@@ -10,7 +10,7 @@ from kg_corpus import CORPUS, TEXTS, scripted
 from runtimes import Asked, BareRuntime, Chat
 
 from harness.errors import ConfigError
-from harness.records import Prediction, Query
+from harness.records import Document, Prediction, Query
 from systems.evidence.params import AnswerParams
 from systems.evidence.system import SPEC, EvidenceSystem
 from systems.parts.graph_index import GraphIndexParams
@@ -45,9 +45,15 @@ class Entailment:
 async def ask(
     folder: Path, model: Model | None, entailment: Entailment | None = None, **answer: Any
 ) -> Prediction:
+    return await ask_of(CORPUS, folder, model, entailment, **answer)
+
+
+async def ask_of(
+    corpus: Sequence[Document], folder: Path, model: Model | None, entailment: Entailment | None, **answer: Any
+) -> Prediction:
     runtime = BareRuntime(folder, Chat(Model()))
     index = EvidenceSystem(GraphIndexParams(), AnswerParams(), runtime)
-    await index.index(CORPUS)
+    await index.index(corpus)
     index.close()
     runtime.chat = Chat(model) if model else None
     runtime.entailment = entailment or Entailment()
@@ -114,6 +120,21 @@ async def test_where_the_steps_cannot_be_read_question_and_answer_stand_for_them
     (step,) = told(prediction, "step")
     assert step.startswith("Who builds turbines for Gull Sound? Ingrid Solvane")
     assert "question and answer stand for" in told(prediction, "steps")[0]
+
+
+@pytest.mark.parametrize("text", ["", "Nothing here is a name."])
+async def test_a_graph_without_an_entity_is_answered_from_and_proves_nothing(tmp_path: Path, text: str) -> None:
+    found = await ask_of([Document(doc_id="d", text=text)], tmp_path, Model(*STEPS), None)
+    assert (found.answer, offered(found)) == ("Ingrid Solvane", [])
+    assert all("entities: none" in step for step in told(found, "step"))
+
+
+async def test_steps_in_another_language_or_of_nobody_known_are_held_against_what_is_there(tmp_path: Path) -> None:
+    steps = ("Кто-то построил 潮汐.", "Zorblax el Desconocido comió.")
+    found = await ask(tmp_path, Model(*steps), Entailment())
+    texts = [document.text for document in CORPUS]
+    assert all(any(sentence in text for text in texts) for sentence in offered(found))
+    assert len(told(found, "step")) == 2
 
 
 async def test_no_more_steps_are_proved_than_may_be(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ CORPUS = [
     Document(doc_id=name, text=text, title=f"On {name}", metadata={"source": "The Harbour Post"})
     for name, text in TEXTS.items()
 ]
+REPEATED = [Document(doc_id=f"yard{n}", text=f"Yard{n} Alpha joined Tidewright Power.") for n in range(10)]
+"""Each describes one company in other words: more than the library keeps without joining them."""
 QUERY = Query(query_id="q", text="Who leads Tidewright Power, which built Gull Sound?")
 MODES = ("naive", "local", "global", "hybrid", "mix")
 
@@ -52,13 +54,17 @@ def answer_by_rule(asked: Asked) -> str:
 def _records(prompt: str, as_json: bool) -> str:
     found = _STATEMENT.findall(prompt.rsplit("---Input Text---", 1)[-1].split("---Output---", maxsplit=1)[0])
     names = dict.fromkeys(name for head, _, tail in found for name in (head, tail))
+    first = next(iter(names), "")
     if as_json:
-        entities = [{"name": name, "type": "Organization", "description": f"{name} is one."} for name in names]
+        entities = [
+            {"name": name, "type": "Organization", "description": f"{name} stands beside {first}."}
+            for name in names
+        ]
         relations = [
             {"source": a, "target": b, "keywords": verb, "description": f"{a} {verb} {b}."} for a, verb, b in found
         ]
         return json.dumps({"entities": entities, "relationships": relations})
-    rows = [f"entity<|#|>{name}<|#|>Organization<|#|>{name} is one." for name in names]
+    rows = [f"entity<|#|>{name}<|#|>Organization<|#|>{name} stands beside {first}." for name in names]
     rows += [f"relation<|#|>{a}<|#|>{b}<|#|>{verb}<|#|>{a} {verb} {b}." for a, verb, b in found]
     return "\n".join([*rows, "<|COMPLETE|>"])
 
@@ -87,7 +93,7 @@ async def main(folder: Path) -> None:
         place.mkdir(parents=True)
         chat = Chat(answer_by_rule)
         runtime = BareRuntime(place, chat)
-        stats = await build(runtime, extraction=extraction)
+        stats = await build(runtime, [*CORPUS, *REPEATED], extraction=extraction)
         for mode in MODES:
             system = await opened(runtime, mode=mode)
             digest.update((await system.answer(QUERY)).model_dump_json().encode())

@@ -13,7 +13,7 @@ from harness.asking.structured import Unreadable
 from harness.errors import ModelUnavailable
 from harness.records import Document, Query
 from tests.systems.lightrag import scripted
-from tests.systems.lightrag.scripted import CORPUS, MODES, QUERY, TEXTS, answer_by_rule, build, opened
+from tests.systems.lightrag.scripted import CORPUS, MODES, QUERY, REPEATED, TEXTS, answer_by_rule, build, opened
 
 # The first of them in a process waits for LightRAG's import for seconds.
 pytestmark = pytest.mark.slow
@@ -101,7 +101,7 @@ async def test_without_a_generator_nothing_is_built(bare: BareRuntime) -> None:
         await build(bare)
 
 
-@pytest.mark.parametrize("text", ["", " \n", "\x00"])
+@pytest.mark.parametrize("text", ["", " \n"])
 async def test_a_corpus_without_text_is_an_index_that_finds_nothing(
     bare: BareRuntime, chat: Chat, text: str
 ) -> None:
@@ -144,6 +144,27 @@ async def test_documents_of_one_text_are_one_that_names_them_all(bare: BareRunti
     system.close()
 
 
+async def test_what_the_library_makes_of_a_text_changes_no_place_in_it(bare: BareRuntime) -> None:
+    """It unescapes HTML each time that it cleans a text, and takes markup for its own."""
+    texts = (
+        "A &amp;amp;lt;b&amp;gt; c",
+        "A &amp;lt;b&gt; c",
+        "x <SEP> y",
+        "<drawing id='1' src='/etc/passwd'/> z",
+        "&" + "amp;" * 500,
+    )
+    corpus = [Document(doc_id=f"d{number}", text=text) for number, text in enumerate(texts)]
+    assert (await build(bare, corpus)).chunks == 6
+    system = await opened(bare, mode="naive")
+    found = (await system.answer(Query(query_id="q", text="A lt b c x SEP y drawing id z amp"))).contexts
+    system.close()
+    assert len(found) > 3
+    for context in found:
+        assert context.span is not None
+        place = context.span
+        assert texts[int(place.doc_id[1:])][place.start : place.end] == context.text
+
+
 @pytest.mark.parametrize("question", ["a", "  ", "?"])
 async def test_a_question_too_short_for_it_is_an_abstention(runtime: BareRuntime, question: str) -> None:
     system = await opened(runtime)
@@ -160,6 +181,30 @@ async def test_a_chunk_whose_reply_is_prose_is_counted_and_the_rest_stands(bare:
     stats = await build(bare)
     assert (stats.failed_chunks, stats.chunks, stats.nodes) == (1, 5, 7)
     assert stats.notes == ("the first failure: a reply that is no list of entities and relations",)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_many_descriptions_are_joined_by_the_model_and_what_it_does_not_join_is_counted(
+    bare: BareRuntime, fails: bool
+) -> None:
+    def reply(asked: Asked) -> str:
+        if fails and "Description List" in asked.text:
+            raise OSError("the line is dead")
+        return answer_by_rule(asked)
+
+    bare.chat = chat = Chat(reply)
+    stats = await build(bare, REPEATED)
+    joined = [call for call in chat.calls if "Description List" in call.text]
+    assert (stats.nodes, stats.failed_chunks, len(joined)) == (11, 0, 1)
+    lost = (
+        "1 lists of descriptions could not be summarised and are lost",
+        "the first failure: OSError: the line is dead",
+    )
+    assert stats.notes == (lost if fails else ())
+    system = await opened(bare, mode="local")
+    texts = [context.text for context in (await system.answer(QUERY)).contexts]
+    system.close()
+    assert any("A summary." in text for text in texts) != fails
 
 
 async def test_what_no_call_can_survive_ends_the_build_as_it_is(bare: BareRuntime) -> None:
