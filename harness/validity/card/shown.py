@@ -115,7 +115,7 @@ def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
         title=f"{card.values.title}: {one.asked}",
         header=tuple(_HEADER[place] for place in kept),
         rows=tuple(tuple(row[place] for place in kept) for row in entries[: len(rows)]),
-        details=frozenset({"Kendall", "s an item", *(() if one.has_people else ("all rows",))}),
+        details=frozenset({"Kendall", "s an item"}),
         note=(
             "Pearson, Spearman, Kendall: with the mean of the people; 'one person': Pearson's with each person by "
             f"itself; 'all rows': the unscored counted as the worst; intervals by question{more}."

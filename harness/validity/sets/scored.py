@@ -60,7 +60,8 @@ def score_set(
     """Score every item with every evaluator of the config that has not done so, by the same models and parameters;
     one whose scores failed has another try, in which judgements that were made are not paid again.
 
-    Raises HarnessError, one line, before anything is paid: an unknown evaluator, a judge that is not chosen or does not answer.
+    Raises HarnessError, one line, before anything is scored: an unknown evaluator, a judge that is not chosen or
+    does not answer.
     """
     plan = plan_evaluation(config)
     check_judges(plan)
