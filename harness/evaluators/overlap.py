@@ -24,12 +24,12 @@ from harness.evaluators.normalise import ABSTENTION, canonical, leading_yes_no, 
 _DELETED = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:an?|the)\b")
 # Thai and Lao, Burmese, Khmer, ideographic marks, kana, Han with its extensions, half-width kana.
-_UNSPACED = (
+UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _WIDE_PUNCTUATION = r"\u3001-\u3004\u3008-\u303f\u30a0\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
-_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}{_WIDE_PUNCTUATION}]+")
+_TOKEN = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}{_WIDE_PUNCTUATION}]+")
 _CLAUSE_END = re.compile(rf"[.,;:!?()\n{_WIDE_PUNCTUATION}]+|\s[-–—]+\s")  # noqa: RUF001 - dashes between clauses
 _YES_NO = frozenset({"yes", "no"})
 _SCRIPTED_ANSWER = re.compile(r'The answer to the question is "([^"\n]*)"')

@@ -27,11 +27,13 @@ def card_drawing(card: Card, new_figure: NewFigure) -> Drawing | None:
     tall = sum(_FRAME_IN + _ROW_IN * len(worths) for _, worths in shown)
     figure = new_figure(figsize=(WIDTH_IN, tall), layout="constrained")
     heights = [_FRAME_IN + _ROW_IN * len(worths) for _, worths in shown]
-    panels = figure.subplots(len(shown), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
+    panels = figure.subplots(len(shown), 1, squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights})
     for panel, (one, worths) in zip(panels[:, 0], shown, strict=True):
         _draw(panel, one, worths)
+    people = any(one.has_people for one, _ in shown)
+    panels[-1, 0].set_xlabel("Pearson's correlation with one person" if people else "Pearson's correlation")
     best = "; ".join(f"{one.name}: {w[0].measure.name} {spoken_value(_of(one, w[0]))}" for one, w in shown)
-    held = "one person at a time" if any(one.has_people for one, _ in shown) else "the person who labelled"
+    held = "one person at a time" if people else "the person who labelled"
     caption = (
         f"{card.values.title}. Pearson's correlation with {held}, 95 % intervals by question; the {SHOWN} "
         "strongest of each. The grey band is one person with another. Grey marks came with the set, orange "
@@ -66,4 +68,3 @@ def _draw(panel: Axes, one: DimensionCard, worths: list[MeasureWorth]) -> None:
     panel.set_yticks(range(len(worths)), [worth.measure.name for worth in worths])
     panel.invert_yaxis()
     panel.set_title(f"{one.name}: {one.asked}", loc="left")
-    panel.set_xlabel("Pearson's correlation with one person" if one.has_people else "Pearson's correlation")

@@ -47,12 +47,28 @@ def card_sentences(card: Card) -> Iterator[str]:
     constant = sorted({w.measure.name for one in card.dimensions for w in one.measures if w.is_constant})
     if constant:
         yield f"the same score for every row, so that nothing can go with it: {', '.join(constant)}"
+    yield from _costs(card)
     failed = [f"{one.name} ({one.n_failed} of {one.n_items})" for one in card.values.measures if one.n_failed]
     if failed:
         yield f"scores that failed: {', '.join(failed)}"
     if card.silent:
         yield f"without a word on this set: {len(card.silent)} measures"
     yield from card.values.notes
+
+
+def _costs(card: Card) -> Iterator[str]:
+    """What each evaluator took, all its measures together."""
+    of_each = {one.evaluator: one for one in card.values.measures if one.evaluator}
+    said = []
+    for name, one in of_each.items():
+        items = max(1, one.n_items)
+        parts = [] if one.evaluator_wall_s is None else [f"{number(one.evaluator_wall_s / items)} s"]
+        if one.is_judged:
+            parts.append(f"{one.evaluator_tokens / items:,.0f} tokens")
+            parts.append("no price" if one.evaluator_usd is None else f"${one.evaluator_usd / items:.5f}")
+        said.append(f"{name} {', '.join(parts)}")
+    if said:
+        yield f"an item took: {'; '.join(said)}"
 
 
 def card_json(card: Card) -> dict[str, Any]:
@@ -99,7 +115,7 @@ def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
         title=f"{card.values.title}: {one.asked}",
         header=tuple(_HEADER[place] for place in kept),
         rows=tuple(tuple(row[place] for place in kept) for row in entries[: len(rows)]),
-        details=frozenset({"Kendall", "s an item", *(() if one.has_people else ("all rows",))}),
+        details=frozenset({"Kendall", "s an item"}),
         note=(
             "Pearson, Spearman, Kendall: with the mean of the people; 'one person': Pearson's with each person by "
             f"itself; 'all rows': the unscored counted as the worst; intervals by question{more}."

@@ -13,7 +13,7 @@ from harness.protocols import Measure
 from harness.records import Score, Usage
 from harness.registry import EVALUATORS
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
-from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, check_packages, plan_evaluation
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, check_judges, plan_evaluation
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
 from harness.store import RunDir
@@ -60,10 +60,11 @@ def score_set(
     """Score every item with every evaluator of the config that has not done so, by the same models and parameters;
     one whose scores failed has another try, in which judgements that were made are not paid again.
 
-    Raises HarnessError, one line, before anything is paid: an unknown evaluator, a judge that is not chosen.
+    Raises HarnessError, one line, before anything is scored: an unknown evaluator, a judge that is not chosen or
+    does not answer.
     """
     plan = plan_evaluation(config)
-    check_packages(plan)
+    check_judges(plan)
     run = run_of(human, results, reporter.warn)
     spending = Spending(config.budget, prices, results, [Payer.of(run, {}, plan)], warn=reporter.warn)
     spending.check_prices(plan.models)
