@@ -104,6 +104,9 @@ def _effect(
     drop = float(drops.mean()) if shared else None
     by_cluster = _by_cluster(names, sign * np.array(before), sign * np.array(after))
     area = auc(by_cluster)
+    if area.interval.low == area.interval.high:
+        # No sample of these values orders otherwise, which says nothing of values that nobody saw.
+        area = Auc(area.value, UNKNOWN)
     span = measure.range[1] - measure.range[0] if measure.range else None
     verdict = _verdict(swap, measure, drops.tolist(), interval, (area.value or 0.0, span))
     lower = int((drops > 0).sum())

@@ -50,7 +50,7 @@ def _measure(name: str, summary: str) -> Measure:
         failure_value=0.0,
         title=name.replace("_", " "),
         section="Judged measures",
-        reads=frozenset({"answer", "contexts"}),
+        reads=frozenset({"question", "answer", "contexts"}),
         range=(0.0, 1.0),
         panel=Panel(_FIGURE),
     )
