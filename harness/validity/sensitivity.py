@@ -100,7 +100,7 @@ def _effect(
     names = [frame.clusters.get(query, query) for query in shared]
     sign = 1 if measure.higher_is_better else -1
     drops = sign * (np.array(before) - np.array(after))
-    interval = _interval(drops, names)
+    interval = _within(_interval(drops, names), measure)
     drop = float(drops.mean()) if shared else None
     by_cluster = _by_cluster(names, sign * np.array(before), sign * np.array(after))
     area = auc(by_cluster)
@@ -128,6 +128,14 @@ def _interval(drops: Array, names: Sequence[str]) -> Interval:
     return Interval(float(low[0]), float(high[0]))
 
 
+def _within(interval: Interval, measure: Measure) -> Interval:
+    """No further than values can be apart."""
+    if interval.low is None or interval.high is None or measure.range is None:
+        return interval
+    span = measure.range[1] - measure.range[0]
+    return Interval(max(-span, interval.low), min(span, interval.high))
+
+
 def _by_cluster(names: Sequence[str], before: Array, after: Array) -> list[QueryScores]:
     groups: dict[str, tuple[list[float], list[float]]] = {}
     for name, was, became in zip(names, before.tolist(), after.tolist(), strict=True):
@@ -147,7 +155,7 @@ def _verdict(
     if len(drops) < FEWEST_CASES:
         return "too few"
     if not any(drops):
-        return "misses"
+        return "misses" if len(drops) >= ENOUGH else "undecided"
     low, high = interval
     if low is None or high is None:
         low = high = drops[0]

@@ -71,8 +71,8 @@ def test_a_perfect_order_of_few_answers_has_no_interval(sensed: Sensed) -> None:
     assert effect(sensed, "em", "wrong_answer").auc.interval == (None, None)
 
 
-def test_a_change_that_leaves_every_value_as_it_was_is_missed(sensed: Sensed) -> None:
-    assert effect(sensed, "false_abstention_rate", "wrong_answer").verdict == "misses"
+def test_that_no_value_of_a_dozen_answers_is_another_shows_no_miss(sensed: Sensed) -> None:
+    assert effect(sensed, "false_abstention_rate", "wrong_answer").verdict == "undecided"
 
 
 def test_every_measure_has_a_line_and_a_row(sensed: Sensed) -> None:
