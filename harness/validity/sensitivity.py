@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.analysis.aggregate import Frame
 from harness.analysis.auc import Auc, QueryScores, auc
-from harness.analysis.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, Interval, wilson
+from harness.analysis.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval, wilson
 from harness.analysis.studentized import Array, ratio_of_sums
 from harness.protocols import Measure
 from harness.store import RunDir
@@ -17,7 +17,6 @@ from harness.validity.swap_runs import FEWEST_CASES, SwappedRuns
 from harness.validity.swaps import Swap
 
 Noticed = Literal["notices", "in part", "hardly", "misses", "prefers it", "undecided", "too few", "cannot notice"]
-_WIDER = 0.98
 _CLEAR, _PART = 0.9, 0.7
 """AUC from which on a measure notices a change, and notices it in part."""
 _NOTHING = 0.05
@@ -103,10 +102,7 @@ def _effect(
     interval = _within(_interval(drops, names), measure)
     drop = float(drops.mean()) if shared else None
     by_cluster = _by_cluster(names, sign * np.array(before), sign * np.array(after))
-    area = auc(by_cluster)
-    if area.interval.low == area.interval.high:
-        # No sample of these values orders otherwise, which says nothing of values that nobody saw.
-        area = Auc(area.value, UNKNOWN)
+    area = _area(by_cluster)
     span = measure.range[1] - measure.range[0] if measure.range else None
     verdict = _verdict(swap, measure, drops.tolist(), interval, (area.value or 0.0, span))
     lower = int((drops > 0).sum())
@@ -123,7 +119,7 @@ def _interval(drops: Array, names: Sequence[str]) -> Interval:
     numbers = [places[name] for name in names]
     sums: Array = np.bincount(numbers, weights=drops).astype(np.float64)
     totals: Array = np.bincount(numbers).astype(np.float64)
-    level = LEVEL if len(places) >= ENOUGH else _WIDER
+    level = LEVEL if len(places) >= ENOUGH else WIDER
     low, high = ratio_of_sums(sums[:, None], totals).intervals(1 - level)
     return Interval(float(low[0]), float(high[0]))
 
@@ -134,6 +130,14 @@ def _within(interval: Interval, measure: Measure) -> Interval:
         return interval
     span = measure.range[1] - measure.range[0]
     return Interval(max(-span, interval.low), min(span, interval.high))
+
+
+def _area(clusters: Sequence[QueryScores]) -> Auc:
+    """Without an interval where clusters are few, or no sample of the values is ordered otherwise: neither says
+    anything of those that nobody saw."""
+    found = auc(clusters)
+    is_known = len(clusters) >= ENOUGH and found.interval.low != found.interval.high
+    return found if is_known else Auc(found.value, UNKNOWN)
 
 
 def _by_cluster(names: Sequence[str], before: Array, after: Array) -> list[QueryScores]:
