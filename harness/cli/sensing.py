@@ -22,7 +22,7 @@ from harness.validity.sensitivity_tables import (
     sensitivity_data,
     verdict_of,
 )
-from harness.validity.sweep_figures import SweepPoint
+from harness.validity.sweep_figures import MovedParameter
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ def _tables(sensed: Sensed) -> Sequence[Table]:
     return tables
 
 
-def _points(sensed: Sensed) -> list[SweepPoint]:
+def _points(sensed: Sensed) -> list[MovedParameter]:
     """Of the measures that can notice a wrong answer."""
     return [
-        SweepPoint(one.sweep.parameter, one.value, effect)
+        MovedParameter(one.sweep.parameter, one.value, effect)
         for one in sensed.swept
         for effect in one.effects
         if effect.n and effect.verdict != "cannot notice"

@@ -6,7 +6,7 @@ from harness.analysis.prices import Prices, usage_usd
 from harness.display import Entry, Quantity, Table, printable
 from harness.records import Usage
 from harness.store import RunDir
-from harness.validity.sweep_figures import SweepPoint
+from harness.validity.sweep_figures import MovedParameter
 
 
 def cost_table(runs: Sequence[RunDir], prices: Prices) -> Table:
@@ -29,7 +29,7 @@ def cost_table(runs: Sequence[RunDir], prices: Prices) -> Table:
     return Table("costs", "What an answer costs to score", header, tuple(rows), note)
 
 
-def sweep_table(points: Sequence[SweepPoint]) -> Table:
+def sweep_table(points: Sequence[MovedParameter]) -> Table:
     """A row for each measure and value of a parameter."""
     rows: list[tuple[Entry, ...]] = [
         (

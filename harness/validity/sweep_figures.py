@@ -20,7 +20,7 @@ _COLUMNS = 4
 _MOST_PANELS = 24
 
 
-class SweepPoint(NamedTuple):
+class MovedParameter(NamedTuple):
     """One measure with a parameter at one value."""
 
     parameter: str
@@ -28,9 +28,9 @@ class SweepPoint(NamedTuple):
     effect: SwapEffect
 
 
-def draw_sweeps(points: Sequence[SweepPoint], new_figure: NewFigure) -> list[Drawing]:
+def draw_sweeps(points: Sequence[MovedParameter], new_figure: NewFigure) -> list[Drawing]:
     """A panel for each measure and parameter, where it has two values at least."""
-    lines: dict[tuple[str, str], list[SweepPoint]] = {}
+    lines: dict[tuple[str, str], list[MovedParameter]] = {}
     for point in points:
         if point.effect.n:
             lines.setdefault((point.effect.measure.name, point.parameter), []).append(point)
@@ -54,7 +54,7 @@ def draw_sweeps(points: Sequence[SweepPoint], new_figure: NewFigure) -> list[Dra
     return [Drawing("sweep", "A parameter moved", caption, alt, figure)]
 
 
-def _panel(axes: Axes, points: Sequence[SweepPoint]) -> None:
+def _panel(axes: Axes, points: Sequence[MovedParameter]) -> None:
     places = range(len(points))
     before = [point.effect.mean_before or 0.0 for point in points]
     after = [point.effect.mean_after or 0.0 for point in points]

@@ -16,11 +16,14 @@ from harness.api.sensing import (
     parse_sweep,
     sense,
 )
+from harness.display.plotting import plotting
 from harness.errors import ConfigError
 from harness.store import RunDir
 from harness.validity.sensitivity import SwapEffect
+from harness.validity.sensitivity_costs import sweep_table
 from harness.validity.sensitivity_tables import by_measure, overview, sensitivity_data, verdict_of
 from harness.validity.swap_runs import SwapChoice
+from harness.validity.sweep_figures import MovedParameter, draw_sweeps
 
 PLACES = (
     *("Oslo", "Bergen", "Tromso", "Bodo", "Molde", "Narvik"),
@@ -140,3 +143,25 @@ def test_judges_and_sweeps_are_read_or_refused() -> None:
     for judge in ("openai/", "/x"):
         with pytest.raises(ConfigError, match="is no model"):
             judge_settings(judge)
+
+
+def test_a_parameter_that_was_moved_has_a_row_and_a_point_for_each_value(sensed: Sensed) -> None:
+    found = effect(sensed, "token_f1", "wrong_answer")
+    points = [MovedParameter("tau", value, found) for value in ("0.5", "0.7")]
+    assert [row[1] for row in sweep_table(points).rows] == ["tau = 0.5", "tau = 0.7"]
+    with plotting() as new_figure:
+        (drawing,) = draw_sweeps(points, new_figure)
+        assert [line.get_xdata().tolist() for line in drawing.figure.axes[0].lines] == [[0, 1], [0, 1]]  # type: ignore[union-attr]
+        assert draw_sweeps(points[:1], new_figure) == []
+
+
+@pytest.mark.parametrize(
+    ("sweep", "said"), [("kg_nlp.taux=1", "did you mean 'tau'"), ("kg.tau=0.5", "asks a judge")]
+)
+def test_a_sweep_that_cannot_be_is_refused_before_anything_is_scored(
+    tmp_path: Path, sweep: str, said: str
+) -> None:
+    wanted = replace(options(tmp_path), sweeps=(parse_sweep(sweep),), asks_judges=False)
+    with pytest.raises(ConfigError, match=said):
+        sense(references(tmp_path), wanted)
+    assert not (tmp_path / "sensitivity").exists()
