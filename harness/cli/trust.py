@@ -60,6 +60,7 @@ def correlate(
     out: OutOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Correlate measures with each other or with what people say: Pearson, Spearman, Kendall, with intervals.
 
@@ -73,9 +74,12 @@ def correlate(
       rag-harness correlate demo--naive demo--kg --labels labels.csv --scale 1-5 --by type
     """
     from harness.cli.correlating import CorrelateOptions, correlate_named
+    from harness.validity.correlating import By
 
     named = words(measures)
-    correlate_named(runs, CorrelateOptions(named, labels, scale, by.value if by else None, out, results, as_json))
+    divided: By | None = None if by is None else "type" if by is CorrelatedBy.type else "run"
+    options = CorrelateOptions(named, labels, scale, divided, out, results, as_json, quiet)
+    correlate_named(runs, options)
 
 
 def sensitivity(

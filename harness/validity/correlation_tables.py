@@ -52,7 +52,9 @@ def _remarks(findings: CorrelationFindings) -> list[str]:
         )
     if any(pair.n < pair.n_of for pair in findings.pairs):
         notes.append("n is below the number of answers where a measure does not apply or failed.")
-    return [*notes, *_refusals((*findings.pairs, *findings.parts))]
+    constant = {name for name, column in findings.columns.values.items() if len(set(column.values())) == 1}
+    told = [pair for pair in (*findings.pairs, *findings.parts) if constant.isdisjoint((pair.one, pair.other))]
+    return [*notes, *_refusals(told)]
 
 
 def _by_strength(pairs: Sequence[CorrelatedPair]) -> list[CorrelatedPair]:
