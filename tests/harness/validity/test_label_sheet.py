@@ -24,7 +24,8 @@ def test_a_wide_sheet_has_a_dimension_for_each_column_of_numbers(tmp_path: Path)
 
 
 def test_a_long_sheet_names_its_dimensions(tmp_path: Path) -> None:
-    found = read(tmp_path, "item,run,dimension,label", "q1,naive,faithfulness,4", "q1,naive,fluency,5")
+    found = read(tmp_path, "item,run,dimension,label", "q1,naive,fluency,5", "q2,naive,fluency,Cannot tell")
+    assert found.n_empty == 1
     assert found.means("fluency") == {("naive", "q1"): 5.0}
 
 
