@@ -1,8 +1,9 @@
 """Labels that people gave to answers, as a CSV: one column for each thing that was judged.
 
 Two forms are read. Wide: `query_id`, and a column of numbers for each dimension. Long: `query_id`, `dimension`,
-`label`. Either may name `run` (a run id, a part of one, or a system), `repeat` and `annotator`; `item` is another
-name of `query_id`. An empty cell, `cannot tell` and `n/a` are no label. What several annotators say of one answer is averaged.
+`label`. Either may name `run` (a run id, a part of one, or a system) and `annotator`; `item` is another name of
+`query_id`. An empty cell, `cannot tell` and `n/a` are no label. What several annotators say of one answer is
+averaged.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
