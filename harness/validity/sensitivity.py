@@ -11,7 +11,7 @@ from harness.analysis.aggregate import Frame
 from harness.analysis.auc import Auc, QueryScores, auc
 from harness.analysis.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval, wilson
 from harness.analysis.studentized import Array, ratio_of_sums
-from harness.protocols import Measure
+from harness.protocols import Measure, Sides
 from harness.store import RunDir
 from harness.validity.swap_runs import FEWEST_CASES, SwappedRuns
 from harness.validity.swaps import Swap
@@ -103,8 +103,7 @@ def _effect(
     drop = float(drops.mean()) if shared else None
     by_cluster = _by_cluster(names, sign * np.array(before), sign * np.array(after))
     area = _area(by_cluster)
-    span = measure.range[1] - measure.range[0] if measure.range else None
-    verdict = _verdict(swap, measure, drops.tolist(), interval, (area.value or 0.0, span))
+    verdict = verdict_by_rule(swap.changes, measure, drops.tolist(), interval, area.value or 0.0)
     lower = int((drops > 0).sum())
     return SwapEffect(
         measure, swap, before, after, n_swapped, len(set(names)), drop, interval, area, lower, verdict
@@ -149,12 +148,11 @@ def _by_cluster(names: Sequence[str], before: Array, after: Array) -> list[Query
     return [QueryScores(*group) for group in groups.values()]
 
 
-def _verdict(
-    swap: Swap, measure: Measure, drops: Sequence[float], interval: Interval, known: tuple[float, float | None]
+def verdict_by_rule(
+    changes: Sides, measure: Measure, drops: Sequence[float], interval: Interval, area: float
 ) -> Noticed:
-    """`known`: AUC, and the span of the measure's values. See docs/sensitivity.md."""
-    area, span = known
-    if measure.reads and not measure.reads & swap.changes:
+    """The word for the drop of each answer, the interval of their mean and the AUC: see docs/sensitivity.md."""
+    if measure.reads and not measure.reads & changes:
         return "cannot notice"
     if len(drops) < FEWEST_CASES:
         return "too few"
@@ -167,4 +165,5 @@ def _verdict(
         return "prefers it"
     if low > 0:
         return "notices" if area >= _CLEAR else "in part" if area >= _PART else "hardly"
-    return "misses" if span and max(-low, high) <= _NOTHING * span else "undecided"
+    span = measure.range[1] - measure.range[0] if measure.range else 0.0
+    return "misses" if max(-low, high) <= _NOTHING * span and area < _PART else "undecided"

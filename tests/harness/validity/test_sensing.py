@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from paired_runs import ScoredRun, write_run
 
+from harness.analysis.intervals import UNKNOWN, Interval
 from harness.api.evaluating import EvaluateOptions
 from harness.api.sensing import (
     Sensed,
@@ -18,8 +19,9 @@ from harness.api.sensing import (
 )
 from harness.display.plotting import plotting
 from harness.errors import ConfigError
+from harness.protocols import Measure
 from harness.store import RunDir
-from harness.validity.sensitivity import SwapEffect
+from harness.validity.sensitivity import SwapEffect, verdict_by_rule
 from harness.validity.sensitivity_costs import sweep_table
 from harness.validity.sensitivity_tables import by_measure, overview, sensitivity_data, verdict_of
 from harness.validity.swap_runs import SwapChoice
@@ -165,3 +167,27 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_is_scored(
     with pytest.raises(ConfigError, match=said):
         sense(references(tmp_path), wanted)
     assert not (tmp_path / "sensitivity").exists()
+
+
+@pytest.mark.parametrize(
+    ("drops", "interval", "area", "verdict"),
+    [
+        ([0.5] * 40, Interval(0.4, 0.6), 0.95, "notices"),
+        ([0.5] * 40, Interval(0.4, 0.6), 0.8, "in part"),
+        ([0.1] * 40, Interval(0.01, 0.2), 0.6, "hardly"),
+        ([-0.1] * 40, Interval(-0.2, -0.01), 0.4, "prefers it"),
+        ([0.0] * 39 + [0.1], Interval(-0.01, 0.02), 0.51, "misses"),
+        # Small in points of the measure, and yet each answer is told apart.
+        ([0.01] * 40, Interval(-0.001, 0.02), 1.0, "undecided"),
+        ([0.0] * 39 + [1.0], Interval(-0.03, 0.2), 0.51, "undecided"),
+        ([0.0] * 40, UNKNOWN, 0.5, "misses"),
+        ([0.0] * 20, UNKNOWN, 0.5, "undecided"),
+        ([0.5] * 9, UNKNOWN, 1.0, "too few"),
+        ([1.0] * 40, UNKNOWN, 1.0, "notices"),
+    ],
+)
+def test_the_word_follows_from_the_drop_and_the_area(
+    drops: list[float], interval: Interval, area: float, verdict: str
+) -> None:
+    measure = Measure("m", "", 0.0, reads=frozenset({"answer"}), range=(0.0, 1.0))
+    assert verdict_by_rule(frozenset({"answer"}), measure, drops, interval, area) == verdict
