@@ -95,7 +95,7 @@ def sensitivity(
     swaps: Annotated[
         list[str] | None, typer.Option("--swap", metavar="NAMES", help=f"Only these changes. {NAMES}")
     ] = None,
-    number: Annotated[int, typer.Option("--n", min=10, help="Queries, drawn with --seed; default: 200.")] = 200,
+    number: Annotated[int, typer.Option("--n", min=10, help="Queries, drawn with --seed.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Which queries, and which wrong answers.")] = 0,
     judge: Annotated[
         str | None, typer.Option("--judge", metavar="PROVIDER/MODEL", help="Who judges, e.g. openai/gpt-4o-mini.")
