@@ -4,9 +4,9 @@ Intervals are symmetric on the scale of Fisher's z, and the wider of two. One ha
 the coefficient where values are normal: Pearson's 1 / sqrt(n - 3) (Fisher 1921), Spearman's
 sqrt((1 + r^2 / 2) / (n - 3)) and Kendall's sqrt(0.437 / (n - 4)) (Bonett & Wright 2000). The other is of the
 values as they are, skewed or tied or alike within a cluster (`correlation_spread`), with Student's quantile.
-There is none over fewer than 10 clusters, where all but a few values of a column are one and the same, and where
-columns agree altogether: how rare a disagreement is, nobody has seen. Kendall's coefficient is tau-b, for scores
-tie. docs/STATISTICS.md says how often each held the truth.
+Below 30 clusters limits are those of 98 %. There is none over fewer than 10, where all but a few values of a
+column are one and the same, and where columns agree altogether: how rare a disagreement is, nobody has seen.
+Kendall's coefficient is tau-b, for scores tie. docs/STATISTICS.md says how often each held the truth.
 """
 
 from collections import Counter
@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from harness.analysis.aggregate import Frame, scores_by_measure
 from harness.analysis.correlation_spread import Influences, influences, spread_of
 from harness.analysis.difference_tests import scipy_stats
-from harness.analysis.intervals import FEWEST, LEVEL, UNKNOWN, Interval
+from harness.analysis.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval
 from harness.records import EvaluationRecord, Score
 
-_Z95 = 1.959963984540054
 _ROUNDING = 1e-12
 _FEWEST = 5
 """Values below which no coefficient is worth a number."""
@@ -140,6 +139,7 @@ class _Spread:
         if 1 - abs(value) < _ROUNDING or not self.is_known:
             return Coefficient(1.0 if value > 1 - _ROUNDING else max(-1.0, value))
         error, degrees = spread_of(getattr(self.moved, name), self.clusters)
-        quantile = float(scipy_stats().t.ppf((1 + LEVEL) / 2, degrees))
-        half = max(_Z95 * error_of(value), quantile * error / (1 - value**2))
+        stats, tail = scipy_stats(), (1 + (LEVEL if self.clusters.max() + 1 >= ENOUGH else WIDER)) / 2
+        own = float(stats.t.ppf(tail, degrees)) * error / (1 - value**2)
+        half = max(float(stats.norm.ppf(tail)) * error_of(value), own)
         return Coefficient(value, Interval(tanh(atanh(value) - half), tanh(atanh(value) + half)))

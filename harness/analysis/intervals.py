@@ -32,7 +32,8 @@ FEWEST = 6
 """Values of a mean that is no proportion, below which there is no interval."""
 ENOUGH = 30
 """Values from which on the limits are those of 95 %."""
-_WIDER = 0.98
+WIDER = 0.98
+"""The level below that."""
 _TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 _Z = 1.959963984540054
 """The normal quantile of the upper tail."""
@@ -145,7 +146,7 @@ def _hull(strata: Sequence[Stratum], bounds: Bounds) -> Interval:
         return UNKNOWN
     weights = np.array([stratum.weight for stratum in strata], dtype=np.float64)
     found: Studentized = stratified(weights / weights.sum(), ordered)
-    low, high = found.intervals(1 - (LEVEL if n >= ENOUGH else _WIDER))
+    low, high = found.intervals(1 - (LEVEL if n >= ENOUGH else WIDER))
     return Interval(max(bounds[0], float(low[0])), min(bounds[1], float(high[0])))
 
 

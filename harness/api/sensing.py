@@ -73,6 +73,10 @@ def sense(run: RunDir, options: SensingOptions) -> Sensed:
     ConfigError: nothing to swap, or no evaluator is left.
     """
     planned, notes = _planned(run, options)
+    # Before anything is judged.
+    for sweep in options.sweeps:
+        for value in sweep.values:
+            _swept_evaluator(run, options, sweep, value)
     names = tuple(one.spec.name for one in planned)
     folder = options.evaluate.results / FOLDER / f"{run.run_id}--{short_digest(_of(options.choice))}"
     swapped = swap_answers(run, options.choice, folder)
@@ -80,6 +84,8 @@ def sense(run: RunDir, options: SensingOptions) -> Sensed:
     evaluation = evaluate_all(swapped.runs, evaluate)
     measures = tuple(measure for one in planned for measure in one.measures)
     effects = () if evaluation.stopped else tuple(swap_effects(swapped, measures))
+    if not effects and not evaluation.stopped:
+        notes.append("no measure has a value of the answers as they are: nothing can be compared")
     swept = () if evaluation.stopped else tuple(_swept(run, options, folder))
     return Sensed(swapped, evaluation, measures, effects, swept, (*swapped.notes, *notes))
 
@@ -150,17 +156,29 @@ def _swept(run: RunDir, options: SensingOptions, folder: Path) -> list[SweptEffe
     choice = replace(options.choice, swaps=("wrong_answer",))
     for sweep in options.sweeps:
         for value in sweep.values:
-            setting = f"{sweep.key}={value}"
             swapped = swap_answers(run, choice, folder / file_name(f"{sweep.evaluator}-{sweep.parameter}-{value}"))
             given = options.evaluate
-            evaluate = replace(given, evaluators=(sweep.evaluator,), settings=(*given.settings, setting))
+            settings = (*given.settings, f"{sweep.key}={value}")
+            evaluate = replace(given, evaluators=(sweep.evaluator,), settings=settings)
             evaluation = evaluate_all(swapped.runs, evaluate)
             if evaluation.stopped:
                 return found
-            config = evaluation_config(swapped.base, given.config, evaluate.evaluators, evaluate.settings)
-            (planned,) = plan_evaluation(config).evaluators
+            planned = _swept_evaluator(run, options, sweep, value)
             found.append(SweptEffects(sweep, value, tuple(swap_effects(swapped, planned.measures))))
     return found
+
+
+def _swept_evaluator(run: RunDir, options: SensingOptions, sweep: ParameterSweep, value: str) -> PlannedEvaluator:
+    """ConfigError: no such parameter or value, or a judge that is not to be asked."""
+    given = options.evaluate
+    settings = (*given.settings, f"{sweep.key}={value}")
+    config = evaluation_config(run, given.config, (sweep.evaluator,), settings)
+    (planned,) = plan_evaluation(config).evaluators
+    if "judge" in planned.spec.roles and not options.asks_judges:
+        raise ConfigError(
+            f"--sweep {sweep.evaluator}.{sweep.parameter} asks a judge", "leave out --no-judge, or the sweep"
+        )
+    return planned
 
 
 def _of(choice: SwapChoice) -> dict[str, object]:

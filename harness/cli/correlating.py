@@ -9,6 +9,7 @@ from rich.console import Console
 
 from harness.cli.consoles import open_console
 from harness.display import printable
+from harness.runner.progress import Reporter
 from harness.store import find_runs
 from harness.validity.columns import measured_columns, with_labels
 from harness.validity.correlating import By, CorrelationFindings, correlate_columns
@@ -26,6 +27,7 @@ class CorrelateOptions:
     out: Path | None = None
     results: Path = Path("results")
     as_json: bool = False
+    quiet: bool = False
 
 
 def correlate_named(names: Sequence[str], options: CorrelateOptions) -> None:
@@ -34,7 +36,8 @@ def correlate_named(names: Sequence[str], options: CorrelateOptions) -> None:
     columns = measured_columns(find_runs(options.results, names), options.measures)
     if options.labels:
         columns = with_labels(columns, read_labels(options.labels, scale))
-    findings = correlate_columns(columns, options.by)
+    with Reporter(quiet=options.quiet).bar("correlate") as bar:
+        findings = correlate_columns(columns, options.by, bar.update)
     written = _write(findings, options.out) if options.out else None
     console = open_console()
     if options.as_json:

@@ -22,6 +22,7 @@ from harness.validity.sensitivity_tables import (
     sensitivity_data,
     verdict_of,
 )
+from harness.validity.sweep_figures import MovedParameter
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,18 @@ def _print(sensed: Sensed, console: Console, written: Path | None) -> None:
 def _tables(sensed: Sensed) -> Sequence[Table]:
     tables = [overview(sensed.effects), cost_table(sensed.runs.runs, sensed.evaluation.spending.prices)]
     if sensed.swept:
-        tables.append(sweep_table([(one.sweep.key, one.value, one.effects) for one in sensed.swept]))
+        tables.append(sweep_table(_points(sensed)))
     return tables
+
+
+def _points(sensed: Sensed) -> list[MovedParameter]:
+    """Of the measures that can notice a wrong answer."""
+    return [
+        MovedParameter(one.sweep.parameter, one.value, effect)
+        for one in sensed.swept
+        for effect in one.effects
+        if effect.n and effect.verdict != "cannot notice"
+    ]
 
 
 def _data(run_id: str, sensed: Sensed) -> dict[str, object]:
@@ -84,12 +95,13 @@ def _data(run_id: str, sensed: Sensed) -> dict[str, object]:
 def _write(run_id: str, sensed: Sensed, out: Path) -> Path:
     from harness.display.plotting import plotting
     from harness.validity.sensitivity_figures import draw_sensitivity
+    from harness.validity.sweep_figures import draw_sweeps
     from harness.validity.writing import write_folder
 
     content = Content([HOW_TO_READ], list(sensed.notes), _tables(sensed))
     title = f"Sensitivity of measures: {run_id}"
     with plotting() as new_figure:
-        drawings = draw_sensitivity(sensed.effects, new_figure)
+        drawings = [*draw_sensitivity(sensed.effects, new_figure), *draw_sweeps(_points(sensed), new_figure)]
         first = (Section("overview", "What measures notice", content), drawings)
         sections = [first, *((one, ()) for one in measure_sections(sensed.effects))]
         return write_folder(out, "sensitivity", title, sections, _data(run_id, sensed))

@@ -60,6 +60,7 @@ def correlate(
     out: OutOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Correlate measures with each other or with what people say: Pearson, Spearman, Kendall, with intervals.
 
@@ -73,9 +74,12 @@ def correlate(
       rag-harness correlate demo--naive demo--kg --labels labels.csv --scale 1-5 --by type
     """
     from harness.cli.correlating import CorrelateOptions, correlate_named
+    from harness.validity.correlating import By
 
     named = words(measures)
-    correlate_named(runs, CorrelateOptions(named, labels, scale, by.value if by else None, out, results, as_json))
+    divided: By | None = None if by is None else "type" if by is CorrelatedBy.type else "run"
+    options = CorrelateOptions(named, labels, scale, divided, out, results, as_json, quiet)
+    correlate_named(runs, options)
 
 
 def sensitivity(
@@ -91,7 +95,7 @@ def sensitivity(
     swaps: Annotated[
         list[str] | None, typer.Option("--swap", metavar="NAMES", help=f"Only these changes. {NAMES}")
     ] = None,
-    number: Annotated[int, typer.Option("--n", min=10, help="Queries, drawn with --seed; default: 200.")] = 200,
+    number: Annotated[int, typer.Option("--n", min=10, help="Queries, drawn with --seed.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Which queries, and which wrong answers.")] = 0,
     judge: Annotated[
         str | None, typer.Option("--judge", metavar="PROVIDER/MODEL", help="Who judges, e.g. openai/gpt-4o-mini.")

@@ -92,21 +92,25 @@ def _measure(name: RagasMetric, summary: str, reads: Sides, **more: Any) -> Meas
 
 
 _CONTEXTS, _ANSWER = frozenset[Side]({"contexts"}), frozenset[Side]({"answer"})
-_REFERENCE = frozenset[Side]({"reference"})
+_REFERENCE, _QUESTION = frozenset[Side]({"reference"}), frozenset[Side]({"question"})
 _MEASURES: dict[RagasMetric, Measure] = {
     "context_precision_no_reference": _measure(
-        "context_precision_no_reference", "useful contexts rank first, judged by the answer", _ANSWER | _CONTEXTS
+        "context_precision_no_reference",
+        "useful contexts rank first, judged by the answer",
+        _QUESTION | _ANSWER | _CONTEXTS,
     ),
     "context_precision": _measure(
-        "context_precision", "useful contexts rank first, judged by the reference", _REFERENCE | _CONTEXTS
+        "context_precision",
+        "useful contexts rank first, judged by the reference",
+        _QUESTION | _REFERENCE | _CONTEXTS,
     ),
     "context_recall": _measure(
-        "context_recall", "share of the reference that the contexts state", _REFERENCE | _CONTEXTS
+        "context_recall", "share of the reference that the contexts state", _QUESTION | _REFERENCE | _CONTEXTS
     ),
     "faithfulness": _measure(
         "faithfulness",
         "share of the answer's statements that the contexts imply",
-        _ANSWER | _CONTEXTS,
+        _QUESTION | _ANSWER | _CONTEXTS,
         queries="all",
         stands_for="faithfulness",
     ),
@@ -119,7 +123,7 @@ _MEASURES: dict[RagasMetric, Measure] = {
     "response_relevancy": _measure(
         "response_relevancy",
         "cosine of the question and one asked back from the answer",
-        _ANSWER,
+        _QUESTION | _ANSWER,
         queries="all",
         range=(-1.0, 1.0),
         stands_for="response_relevancy",
@@ -127,7 +131,7 @@ _MEASURES: dict[RagasMetric, Measure] = {
     "context_relevance": _measure(
         "context_relevance",
         "do the contexts hold what answers the question",
-        _CONTEXTS,
+        _QUESTION | _CONTEXTS,
         stands_for="context_relevancy",
     ),
 }

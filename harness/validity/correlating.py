@@ -1,7 +1,7 @@
 """Which measures say the same, and which say what people say: coefficients of pairs of columns, over all answers
 and over parts of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -16,6 +16,11 @@ FEWEST_PAIRS = 10
 time in twenty."""
 ALL = "all"
 By = Literal["type", "run"]
+TellPairs = Callable[[int, int], None]
+
+
+def _unheard(done: int, total: int) -> None:
+    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -58,23 +63,30 @@ class CorrelationFindings:
         return tuple(pair for pair in self.pairs if pair.found)
 
 
-def correlate_columns(columns: ValueColumns, by: By | None = None) -> CorrelationFindings:
+def correlate_columns(
+    columns: ValueColumns, by: By | None = None, tell: TellPairs = _unheard
+) -> CorrelationFindings:
     """Every measure against every dimension of labels where there are labels, else every pair of measures.
 
-    ConfigError where there is no pair at all, or none with a coefficient: the line says why.
+    `tell(done, total)` hears of pairs. ConfigError where there is no pair at all, or none with a coefficient: the
+    line says why.
     """
     names = _asked(columns)
     if not names:
         known = ", ".join(columns.values) or "none"
         raise ConfigError(f"two columns make a pair, and there is {known}", "name two measures, or --labels FILE")
-    pairs = tuple(_pair(columns, one, other, ALL) for one, other in names)
+    wanted = [(name, part, *pair) for name, part in ((ALL, columns), *_parts(columns, by)) for pair in names]
+    found = []
+    for name, part, one, other in wanted:
+        found.append(_pair(part, one, other, name))
+        tell(len(found), len(wanted))
+    pairs, parts = tuple(found[: len(names)]), tuple(found[len(names) :])
     if not any(pair.found for pair in pairs):
         first = pairs[0]
         raise ConfigError(
             f"nothing to correlate: {first.one} and {first.other}: {first.why_not}",
             "choose other measures (--measure), or runs with more answers",
         )
-    parts = tuple(_pair(part, one, other, name) for name, part in _parts(columns, by) for one, other in names)
     return CorrelationFindings(columns, pairs, parts, (*columns.notes, *_constants(columns)))
 
 
@@ -117,5 +129,6 @@ def _parts(columns: ValueColumns, by: By | None) -> Iterator[tuple[str, ValueCol
 def _constants(columns: ValueColumns) -> Iterator[str]:
     for name, column in columns.values.items():
         values = set(column.values())
-        if len(values) == 1 and len(column) >= FEWEST_PAIRS:
-            yield f"{printable(name)} is {values.pop():g} for all {len(column):,} answers: it goes with nothing"
+        if len(values) == 1:
+            answers = counted(len(column), "answer")
+            yield f"{printable(name)} is {values.pop():g} for all {answers} that have it: it goes with nothing"

@@ -11,8 +11,8 @@ _HEADER = ("pair", "Pearson", "Spearman", "Kendall", "answers", "clusters")
 _READ = (
     "Pearson: on a straight line; Spearman: in the same order; Kendall: how much more often two answers are "
     "ordered alike than otherwise, ties apart (tau-b). Intervals are of 95 % and take answers of one cluster (a "
-    "query, or queries that cite one document most) together; there is none over fewer than "
-    f"{FEWEST_CLUSTERS} clusters, where all but a few values are the same, or where all agree."
+    "query, or queries that cite one document most) together; of 98 % below 30 clusters, none below "
+    f"{FEWEST_CLUSTERS}, where all but a few values are the same, or where all agree."
 )
 _MANY = 20
 
@@ -52,7 +52,9 @@ def _remarks(findings: CorrelationFindings) -> list[str]:
         )
     if any(pair.n < pair.n_of for pair in findings.pairs):
         notes.append("n is below the number of answers where a measure does not apply or failed.")
-    return [*notes, *_refusals((*findings.pairs, *findings.parts))]
+    constant = {name for name, column in findings.columns.values.items() if len(set(column.values())) == 1}
+    told = [pair for pair in (*findings.pairs, *findings.parts) if constant.isdisjoint((pair.one, pair.other))]
+    return [*notes, *_refusals(told)]
 
 
 def _by_strength(pairs: Sequence[CorrelatedPair]) -> list[CorrelatedPair]:
@@ -77,8 +79,9 @@ def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
 def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:
     """Which pairs have none and why, those of one reason and part together."""
     reasons: dict[tuple[str, str], list[CorrelatedPair]] = {}
+    lost = {(pair.one, pair.other) for pair in pairs if pair.part == ALL and not pair.found}
     for pair in pairs:
-        if not pair.found:
+        if not pair.found and (pair.part == ALL or (pair.one, pair.other) not in lost):
             reasons.setdefault((pair.part, pair.why_not), []).append(pair)
     return [
         f"no coefficient of {_several(named)}{'' if part == ALL else f' ({printable(part)})'}: {why}"

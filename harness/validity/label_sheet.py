@@ -1,8 +1,9 @@
 """Labels that people gave to answers, as a CSV: one column for each thing that was judged.
 
 Two forms are read. Wide: `query_id`, and a column of numbers for each dimension. Long: `query_id`, `dimension`,
-`label`. Either may name `run` (a run id, a part of one, or a system), `repeat` and `annotator`; `item` is another
-name of `query_id`. An empty cell is no label. What several annotators say of one answer is averaged.
+`label`. Either may name `run` (a run id, a part of one, or a system) and `annotator`; `item` is another name of
+`query_id`. An empty cell, `cannot tell` and `n/a` are no label. What several annotators say of one answer is
+averaged.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ _QUERY, _RUN, _ANNOTATOR = ("query_id", "item"), ("run", "run_id", "system"), "a
 _DIMENSION, _LABEL = "dimension", "label"
 _ABOUT = frozenset({*_QUERY, *_RUN, _ANNOTATOR, _DIMENSION, _LABEL, "repeat", "comment", "note", "notes", "at"})
 """Columns that are no dimension."""
+_NO_LABEL = frozenset({"", "cannot tell", "n/a"})
 LabelSpan = tuple[float, float]
 """The lowest and the highest label there can be."""
 
@@ -87,7 +89,7 @@ def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
     found, empty = [], 0
     for row in table.rows:
         for dimension, cell in _cells(row, dimensions):
-            if not cell.strip():
+            if cell.casefold() in _NO_LABEL:
                 empty += 1
                 continue
             value = _number(row.where, dimension, cell, scale)

@@ -9,15 +9,14 @@ import numpy as np
 
 from harness.analysis.aggregate import Frame
 from harness.analysis.auc import Auc, QueryScores, auc
-from harness.analysis.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, Interval, wilson
+from harness.analysis.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval, wilson
 from harness.analysis.studentized import Array, ratio_of_sums
-from harness.protocols import Measure
+from harness.protocols import Measure, Sides
 from harness.store import RunDir
 from harness.validity.swap_runs import FEWEST_CASES, SwappedRuns
 from harness.validity.swaps import Swap
 
 Noticed = Literal["notices", "in part", "hardly", "misses", "prefers it", "undecided", "too few", "cannot notice"]
-_WIDER = 0.98
 _CLEAR, _PART = 0.9, 0.7
 """AUC from which on a measure notices a change, and notices it in part."""
 _NOTHING = 0.05
@@ -100,12 +99,11 @@ def _effect(
     names = [frame.clusters.get(query, query) for query in shared]
     sign = 1 if measure.higher_is_better else -1
     drops = sign * (np.array(before) - np.array(after))
-    interval = _interval(drops, names)
+    interval = _within(_interval(drops, names), measure)
     drop = float(drops.mean()) if shared else None
     by_cluster = _by_cluster(names, sign * np.array(before), sign * np.array(after))
-    area = auc(by_cluster)
-    span = measure.range[1] - measure.range[0] if measure.range else None
-    verdict = _verdict(swap, measure, drops.tolist(), interval, (area.value or 0.0, span))
+    area = _area(by_cluster)
+    verdict = verdict_by_rule(swap.changes, measure, drops.tolist(), interval, area.value or 0.0)
     lower = int((drops > 0).sum())
     return SwapEffect(
         measure, swap, before, after, n_swapped, len(set(names)), drop, interval, area, lower, verdict
@@ -120,9 +118,25 @@ def _interval(drops: Array, names: Sequence[str]) -> Interval:
     numbers = [places[name] for name in names]
     sums: Array = np.bincount(numbers, weights=drops).astype(np.float64)
     totals: Array = np.bincount(numbers).astype(np.float64)
-    level = LEVEL if len(places) >= ENOUGH else _WIDER
+    level = LEVEL if len(places) >= ENOUGH else WIDER
     low, high = ratio_of_sums(sums[:, None], totals).intervals(1 - level)
     return Interval(float(low[0]), float(high[0]))
+
+
+def _within(interval: Interval, measure: Measure) -> Interval:
+    """No further than values can be apart."""
+    if interval.low is None or interval.high is None or measure.range is None:
+        return interval
+    span = measure.range[1] - measure.range[0]
+    return Interval(max(-span, interval.low), min(span, interval.high))
+
+
+def _area(clusters: Sequence[QueryScores]) -> Auc:
+    """Without an interval where clusters are few, or no sample of the values is ordered otherwise: neither says
+    anything of those that nobody saw."""
+    found = auc(clusters)
+    is_known = len(clusters) >= ENOUGH and found.interval.low != found.interval.high
+    return found if is_known else Auc(found.value, UNKNOWN)
 
 
 def _by_cluster(names: Sequence[str], before: Array, after: Array) -> list[QueryScores]:
@@ -134,17 +148,16 @@ def _by_cluster(names: Sequence[str], before: Array, after: Array) -> list[Query
     return [QueryScores(*group) for group in groups.values()]
 
 
-def _verdict(
-    swap: Swap, measure: Measure, drops: Sequence[float], interval: Interval, known: tuple[float, float | None]
+def verdict_by_rule(
+    changes: Sides, measure: Measure, drops: Sequence[float], interval: Interval, area: float
 ) -> Noticed:
-    """`known`: AUC, and the span of the measure's values. See docs/sensitivity.md."""
-    area, span = known
-    if measure.reads and not measure.reads & swap.changes:
+    """The word for the drop of each answer, the interval of their mean and the AUC: see docs/sensitivity.md."""
+    if measure.reads and not measure.reads & changes:
         return "cannot notice"
     if len(drops) < FEWEST_CASES:
         return "too few"
     if not any(drops):
-        return "misses"
+        return "misses" if len(drops) >= ENOUGH else "undecided"
     low, high = interval
     if low is None or high is None:
         low = high = drops[0]
@@ -152,4 +165,5 @@ def _verdict(
         return "prefers it"
     if low > 0:
         return "notices" if area >= _CLEAR else "in part" if area >= _PART else "hardly"
-    return "misses" if span and max(-low, high) <= _NOTHING * span else "undecided"
+    span = measure.range[1] - measure.range[0] if measure.range else 0.0
+    return "misses" if max(-low, high) <= _NOTHING * span and area < _PART else "undecided"

@@ -6,7 +6,7 @@ from harness.analysis.prices import Prices, usage_usd
 from harness.display import Entry, Quantity, Table, printable
 from harness.records import Usage
 from harness.store import RunDir
-from harness.validity.sensitivity import SwapEffect
+from harness.validity.sweep_figures import MovedParameter
 
 
 def cost_table(runs: Sequence[RunDir], prices: Prices) -> Table:
@@ -29,20 +29,18 @@ def cost_table(runs: Sequence[RunDir], prices: Prices) -> Table:
     return Table("costs", "What an answer costs to score", header, tuple(rows), note)
 
 
-def sweep_table(swept: Sequence[tuple[str, str, Sequence[SwapEffect]]]) -> Table:
-    """`swept`: parameter, value, effects of wrong answers at it."""
+def sweep_table(points: Sequence[MovedParameter]) -> Table:
+    """A row for each measure and value of a parameter."""
     rows: list[tuple[Entry, ...]] = [
         (
-            printable(effect.measure.name),
-            f"{parameter} = {value}",
-            Quantity(effect.mean_before, unit="share"),
-            Quantity(effect.mean_after, unit="share"),
-            Quantity(effect.auc.value, *effect.auc.interval, unit="coefficient"),
-            Quantity(effect.n, of=effect.n_swapped, unit="count"),
+            printable(point.effect.measure.name),
+            f"{point.parameter} = {point.value}",
+            Quantity(point.effect.mean_before, unit="share"),
+            Quantity(point.effect.mean_after, unit="share"),
+            Quantity(point.effect.auc.value, *point.effect.auc.interval, unit="coefficient"),
+            Quantity(point.effect.n, of=point.effect.n_swapped, unit="count"),
         )
-        for parameter, value, effects in swept
-        for effect in effects
-        if effect.n and effect.verdict != "cannot notice"
+        for point in points
     ]
     header = ("measure", "parameter", "as it was", "wrong answer", "AUC", "answers")
     ordered = sorted(rows, key=lambda row: (str(row[0]), str(row[1]).partition(" ")[0]))

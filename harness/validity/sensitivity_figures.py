@@ -36,7 +36,7 @@ def draw_sensitivity(effects: Sequence[SwapEffect], new_figure: NewFigure) -> li
 
 
 def _readable(effects: Sequence[SwapEffect]) -> list[SwapEffect]:
-    return [effect for effect in effects if effect.n and effect.verdict != "cannot notice"]
+    return [effect for effect in effects if effect.verdict not in {"cannot notice", "too few"}]
 
 
 def _area(effect: SwapEffect) -> float:
@@ -103,5 +103,5 @@ def _overview(groups: Sequence[tuple[Measure, list[SwapEffect]]], new_figure: Ne
     alt = (
         f"best: {best.measure.name} on {best.swap.title}, {written(Quantity(best.auc.value, *best.auc.interval))}"
     )
-    caption = "AUC of each measure on each change; 0.5 is a coin, empty what a measure does not read."
+    caption = "AUC of each measure on each change; 0.5 is a coin. Empty: too few answers, or not read."
     return Drawing("auc", "What each measure notices", caption, alt, figure)

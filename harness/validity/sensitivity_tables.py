@@ -12,7 +12,7 @@ HOW_TO_READ = (
     "a coin. The drop is how much worse the same answers are afterwards, in points of the measure; both have 95 % "
     "intervals that take queries of one cluster together. A measure notices a change where the drop is more than "
     "chance and AUC is at least 0.9, in part from 0.7 on, hardly below; it misses one whose drop is shown to be "
-    "less than 5 % of its span. What it does not read it cannot notice, which is no fault."
+    "less than 5 % of its span, or that changes no value of 30. What it does not read it cannot notice: no fault."
 )
 _HEADER = ("change", "verdict", "as it was", "changed", "drop", "AUC", "worse", "answers")
 

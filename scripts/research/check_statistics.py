@@ -145,22 +145,31 @@ def on_documents(rng: Rng, n: int, binary: bool) -> tuple[bool | None, bool | No
 
 def others(check: Check) -> Iterator[Row]:
     for n in (one for one in check.sizes if 30 <= one <= 200):
-        for name in ("pearson", "spearman", "kendall"):
-            yield check.share(
-                f"interval of a correlation, {name}", n, ".95", lambda rng, m=name, n=n: correlation(rng, n, m)
-            )
+        for world in ("normal", "lognormal", "three to a document"):
+            for name in ("pearson", "spearman", "kendall"):
+                yield check.share(
+                    f"interval of a correlation, {name}, {world}",
+                    n,
+                    ".95",
+                    lambda rng, m=name, w=world, n=n: correlation(rng, n, m, w),
+                )
         yield check.share("interval of an AUC", n, ".95", lambda rng, n=n: area(rng, n))
 
 
-def correlation(rng: Rng, n: int, name: str) -> bool | None:
-    one = rng.normal(size=n)
-    other = 0.6 * one + 0.8 * rng.normal(size=n)
+def correlation(rng: Rng, n: int, name: str, world: str) -> bool | None:
+    clusters = np.arange(n) // 3 if world.startswith("three") else np.arange(n)
+    shared = rng.normal(size=n)[clusters]
+    other = (0.6 * shared + 0.8 * rng.normal(size=n)[clusters]) * 0.8 + 0.6 * rng.normal(size=n)
+    one, rho = 0.8 * shared + 0.6 * rng.normal(size=n), 0.64 * 0.6
     true = {
-        "pearson": 0.6,
-        "spearman": 6 / np.pi * np.arcsin(0.3),
-        "kendall": 2 / np.pi * np.arcsin(0.6),
+        "pearson": np.expm1(rho) / np.expm1(1) if world == "lognormal" else rho,
+        "spearman": 6 / np.pi * np.arcsin(rho / 2),
+        "kendall": 2 / np.pi * np.arcsin(rho),
     }[name]
-    return holds(getattr(correlate(one.tolist(), other.tolist()), name).interval, float(true))
+    if world == "lognormal":
+        one, other = np.exp(one), np.exp(other)
+    found = correlate(one.tolist(), other.tolist(), clusters.tolist())
+    return holds(getattr(found, name).interval, float(true))
 
 
 def area(rng: Rng, n: int) -> bool | None:

@@ -45,8 +45,6 @@ _FIGURE = PanelFigure(
 )
 
 
-_READ_ALONE = frozenset({"factual_accuracy", "coherence", "fluency"})
-"""Whatever the query: the steps of their grades do not look at it."""
 _STANDS_FOR: dict[str, Dimension] = {"query_relevance": "response_relevancy", "factual_accuracy": "faithfulness"}
 
 
@@ -57,7 +55,7 @@ def _measure(name: str, summary: str) -> Measure:
         failure_value=0.0,
         title=name.replace("_", " "),
         section="Judged measures",
-        reads=frozenset({"answer", "contexts"} if name in _READ_ALONE else {"question", "answer", "contexts"}),
+        reads=frozenset({"question", "answer", "contexts"}),
         range=(0.0, 1.0),
         stands_for=_STANDS_FOR.get(name),
         panel=Panel(_FIGURE),
