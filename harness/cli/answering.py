@@ -11,7 +11,7 @@ from rich.text import Text
 from harness.api.asking import Asked, AskOptions, open_run
 from harness.cli.asked_values import as_value
 from harness.cli.consoles import complain, open_console
-from harness.cli.marking import marked, places_of
+from harness.cli.marking import around, marked, places_of
 from harness.cli.showing import print_panel, timing_table, usage_table
 from harness.display import NOTHING, counted, number, printable
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
@@ -84,7 +84,7 @@ def print_asked(console: Console, asked: Asked, output: AnswerOutput) -> None:
         answer = "(no generator)" if prediction.answer is None else prediction.answer
         print_panel(console, "answer", Text(answer))
         _print_judged(console, asked)
-        _print_evidence(console, prediction.evidence)
+        _print_evidence(console, asked, prediction.evidence)
         _print_contexts(console, prediction.contexts, prediction.evidence, output)
         _print_sources(console, asked)
     for table in (timing_table(record.cost), usage_table(record.cost)):
@@ -101,14 +101,13 @@ def _print_judged(console: Console, asked: Asked) -> None:
         console.print(Text(f"{one.measure.spoken} {value}  {said}{judged}", style="bold"), soft_wrap=True)
 
 
-def _print_evidence(console: Console, evidence: Sequence[Context]) -> None:
+def _print_evidence(console: Console, asked: Asked, evidence: Sequence[Context]) -> None:
     for nth, sentence in enumerate(evidence, start=1):
-        about = [", ".join(sentence.doc_ids)]
-        if sentence.span:
-            about.append(f"characters {sentence.span.start:,}-{sentence.span.end:,}")
-        if sentence.score is not None:
-            about.append(f"score {sentence.score:.3f}")
-        print_panel(console, f"evidence {nth} ({', '.join(filter(None, about))})", Text(sentence.text))
+        score = "" if sentence.score is None else f" (score {sentence.score:.3f})"
+        shown = around(sentence, asked.sources)
+        place = f", characters {sentence.span.start:,}-{sentence.span.end:,}" if sentence.span else ""
+        shown.append(f"\n{', '.join(sentence.doc_ids)}{place}", style="dim")
+        print_panel(console, f"evidence {nth}{score}", shown)
 
 
 def _print_contexts(

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
-from harness.records import Context
+from harness.records import Context, Document
 
 STYLE = "bold underline green"
+_AROUND = 160
+"""Characters on either side of a sentence that are shown with it."""
 
 Place = tuple[int, int]
 """Start and end in a text, in characters."""
@@ -28,6 +30,18 @@ def places_of(sentences: Sequence[Context], context: Context) -> dict[int, Place
         if set(sentence.doc_ids) & set(context.doc_ids)
     }
     return {nth: place for nth, place in found.items() if place is not None}
+
+
+def around(sentence: Context, documents: Mapping[str, Document]) -> Text:
+    """A sentence, marked, within what stands around it in its document; alone where that is not known."""
+    span = sentence.span
+    whole = documents[span.doc_id].text if span and span.doc_id in documents else ""
+    if span is None or whole[span.start : span.end] != sentence.text:
+        return Text(sentence.text, style=STYLE)
+    start, end = max(0, span.start - _AROUND), min(len(whole), span.end + _AROUND)
+    before = ("…" if start else "") + whole[start : span.start]
+    after = whole[span.end : end] + ("…" if end < len(whole) else "")
+    return Text.assemble(before, (sentence.text, STYLE), after)
 
 
 def marked(text: str, places: Mapping[int, Place]) -> Text:
