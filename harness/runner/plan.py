@@ -1,6 +1,7 @@
 """From a config to cells: everything resolved, hashed and checked before anything is paid for."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,10 +26,11 @@ from harness.models.entailment import entailment_identity
 from harness.models.identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.rerankers import reranker_identity
-from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, SystemSpec, untold
+from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, Route, SystemSpec, untold
 from harness.records import OWN_MODELS, AnswerStyle
 from harness.registry import SYSTEMS
 from harness.runner.evaluating.plan import plan_evaluation
+from harness.runner.lent import config_of, refuse_unroutable, weights_of, with_roles
 from harness.runner.loading import DatasetReader
 
 IDENTITY_SCHEMA = 2
@@ -56,6 +58,8 @@ class Cell:
     identity: dict[str, Any]
     run_id: str
     index_id: str
+    lent: tuple["LentCell", ...] = ()
+    """The systems that it hands queries to."""
 
     @property
     def models(self) -> dict[Role, ModelConfig]:
@@ -79,6 +83,14 @@ class Cell:
     def n_answers(self) -> int:
         """(query, repeat) pairs."""
         return len(self.dataset.queries) * self.config.repeats
+
+
+@dataclass(frozen=True)
+class LentCell:
+    """A system that a router hands queries to, resolved as if the config had named it."""
+
+    route: Route
+    cell: Cell
 
 
 def plan_cells(config: BenchConfig, progress: ReadingProgress = untold) -> list[Cell]:
@@ -116,7 +128,8 @@ def _system(name: str) -> SystemSpec:
 def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = _system(config.systems[0])
     index_params, answer_params = _params(spec, "index", config), _params(spec, "answer", config)
-    roles = spec.roles(index_params, answer_params)
+    lent = _lent(config, spec.own_routes(answer_params), reader)
+    roles = with_roles(spec.roles(index_params, answer_params), [one.cell.roles for one in lent])
     generator, embedder = _generator(config, spec, roles), _embedder(config, spec, roles)
     dataset, documents_digest = reader.selected(config.dataset)
     models = {
@@ -147,16 +160,19 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity["answers"] = {"style": style, "contract": CONTRACT}
     elif generates:  # It prompts in its own words.
         identity["answers"] = {"style": style}
-    weights_of_answers = _weights_of_answers(spec, answer_params)
+    weights_of_answers = _weights_of_answers(spec, answer_params) | weights_of([one.cell.identity for one in lent])
     if weights or weights_of_answers:
         identity["weights"] = weights | weights_of_answers
-    index_identity = {
+    if lent:
+        identity["system"]["lent"] = [one.cell.identity["system"] for one in lent]
+    index_identity: dict[str, Any] = {
         "kind": spec.stored_index_kind,
         "corpus": documents_digest,
         "params": identity["system"]["index"],
         "models": {role: models[role] for role in sorted(roles.index) if role in models},
         "seed": config.seed,
         **({"weights": weights} if weights else {}),
+        **({"lent": sorted({one.cell.index_id for one in lent})} if lent else {}),
     }
     return Cell(
         config=config,
@@ -172,7 +188,16 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity=identity,
         run_id=f"{dataset.name}--{_in_path(spec.name)}--{short_digest(identity)}",
         index_id=short_digest(index_identity),
+        lent=lent,
     )
+
+
+def _lent(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[LentCell, ...]:
+    found = []
+    for route in routes:
+        refuse_unroutable(_system(route.system))
+        found.append(LentCell(route, _resolve(config_of(config, route), reader)))
+    return tuple(found)
 
 
 def _own_generator(config: BenchConfig) -> dict[str, Any]:

@@ -13,7 +13,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -32,7 +33,7 @@ from harness.models.providers import provider_of
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.outside import cleaned, keep_secret
-from harness.protocols import Embedder, System
+from harness.protocols import Embedder, System, SystemSpec
 from harness.records import (
     OWN_MODELS,
     Cost,
@@ -47,7 +48,7 @@ from harness.records import (
 from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
 from harness.runner.executing.clock import latency_limit
-from harness.runner.executing.messages import Event, Job, Todo, Turn
+from harness.runner.executing.messages import Event, Job, LentJob, Todo, Turn
 from harness.runner.executing.runtime import Unnamed, WorkerRuntime
 from harness.store import Dialects, IndexDir, Journal, RunDir
 from harness.store.index_dir import Corpora
@@ -107,7 +108,8 @@ class Worker:
         with self._system(self._seam(self._journal(self._run.journal_path))) as (system, seam):
             with metered(Meter(LOADING)):
                 await system.load()
-            self._index_dir.opened()
+            for index_id in {one.index_id for one in self._job.lent} or {self._job.index_id}:
+                IndexDir(Path(self._job.results), index_id).opened()
             turn = Turn(todo=self._job.todo, allowance=self._job.allowance)
             while turn.todo:
                 await self._answer_turn(system, seam, queries, turn)
@@ -188,10 +190,8 @@ class Worker:
 
     @contextmanager
     def _system(self, seam: Seam) -> Iterator[tuple[System, Seam]]:
-        job, spec = self._job, SYSTEMS.load(self._job.system)
-        if spec.version != job.system_version:
-            what = f"'{spec.name}' is another version than when this run began"
-            raise ConfigError(what, "run the same command again: it is then another run")
+        job = self._job
+        spec = _known_version(job.system, job.system_version)
         self._is_elsewhere = spec.is_elsewhere
         with closing(seam.journal), self._embedder(seam) as vectors:
             index_params = spec.index_params.model_validate(job.index_params)
@@ -212,8 +212,22 @@ class Worker:
                 reranks_with=spec.own_reranker(answer_params) if job.phase == "answer" else None,
                 entails_by=spec.own_entailment(answer_params) if job.phase == "answer" else None,
             )
-            with closing(spec.build(index_params, answer_params, runtime)) as system:
-                yield system, seam
+            with ExitStack() as opened:
+                runtime.lent = {one.route.key: opened.enter_context(self._lent(one, runtime)) for one in job.lent}
+                yield opened.enter_context(closing(spec.build(index_params, answer_params, runtime))), seam
+
+    def _lent(self, lent: LentJob, runtime: WorkerRuntime) -> AbstractContextManager[System]:
+        """A system that ours hands queries to, over its own index and the same models."""
+        spec = _known_version(lent.route.system, lent.system_version)
+        answer_params = spec.answer_params.model_validate(lent.answer_params)
+        own = replace(
+            runtime,
+            index_dir=IndexDir(Path(self._job.results), lent.index_id).store,
+            gold={},
+            reranks_with=spec.own_reranker(answer_params),
+            entails_by=spec.own_entailment(answer_params),
+        )
+        return closing(spec.build(spec.index_params.model_validate(lent.index_params), answer_params, own))
 
     @contextmanager
     def _embedder(self, seam: Seam) -> Iterator[Embedder | Unnamed]:
@@ -270,6 +284,15 @@ class Worker:
     def _tell(self, event: Event) -> None:
         self._events.write(event.model_dump_json().encode() + b"\n")
         self._events.flush()
+
+
+def _known_version(name: str, version: str) -> SystemSpec:
+    """The system that the run was planned with."""
+    spec = SYSTEMS.load(name)
+    if spec.version != version:
+        what = f"'{spec.name}' is another version than when this run began"
+        raise ConfigError(what, "run the same command again: it is then another run")
+    return spec
 
 
 def _or_none(vectors: Embedder | Unnamed) -> Embedder | None:
