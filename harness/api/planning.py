@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 from harness.config import BenchConfig
 from harness.runner.executing.execute import is_finished
+from harness.runner.executing.phases import index_dirs
 from harness.runner.plan import Cell, plan_cells
-from harness.store import IndexDir, RunDir
+from harness.store import RunDir
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def planned_cell(cell: Cell, results: Path) -> PlannedCell:
         n_recorded=n_recorded,
         n_expected=cell.n_answers,
         n_documents=len(cell.dataset.documents),
-        index="built" if IndexDir(results, cell.index_id).record() else "missing",
+        index="built" if all(one.record() for one in index_dirs(cell, results)) else "missing",
         answer=cell.answer_params.model_dump(mode="json"),
         notes=tuple(cell.dataset.notes),
     )

@@ -29,6 +29,9 @@ def route(
     ] = 100,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The number of the first split.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and a figure.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="Write the learnt table as a config, e.g. policy.yaml.")
+    ] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
@@ -44,10 +47,11 @@ def route(
 
       rag-harness route demo--naive demo--kg demo--community
 
-      rag-harness route my-runs/* --cost-weight 1 --cost tokens    (1,000 tokens are worth a point)
+      rag-harness route results/demo--* --cost-weight 1 --cost tokens    (1,000 tokens are worth a point)
 
-      rag-harness route demo--naive demo--kg --out routes
+      rag-harness route demo--naive demo--kg --out routes --policy policy.yaml
     """
     from harness.cli.routing import RouteOptions, print_routes
 
-    print_routes(runs, RouteOptions(measure, cost.value, cost_weight, splits, seed, out, prices, results, as_json))
+    options = RouteOptions(measure, cost.value, cost_weight, splits, seed, out, policy, prices, results, as_json)
+    print_routes(runs, options)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.api.configs import prices_of_runs
 from harness.cli.consoles import open_console
-from harness.report.routing import RouteChoice, render_routes, route_json, study_routes, write_routes
+from harness.report.routing import RouteChoice, render_routes, route_json, study_routes, write_policy, write_routes
 from harness.store import find_runs
 
 
@@ -21,6 +21,8 @@ class RouteOptions:
     splits: int
     seed: int
     out: Path | None
+    policy: Path | None
+    """A file to write the learnt table to."""
     prices: Path | None
     results: Path
     as_json: bool
@@ -32,6 +34,7 @@ def print_routes(names: Sequence[str], options: RouteOptions) -> None:
     choice = RouteChoice(options.measure, options.cost, options.cost_weight, options.splits, options.seed)
     study = study_routes(runs, prices_of_runs(runs, options.prices), choice)
     written = write_routes(study, options.out) if options.out else None
+    policy = write_policy(study, options.policy) if options.policy else None
     console = open_console()
     if options.as_json:
         console.print(json.dumps(route_json(study), indent=2), soft_wrap=True)
@@ -39,3 +42,5 @@ def print_routes(names: Sequence[str], options: RouteOptions) -> None:
     render_routes(study, console)
     if written:
         console.print(f"routes: {written}", soft_wrap=True)
+    if policy:
+        console.print(f"policy: {policy}", soft_wrap=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from harness.protocols.models import ChatModel, Embedder, Entailment, Reranker, Role
 from harness.records import (
@@ -114,6 +115,13 @@ class Runtime(Protocol):
         """The base URL whose calls are the current query's, whatever else is under way; after `lend`."""
         ...
 
+    def routed(self, route: Route) -> System:
+        """The system of a route that the spec names, over its own stored index, which other runs share: not loaded
+        yet. Whoever routes loads it in load(), hands it queries, and leaves closing it to the runner.
+        RuntimeError in index(), and for a route that the spec does not name.
+        """
+        ...
+
     def own_usage(self, usage: Usage | None) -> None:
         """What the current query (or index) has used of models that nobody meters, by its own account; None: it
         does not say. The last word counts, and none does where calls of the generator were metered.
@@ -162,6 +170,20 @@ class Params(BaseModel):
     """Base of parameters: immutable, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Route(Params):
+    """A system that a router hands queries to, with parameters of its own."""
+
+    system: str
+    """As in a config's `systems`."""
+    index: dict[str, JsonValue] = {}
+    answer: dict[str, JsonValue] = {}
+
+    @property
+    def key(self) -> str:
+        """The same for routes that say the same."""
+        return json.dumps(self.model_dump(), sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -244,6 +266,10 @@ class SystemSpec:
     such systems are named."""
     target: str = ""
     """With `at`: what stands behind the name, for whoever asks, such as `//127.0.0.1:8000/ask`."""
+    routes: Callable[[Any], Sequence[Route]] | None = None
+    """routes(answer_params) -> the systems that it hands queries to. The runner resolves each as if it were
+    named in the config, builds its index under its own id, or finds it there, and lends it in `Runtime.routed`;
+    what they need of models, packages and servers is checked, identified and paid as theirs."""
     own_models: bool = False
     """It may call models of its own, which nobody meters (`Runtime.own_usage`), and prompts as it likes."""
     is_elsewhere: bool = False
@@ -280,3 +306,8 @@ class SystemSpec:
     def own_entailment(self, answer_params: Params) -> str | None:
         """`entailment` of these parameters; None where the system names none."""
         return self.entailment(answer_params) if self.entailment else None
+
+    def own_routes(self, answer_params: Params) -> list[Route]:
+        """`routes` of these parameters, each once; empty where the system hands queries to no other."""
+        found = self.routes(answer_params) if self.routes else ()
+        return list({route.key: route for route in found}.values())

@@ -61,6 +61,9 @@ def live_run(run: RunDir) -> LiveRun:
     if spec.sees_gold:
         what = f"'{spec.name}' answers from the reference evidence, which a question of yours has not"
         raise ConfigError(what, "name a run of another system")
+    if spec.routes is not None:
+        what = f"'{spec.name}' hands questions to other systems, each with an index of its own"
+        raise ConfigError(what, "name a run of one of those systems")
     index_params = _params(spec.index_params, said["index"], "index")
     answer_params = _params(spec.answer_params, said["answer"], "answer")
     roles = spec.roles(index_params, answer_params)

@@ -1,7 +1,7 @@
 """From a config to cells: everything resolved, hashed and checked before anything is paid for."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,10 +26,11 @@ from harness.models.entailment import entailment_identity
 from harness.models.identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.rerankers import reranker_identity
-from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, SystemSpec, untold
+from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, Route, SystemSpec, untold
 from harness.records import OWN_MODELS, AnswerStyle
 from harness.registry import SYSTEMS
 from harness.runner.evaluating.plan import plan_evaluation
+from harness.runner.lent import config_of, refuse_unroutable, weights_of, with_roles
 from harness.runner.loading import DatasetReader
 
 IDENTITY_SCHEMA = 2
@@ -57,6 +58,8 @@ class Cell:
     identity: dict[str, Any]
     run_id: str
     index_id: str
+    lent: tuple["LentCell", ...] = ()
+    """The systems that it hands queries to."""
 
     @property
     def models(self) -> dict[Role, ModelConfig]:
@@ -80,6 +83,14 @@ class Cell:
     def n_answers(self) -> int:
         """(query, repeat) pairs."""
         return len(self.dataset.queries) * self.config.repeats
+
+
+@dataclass(frozen=True)
+class LentCell:
+    """A system that a router hands queries to, resolved as if the config had named it."""
+
+    route: Route
+    cell: Cell
 
 
 def plan_cells(config: BenchConfig, progress: ReadingProgress = untold) -> list[Cell]:
@@ -117,7 +128,8 @@ def _system(name: str) -> SystemSpec:
 def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = _system(config.systems[0])
     index_params, answer_params = _params(spec, "index", config), _params(spec, "answer", config)
-    roles = spec.roles(index_params, answer_params)
+    lent = _lent(config, spec.own_routes(answer_params), reader)
+    roles = with_roles(spec.roles(index_params, answer_params), [one.cell.roles for one in lent])
     generator, embedder = models_of(config, spec, roles)
     dataset, documents_digest = reader.selected(config.dataset)
     models = {
@@ -148,9 +160,11 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity["answers"] = {"style": style, "contract": CONTRACT}
     elif generates:  # It prompts in its own words.
         identity["answers"] = {"style": style}
-    weights_of_answers = _weights_of_answers(spec, answer_params)
+    weights_of_answers = _weights_of_answers(spec, answer_params) | weights_of([one.cell.identity for one in lent])
     if weights or weights_of_answers:
         identity["weights"] = weights | weights_of_answers
+    if lent:
+        identity["system"]["lent"] = [one.cell.identity["system"] for one in lent]
     return Cell(
         config=config,
         spec=spec,
@@ -164,12 +178,18 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         corpus_digest=documents_digest,
         identity=identity,
         run_id=f"{dataset.name}--{_in_path(spec.name)}--{short_digest(identity)}",
-        index_id=index_id_of(spec, index_params, roles, documents_digest, identity),
+        index_id=index_id_of(spec, index_params, roles, documents_digest, identity, lent),
+        lent=lent,
     )
 
 
 def index_id_of(
-    spec: SystemSpec, params: Params, roles: Roles, corpus_digest: str, identity: Mapping[str, Any]
+    spec: SystemSpec,
+    params: Params,
+    roles: Roles,
+    corpus_digest: str,
+    identity: Mapping[str, Any],
+    lent: Sequence[LentCell] = (),
 ) -> str:
     """The id of the index that a run of this identity answers from, as this version of its system stores one."""
     models, weights = identity["models"], spec.own_weights(params)
@@ -181,6 +201,7 @@ def index_id_of(
             "models": {role: models[role] for role in sorted(roles.index) if role in models},
             "seed": identity["seed"],
             **({"weights": weights} if weights else {}),
+            **({"lent": sorted({one.cell.index_id for one in lent})} if lent else {}),
         }
     )
 
@@ -193,6 +214,14 @@ def models_of(
     ConfigError where it needs one and the config says `none`.
     """
     return _generator(config, spec, roles), _embedder(config, spec, roles)
+
+
+def _lent(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[LentCell, ...]:
+    found = []
+    for route in routes:
+        refuse_unroutable(_system(route.system))
+        found.append(LentCell(route, _resolve(config_of(config, route), reader)))
+    return tuple(found)
 
 
 def _own_generator(config: BenchConfig) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from harness import protocols
 from harness.asking.answers import answer_messages, generate
 from harness.models.fake import bag_of_words
-from harness.protocols import ChatModel, Entailment, LentModels, Message, Reranker
+from harness.protocols import ChatModel, Entailment, LentModels, Message, Reranker, Route, System
 from harness.records import AnswerStyle, Context, Evidence, Usage
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class BareRuntime:
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     stages: list[str] = field(default_factory=list)
     told: list[tuple[int, int, str]] = field(default_factory=list)
+    lent: Mapping[str, System] = field(default_factory=dict)
     retrieves_only: bool = False
     own: list[Usage | None] = field(default_factory=list)
     """What was said of models that nobody meters."""
@@ -110,6 +111,9 @@ class BareRuntime:
 
     def lent_url(self) -> str:
         return "http://127.0.0.1:1/own/v1"
+
+    def routed(self, route: Route) -> System:
+        return self.lent[route.key]
 
     def own_usage(self, usage: Usage | None) -> None:
         self.own.append(usage)

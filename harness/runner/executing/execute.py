@@ -17,13 +17,13 @@ from harness.protocols import BY_GENERATOR, Params, Role, SystemSpec
 from harness.records import RaceRecord
 from harness.runner.executing.header import build_manifest, sample_of
 from harness.runner.executing.messages import Todo
-from harness.runner.executing.phases import Execution
+from harness.runner.executing.phases import Execution, index_dirs
 from harness.runner.executing.supervise import SystemBroken
 from harness.runner.fetching import fetch_files, fetch_weights
 from harness.runner.plan import Cell
 from harness.runner.progress import Priced, Reporter
 from harness.runner.spending import Spending
-from harness.store import Done, IndexDir, RunDir
+from harness.store import Done, RunDir
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ def begin(cell: Cell, run: RunDir, results: Path, reporter: Reporter, again: Aga
         return None
     run.reopen()
     if again.index and run.index() is None:
-        IndexDir(results, cell.index_id).forget()
+        for index in index_dirs(cell, results):
+            index.forget()
     return _todo(cell, run, retry_failed=again.failed)
 
 
@@ -128,8 +129,9 @@ def _is_whole(cell: Cell, run: RunDir) -> bool:
 
 def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
     """Have whatever is needed here; returns the models that what is left of the cell calls."""
-    for line in IndexDir(results, cell.index_id).mend():
-        reporter.warn(f"{run.run_id}: {line}")
+    for index in index_dirs(cell, results):
+        for line in index.mend():
+            reporter.warn(f"{run.run_id}: {line}")
     check_needs(cell, results)
     return fetch_models(cell, results, reporter)
 
@@ -138,7 +140,8 @@ def fetch_models(cell: Cell, results: Path, reporter: Reporter) -> dict[Role, Mo
     """Have the weights of all models here that what is left of the cell calls; returns those."""
     models = _models_left(cell, results)
     fetch_weights(reporter, *models.values())
-    fetch_files(reporter, reranker_files(cell.spec.own_reranker(cell.answer_params) or ""))
+    for one in (cell, *(lent.cell for lent in cell.lent)):
+        fetch_files(reporter, reranker_files(one.spec.own_reranker(one.answer_params) or ""))
     return models
 
 
@@ -168,7 +171,8 @@ def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
 
 def check_needs(cell: Cell, results: Path) -> None:
     """Raise HarnessError where a server or package that is still needed is not there; nothing is paid for."""
-    check_system(cell.spec, cell.index_params, cell.answer_params)
+    for one in (cell, *(lent.cell for lent in cell.lent)):
+        check_system(one.spec, one.index_params, one.answer_params)
     for model in _models_left(cell, results).values():
         check_reachable(model)
 
@@ -206,7 +210,7 @@ def result_of(run: RunDir) -> CellResult:
 
 def _models_left(cell: Cell, results: Path) -> dict[Role, ModelConfig]:
     """The models that what is left of the cell calls."""
-    is_built = IndexDir(results, cell.index_id).record() is not None
+    is_built = all(index.record() is not None for index in index_dirs(cell, results))
     roles = cell.roles.answer if is_built else cell.roles.index | cell.roles.answer
     return {role: model for role, model in cell.models.items() if role in roles}
 

@@ -8,6 +8,7 @@ from harness.analysis.prices import Price
 from harness.config import EmbedderConfig, GeneratorConfig, LimitsConfig
 from harness.models.budget import Allowance, Amount
 from harness.models.local_server import ServerAccess
+from harness.protocols import Route
 from harness.records import AnswerStyle, Cost, IndexStats, Phase, RunStatus, Usage
 
 
@@ -23,6 +24,17 @@ class Todo(WorkerMessage):
     query_id: str
     repeat: int
     attempt: int
+
+
+class LentJob(WorkerMessage):
+    """A system that the job's own hands queries to."""
+
+    route: Route
+    system_version: str
+    """Of its spec, when the run was planned."""
+    index_id: str
+    index_params: dict[str, object]
+    answer_params: dict[str, object]
 
 
 class Job(WorkerMessage):
@@ -60,6 +72,8 @@ class Job(WorkerMessage):
     """Variables of the environment that hold the keys of all roles: see `harness.outside.keep_secret`."""
     is_fresh: bool = False
     """An index is built with nothing but what this run itself has paid for it."""
+    lent: tuple[LentJob, ...] = ()
+    """Answering: the systems that it hands queries to."""
     stays: bool = False
     """When `todo` is answered, it waits for turns, a line each, until one is empty."""
 

@@ -4,8 +4,9 @@ finished run a question of their own.
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import psutil
 
@@ -25,7 +26,7 @@ from harness.records import Cost, Evidence, Failure, Prediction, Query, RunStatu
 from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
 from harness.runner.executing.clock import latency_limit
-from harness.runner.executing.messages import Job
+from harness.runner.executing.messages import Job, LentJob
 from harness.runner.executing.runtime import Unnamed, WorkerRuntime
 from harness.store import IndexDir
 
@@ -124,8 +125,27 @@ def open_system(job: Job, index_dir: IndexDir, seam: Seam, around: Surroundings)
             reranks_with=spec.own_reranker(answer_params) if answers else None,
             entails_by=spec.own_entailment(answer_params) if answers else None,
         )
-        with closing(spec.build(index_params, answer_params, runtime)) as system:
+        with ExitStack() as opened:
+            runtime.lent = {
+                one.route.key: opened.enter_context(_lent(one, job.results, runtime)) for one in job.lent
+            }
+            system = opened.enter_context(closing(spec.build(index_params, answer_params, runtime)))
             yield OpenedSystem(system, seam, lending, spec.is_elsewhere, rss_bytes)
+
+
+def _lent(lent: LentJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
+    """A system that ours hands queries to, over its own index and the same models."""
+    spec = SYSTEMS.load(lent.route.system)
+    check_version(spec, lent.system_version)
+    answer_params = spec.answer_params.model_validate(lent.answer_params)
+    own = replace(
+        runtime,
+        index_dir=IndexDir(Path(results), lent.index_id).store,
+        gold={},
+        reranks_with=spec.own_reranker(answer_params),
+        entails_by=spec.own_entailment(answer_params),
+    )
+    return closing(spec.build(spec.index_params.model_validate(lent.index_params), answer_params, own))
 
 
 def check_version(spec: SystemSpec, version: str) -> None:

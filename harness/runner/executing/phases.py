@@ -1,19 +1,20 @@
 """The two phases of a cell: each in processes of its own, followed to their end."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.models.local_server import LocalServer
 from harness.outside import secret_names
 from harness.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
-from harness.runner.executing.messages import Event, Job, Todo
+from harness.runner.executing.messages import Event, Job, LentJob, Todo
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
 from harness.runner.executing.tally import Tally
-from harness.runner.plan import Cell
+from harness.runner.lent import joined_index
+from harness.runner.plan import Cell, LentCell
 from harness.runner.progress import Bar, Priced, Reporter
 from harness.runner.spending import Spending
 from harness.store import IndexDir, RunDir
@@ -41,7 +42,19 @@ class Execution:
     """A build finds nothing that an earlier one left."""
 
     def ensure_index(self) -> None:
-        """Build the index unless one with the same identity is there."""
+        """Build the index unless one with the same identity is there; where the cell is lent systems, theirs."""
+        lent = list({one.cell.index_id: one.cell for one in self.cell.lent}.values())
+        if lent:
+            parts = [self._lent(cell).stored_index() for cell in lent]
+            record = joined_index(self.cell.index_id, self.run.run_id, parts)
+        else:
+            record = self.stored_index()
+        if self.run.index() is None:
+            mine = record.built_by == self.run.run_id
+            self.run.write_index(record if mine else record.model_copy(update={"reused_from": record.built_by}))
+
+    def stored_index(self) -> IndexRecord:
+        """That of the cell's own system, built by this run unless it is there."""
         index = IndexDir(self.results, self.cell.index_id)
         # Another run may be building the very same index: then wait for it instead of paying again.
         with index.exclusive(wait_s=3600.0):
@@ -49,9 +62,11 @@ class Execution:
             if record is None:
                 record = self._build(index)
                 index.finish(record)
-        if self.run.index() is None:
-            mine = record.built_by == self.run.run_id
-            self.run.write_index(record if mine else record.model_copy(update={"reused_from": record.built_by}))
+        return record
+
+    def _lent(self, cell: Cell) -> "Execution":
+        """The same for a system that it hands queries to, in the run's own name."""
+        return replace(self, cell=replace(cell, run_id=self.run.run_id))
 
     def _build(self, index: IndexDir) -> IndexRecord:
         Corpora(self.results).save(self.cell.corpus_digest, self.cell.dataset.documents)
@@ -82,7 +97,7 @@ class Execution:
 
     def index_in_use(self) -> AbstractContextManager[None]:
         """While the system answers from its index."""
-        return IndexDir(self.results, self.cell.index_id).in_use()
+        return _all_in_use(index_dirs(self.cell, self.results))
 
     def work_through(self, todo: Sequence[Todo], tally: Tally, ask: Ask) -> None:
         """Let workers `ask` until all of `todo` has a record."""
@@ -162,7 +177,8 @@ class Execution:
         cell = self.cell
         roles = cell.roles.index if phase == "index" else cell.roles.answer
         urls = [str(model.base_url) for role, model in cell.models.items() if role in roles and model.base_url]
-        databases = cell.spec.servers(cell.index_params) if cell.spec.servers else ()
+        asked = [cell, *(one.cell for one in cell.lent)]
+        databases = [url for one in asked if one.spec.servers for url in one.spec.servers(one.index_params)]
         return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
 
     def _job(self, phase: Phase, todo: Sequence[Todo]) -> Job:
@@ -191,4 +207,30 @@ class Execution:
             todo=tuple(todo),
             key_names=secret_names(),
             is_fresh=self.fresh_index and phase == "index",
+            lent=tuple(_lent_job(one) for one in cell.lent) if phase == "answer" else (),
         )
+
+
+def index_dirs(cell: Cell, results: Path) -> list[IndexDir]:
+    """What a cell answers from: its own index, or those of the systems that it is lent, each once."""
+    ids = dict.fromkeys([one.cell.index_id for one in cell.lent] or [cell.index_id])
+    return [IndexDir(results, index_id) for index_id in ids]
+
+
+def _lent_job(lent: LentCell) -> LentJob:
+    cell = lent.cell
+    return LentJob(
+        route=lent.route,
+        system_version=cell.spec.version,
+        index_id=cell.index_id,
+        index_params=cell.index_params.model_dump(mode="json"),
+        answer_params=cell.answer_params.model_dump(mode="json"),
+    )
+
+
+@contextmanager
+def _all_in_use(indexes: Sequence[IndexDir]) -> Iterator[None]:
+    with ExitStack() as using:
+        for index in indexes:
+            using.enter_context(index.in_use())
+        yield

@@ -24,6 +24,8 @@ from harness.protocols import (
     LetterModel,
     Reranker,
     Role,
+    Route,
+    System,
 )
 from harness.records import AnswerStyle, Context, Evidence, Usage
 
@@ -54,6 +56,8 @@ class WorkerRuntime:
     """None: nothing is lent."""
     say: Callable[[str], None] = lambda _line: None
     entails_by: str | None = None
+    lent: dict[str, System] = field(default_factory=dict)
+    """By the key of its route."""
 
     @property
     def chat(self) -> ChatModel | None:
@@ -107,6 +111,12 @@ class WorkerRuntime:
         if self.lending is None:
             raise RuntimeError("nothing is lent here")
         return self.lending.url()
+
+    def routed(self, route: Route) -> System:
+        """The system that the runner opened for it."""
+        if route.key not in self.lent:
+            raise RuntimeError(f"'{route.system}' is lent to no system here: see SystemSpec.routes")
+        return self.lent[route.key]
 
     def own_usage(self, usage: Usage | None) -> None:
         """As the pipeline says, where nothing was metered that could be it."""

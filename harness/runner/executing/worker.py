@@ -89,7 +89,8 @@ class Worker:
         with self._system(self._seam(self._journal(self._run.journal_path))) as opened:
             with metered(Meter(LOADING)):
                 await opened.system.load()
-            self._index_dir.opened()
+            for index_id in {one.index_id for one in self._job.lent} or {self._job.index_id}:
+                IndexDir(Path(self._job.results), index_id).opened()
             turn = Turn(todo=self._job.todo, allowance=self._job.allowance)
             while turn.todo:
                 await self._answer_turn(opened, queries, turn)

@@ -9,8 +9,8 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from harness.config import EmbedderConfig, GeneratorConfig
+from harness.identity import short_digest
 from harness.models.clients import build_chat
 from harness.models.embedders import build_embedder
 from harness.models.embedding_cache import EmbeddingCache
@@ -29,6 +30,7 @@ from harness.protocols import Params, Roles, System, SystemSpec
 from harness.records import AnswerStyle, Document, Evidence, IndexStats, Phase, Prediction, Query
 from harness.registry import DATASETS, SYSTEMS
 from harness.runner.executing.runtime import Unnamed, WorkerRuntime
+from harness.runner.lent import with_roles
 from harness.store import Journal
 
 FAKE = GeneratorConfig(provider="fake", max_retries=0)
@@ -60,8 +62,17 @@ class ChosenSystem(BaseModel):
 
     @property
     def roles(self) -> Roles:
-        """The models that its phases call."""
-        return self.spec.roles(*self.params)
+        """The models that its phases call; answering, with those that it hands queries to."""
+        own = self.spec.roles(*self.params)
+        return Roles(own.index, with_roles(own, (one.roles for one in self.lent.values())).answer)
+
+    @property
+    def lent(self) -> dict[str, ChosenSystem]:
+        """The systems that it hands queries to, by the key of the route."""
+        return {
+            route.key: ChosenSystem(name=route.system, index=dict(route.index), answer=dict(route.answer))
+            for route in self.spec.own_routes(self.params[1])
+        }
 
 
 @dataclass(frozen=True)
@@ -97,8 +108,29 @@ def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> It
         reranks_with=chosen.spec.own_reranker(chosen.params[1]) if how.phase == "answer" else None,
         entails_by=chosen.spec.own_entailment(chosen.params[1]) if how.phase == "answer" else None,
     )
-    with closing(journal), closing(cached), closing(chosen.spec.build(*chosen.params, runtime)) as system:
-        yield system
+    with ExitStack() as held:
+        held.enter_context(closing(journal))
+        held.enter_context(closing(cached))
+        if how.phase == "answer":
+            runtime.lent = {
+                key: held.enter_context(_lent(one, key, folder, runtime)) for key, one in chosen.lent.items()
+            }
+        yield held.enter_context(closing(chosen.spec.build(*chosen.params, runtime)))
+
+
+def _lent(chosen: ChosenSystem, key: str, folder: Path, runtime: WorkerRuntime) -> AbstractContextManager[System]:
+    """A system that another hands queries to, over its index within that of the other, with the other's models."""
+    own = replace(
+        runtime,
+        index_dir=_lent_folder(folder, key) / "store",
+        reranks_with=chosen.spec.own_reranker(chosen.params[1]),
+        entails_by=chosen.spec.own_entailment(chosen.params[1]),
+    )
+    return closing(chosen.spec.build(*chosen.params, own))
+
+
+def _lent_folder(folder: Path, key: str) -> Path:
+    return folder / "store" / "lent" / short_digest(key)
 
 
 @cache
@@ -111,6 +143,8 @@ async def build_index(
     chosen: ChosenSystem, folder: Path, documents: Sequence[Document], journal: type[Journal] = Journal
 ) -> IndexStats:
     """Index `documents`, and close."""
+    for key, lent in chosen.lent.items():
+        await build_index(lent, _lent_folder(folder, key), documents)
     how = Opening(phase="index", journal=journal)
     with opened(chosen, folder, how) as system, metered(Meter("index")):
         return await system.index(documents)

@@ -32,9 +32,10 @@ def asked(prediction: Prediction | None, failure: Failure | None = None) -> Aske
 
 
 def printed(one: Asked, *, texts: bool = False) -> str:
-    console = SafeConsole(file=io.StringIO(), width=100)
+    written = io.StringIO()
+    console = SafeConsole(file=written, width=100)
     print_asked(console, one, AnswerOutput(as_json=False, texts=texts))
-    return console.file.getvalue()  # type: ignore[attr-defined]
+    return written.getvalue()
 
 
 def test_evidence_is_marked_where_it_stands_and_said_by_number() -> None:

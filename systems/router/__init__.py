@@ -1,0 +1,1 @@
+"""Router: see README.md in this folder."""

@@ -1,0 +1,32 @@
+"""What a run may choose: who answers what, and who tells what a question asks for."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from harness.asking.query_types import QueryType
+from harness.protocols import GENERATES, NO_ROLE, Params, Role, Route
+
+
+class IndexParams(Params):
+    """Nothing: indexes are those of the systems that answer."""
+
+
+class AnswerParams(Params):
+    """The policy. `rag-harness route --policy` writes one."""
+
+    routes: Mapping[QueryType, Route] = {}
+    """The system that answers questions of a type, with its parameters."""
+    otherwise: Route = Route(system="naive")
+    """Who answers all others."""
+    classifier: Literal["rules", "model"] = "rules"
+    """Who tells the type: rules that read the question's words, or one short call of the generator."""
+
+    @property
+    def all_routes(self) -> Sequence[Route]:
+        """Whoever may be asked."""
+        return [*self.routes.values(), self.otherwise]
+
+    @property
+    def own_roles(self) -> frozenset[Role]:
+        """What classifying calls; those who answer call theirs."""
+        return GENERATES if self.classifier == "model" else NO_ROLE

@@ -1,0 +1,77 @@
+"""Router: tell what a question asks for, and hand it to the system that the policy names for that."""
+
+from collections.abc import Sequence
+
+from harness.asking.query_types import QueryType, type_by_model, type_by_rules
+from harness.asking.structured import Unreadable
+from harness.protocols import NO_ROLE, Route, Runtime, System, SystemSpec
+from harness.records import Document, IndexStats, Prediction, Query, Step
+from systems.router.params import AnswerParams, IndexParams
+
+
+class RouterSystem:
+    """See `harness.protocols.System`."""
+
+    def __init__(self, _index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+        self._params = answer
+        self._runtime = runtime
+        self._systems: dict[str, System] = {}
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Nothing of its own: the runner builds the indexes of those who answer."""
+        return IndexStats(documents=len(corpus))
+
+    async def load(self) -> None:
+        """Load those who answer, each once."""
+        for route in self._params.all_routes:
+            if route.key not in self._systems:
+                system = self._runtime.routed(route)
+                await system.load()
+                self._systems[route.key] = system
+
+    async def answer(self, query: Query) -> Prediction:
+        """Classify, then let one system answer; its prediction is the answer, with a step that says who gave
+        it.
+        """
+        told, how = await self._type_of(query.text)
+        route = self._params.routes.get(told, self._params.otherwise) if told else self._params.otherwise
+        if route.key not in self._systems:
+            raise RuntimeError("answer() was called before load()")
+        prediction = await self._systems[route.key].answer(query)
+        step = Step(name="route", content=f"{told or 'no type'} ({how}) -> {_named(route)}")
+        return prediction.model_copy(update={"trace": (step, *prediction.trace)})
+
+    def close(self) -> None:
+        """Whoever lent the systems closes them."""
+
+    async def _type_of(self, question: str) -> tuple[QueryType | None, str]:
+        """The type and who told it; None where the model's reply cannot be read."""
+        with self._runtime.stage("classify"):
+            if self._params.classifier == "rules":
+                return type_by_rules(question), "rules"
+            chat = self._runtime.chat
+            if chat is None:
+                self._runtime.warn("there is no generator to tell what questions ask for: rules tell it")
+                return type_by_rules(question), "rules"
+            try:
+                return await type_by_model(chat, question), "model"
+            except Unreadable as error:
+                return None, str(error)
+
+
+def _named(route: Route) -> str:
+    own = ", ".join(f"{key}={value}" for half in (route.index, route.answer) for key, value in half.items())
+    return f"{route.system} {own}".rstrip()
+
+
+SPEC = SystemSpec(
+    name="router",
+    version="1",
+    summary="tell what a question asks for, hand it to the system of the policy for that",
+    index_params=IndexParams,
+    answer_params=AnswerParams,
+    build=RouterSystem,
+    index_roles=NO_ROLE,
+    answer_roles=lambda _, answer: answer.own_roles,
+    routes=lambda answer: answer.all_routes,
+)
