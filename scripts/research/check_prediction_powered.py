@@ -14,9 +14,8 @@ Columns: correlation of score and mean label; then for each number of labels
 A machine's score here is no judge's: those that are stored are word overlaps and an embedding's.
 
 Examples:
-
-    check_prediction_powered.py
-    check_prediction_powered.py --draws 200 --labels 20 50
+  .venv/bin/python scripts/research/check_prediction_powered.py
+  .venv/bin/python scripts/research/check_prediction_powered.py --draws 200 --labels 20 50
 """
 
 import argparse
