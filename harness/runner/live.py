@@ -100,29 +100,32 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
     with explained_io("prepare", folder):
         folder.mkdir(parents=True, exist_ok=True)
     told: list[str] = []
-    index = IndexDir(live.results, live.manifest.index_id)
     with ExitStack() as stack:
         server = stack.enter_context(model_server(models.get("generator"), folder))
         log = stack.enter_context(CleanedLog(folder / "asked.log"))
         written = stack.enter_context(os.fdopen(os.dup(log.fd), "w", buffering=1, errors="replace"))
-        stack.enter_context(index.in_use())
+        for index in live.indexes:
+            stack.enter_context(index.in_use())
         loop = stack.enter_context(asyncio.Runner())
         around = Surroundings(payer=folder.name, warn=told.append)
         job, seam = _job(live, server), _seam(live, folder, told)
         with redirect_stdout(written), redirect_stderr(written):
-            opened = stack.enter_context(open_system(job, index, seam, around))
+            opened = stack.enter_context(open_system(job, IndexDir(live.results, job.index_id), seam, around))
             loop.run(_load(opened))
-        index.opened()
+        for index in live.indexes:
+            index.opened()
         yield LiveSystem(opened, job.limits.query_timeout_s, loop, written, told)
 
 
 def _make_ready(live: LiveRun, reporter: Reporter) -> None:
     """Have all here that answering needs, or raise HarnessError before anything is opened."""
-    check_system(live.spec, live.index_params, live.answer_params)
+    for one in live.systems:
+        check_system(*one)
     for model in live.answering.values():
         check_reachable(model)
     fetch_weights(reporter, *live.answering.values())
-    fetch_files(reporter, reranker_files(live.spec.own_reranker(live.answer_params) or ""))
+    for spec, _, answer_params in live.systems:
+        fetch_files(reporter, reranker_files(spec.own_reranker(answer_params) or ""))
 
 
 async def _load(opened: OpenedSystem) -> None:
@@ -162,4 +165,5 @@ def _job(live: LiveRun, server: LocalServer | None) -> Job:
         seed=int(identity.get("seed", 0)),
         limits=LimitsConfig.model_validate(identity.get("limits", {})),
         key_names=secret_names(),
+        lent=tuple(one.job for one in live.lent),
     )

@@ -10,13 +10,26 @@ from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.config.load import build_config, explain
 from harness.errors import ConfigError, HarnessError, StoreError
 from harness.models.identity import model_identity
-from harness.protocols import Params, Role, Roles, SystemSpec
+from harness.protocols import Params, Role, Roles, Route, SystemSpec
 from harness.registry import SYSTEMS
+from harness.runner.executing.messages import LentJob
 from harness.runner.executing.opening import check_version
+from harness.runner.lent import with_roles
 from harness.runner.plan import index_id_of, models_of
 from harness.store import IndexDir, Manifest, RunDir
 
 _AGAIN = "run its config again (`rag-harness run`): the index is built, and no call is paid twice"
+
+
+@dataclass(frozen=True)
+class LentLive:
+    """A system that a run's own hands queries to, as it was."""
+
+    spec: SystemSpec
+    index_params: Params
+    answer_params: Params
+    roles: Roles
+    job: LentJob
 
 
 @dataclass(frozen=True)
@@ -31,6 +44,20 @@ class LiveRun:
     roles: Roles
     generator: GeneratorConfig | None
     embedder: EmbedderConfig | None
+    lent: tuple[LentLive, ...] = ()
+    """The systems that it hands queries to."""
+
+    @property
+    def indexes(self) -> list[IndexDir]:
+        """What it answers from: its own index, or those of the systems that it is lent, each once."""
+        ids = dict.fromkeys([one.job.index_id for one in self.lent] or [self.manifest.index_id])
+        return [IndexDir(self.results, index_id) for index_id in ids]
+
+    @property
+    def systems(self) -> list[tuple[SystemSpec, Params, Params]]:
+        """Its own and those, with their parameters of index and answer."""
+        own = (self.spec, self.index_params, self.answer_params)
+        return [own, *((one.spec, one.index_params, one.answer_params) for one in self.lent)]
 
     @property
     def results(self) -> Path:
@@ -61,17 +88,37 @@ def live_run(run: RunDir) -> LiveRun:
     if spec.sees_gold:
         what = f"'{spec.name}' answers from the reference evidence, which a question of yours has not"
         raise ConfigError(what, "name a run of another system")
-    if spec.routes is not None:
-        what = f"'{spec.name}' hands questions to other systems, each with an index of its own"
-        raise ConfigError(what, "name a run of one of those systems")
     index_params = _params(spec.index_params, said["index"], "index")
     answer_params = _params(spec.answer_params, said["answer"], "answer")
-    roles = spec.roles(index_params, answer_params)
+    routes = spec.own_routes(answer_params)
+    lent = tuple(_lent(manifest, *one) for one in zip(routes, said.get("lent", ()), strict=True))
+    roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in lent])
     generator, embedder = models_of(build_config(manifest.config), spec, roles)
-    live = LiveRun(run, manifest, spec, index_params, answer_params, roles, generator, embedder)
+    live = LiveRun(run, manifest, spec, index_params, answer_params, roles, generator, embedder, lent)
     _check_models(live)
     _check_index(live)
     return live
+
+
+def _lent(manifest: Manifest, route: Route, said: dict[str, Any]) -> LentLive:
+    spec = SYSTEMS.load(route.system)
+    check_version(spec, str(said.get("version")))
+    index_params = _params(spec.index_params, said["index"], "index")
+    answer_params = _params(spec.answer_params, said["answer"], "answer")
+    roles = spec.roles(index_params, answer_params)
+    identity = {**manifest.identity, "system": said}
+    job = LentJob(
+        route=route,
+        system_version=spec.version,
+        index_id=index_id_of(spec, index_params, roles, _corpus(manifest), identity),
+        index_params=index_params.model_dump(mode="json"),
+        answer_params=answer_params.model_dump(mode="json"),
+    )
+    return LentLive(spec, index_params, answer_params, roles, job)
+
+
+def _corpus(manifest: Manifest) -> str:
+    return str(manifest.dataset.get("corpus_digest") or "")
 
 
 def _params(kind: type[Params], said: dict[str, Any], half: str) -> Params:
@@ -93,16 +140,16 @@ def _check_models(live: LiveRun) -> None:
 
 def _check_index(live: LiveRun) -> None:
     manifest = live.manifest
-    index = IndexDir(live.results, manifest.index_id)
-    corpus = str(manifest.dataset.get("corpus_digest") or "")
-    now = index_id_of(live.spec, live.index_params, live.roles, corpus, manifest.identity)
+    lent = [one.job.index_id for one in live.lent]
+    now = index_id_of(live.spec, live.index_params, live.roles, _corpus(manifest), manifest.identity, lent)
     if now != manifest.index_id:
         what = f"the index of {live.run.run_id} is of another version than '{live.spec.name}' reads now"
         raise ConfigError(what, _AGAIN)
-    if index.record() is None:
-        raise StoreError(f"the index of {live.run.run_id} is not under {index.path.parent}", _AGAIN)
-    if misfit := index.misfit():
-        raise StoreError(f"the index of {live.run.run_id} cannot be used: {misfit}", _AGAIN)
+    for index in live.indexes:
+        if index.record() is None:
+            raise StoreError(f"the index of {live.run.run_id} is not under {index.path.parent}", _AGAIN)
+        if misfit := index.misfit():
+            raise StoreError(f"the index of {live.run.run_id} cannot be used: {misfit}", _AGAIN)
 
 
 def run_named(results: Path, name: str) -> RunDir:

@@ -1,7 +1,7 @@
 """From a config to cells: everything resolved, hashed and checked before anything is paid for."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -178,7 +178,9 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         corpus_digest=documents_digest,
         identity=identity,
         run_id=f"{dataset.name}--{_in_path(spec.name)}--{short_digest(identity)}",
-        index_id=index_id_of(spec, index_params, roles, documents_digest, identity, lent),
+        index_id=index_id_of(
+            spec, index_params, roles, documents_digest, identity, [one.cell.index_id for one in lent]
+        ),
         lent=lent,
     )
 
@@ -189,9 +191,12 @@ def index_id_of(
     roles: Roles,
     corpus_digest: str,
     identity: Mapping[str, Any],
-    lent: Sequence[LentCell] = (),
+    lent: Collection[str] = (),
 ) -> str:
-    """The id of the index that a run of this identity answers from, as this version of its system stores one."""
+    """The id of the index that a run of this identity answers from, as this version of its system stores one.
+
+    `lent`: those of the systems that it hands queries to.
+    """
     models, weights = identity["models"], spec.own_weights(params)
     return short_digest(
         {
@@ -201,7 +206,7 @@ def index_id_of(
             "models": {role: models[role] for role in sorted(roles.index) if role in models},
             "seed": identity["seed"],
             **({"weights": weights} if weights else {}),
-            **({"lent": sorted({one.cell.index_id for one in lent})} if lent else {}),
+            **({"lent": sorted(set(lent))} if lent else {}),
         }
     )
 

@@ -135,3 +135,20 @@ def test_servers_and_keys_of_a_run_are_used_only_by_who_trusts_it(
         assert "THEIR_SECRET is not set" in cli.refused("ask", made, QUESTION, "--trust")
     monkeypatch.setenv("THEIR_SECRET", "not-a-real-key")
     assert "not-a-real-key" not in cli.refused("ask", made, "Another one?", "--trust", "-q")
+
+
+def test_a_router_is_asked_over_the_indexes_of_the_systems_that_it_hands_questions_to(
+    cli: CommandLineHere, run: str
+) -> None:
+    others = '{"comparison": {"system": "naive", "index": {"chunk_size": 700}, "answer": {"top_k": 2}}}'
+    words = ("--set", "dataset.sample.per_type=1", "--set", f"per_system.router.answer.routes={others}")
+    routed = cli.run("--system", "router", *words)["run_id"]
+    asked = json.loads(cli.call("ask", routed, QUESTION, "--json").stdout)
+    assert asked["status"] == "ok"
+    assert "naive" in asked["trace"][0]["content"]
+    small, _ = json.loads((cli.results / routed / "manifest.json").read_text())["identity"]["system"]["lent"]
+    assert small["index"]["chunk_size"] == 700
+    for index in (cli.results / "indexes").iterdir():
+        if index.is_dir() and (index / "index.json").exists() and routed in (index / "index.json").read_text():
+            index.rename(index.with_name("moved"))
+    assert "is not under" in cli.refused("ask", routed, QUESTION)
