@@ -22,7 +22,7 @@ from harness.analysis.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, Bounds, I
 from harness.analysis.studentized import Array, Studentized
 
 FEWEST_LABELS = 50
-"""Below which a judge corrects nothing: how much it is worth is hardly known, and overstated (docs/annotate.md)."""
+"""Below which a judge corrects nothing: what it is worth is hardly known, and overstated (docs/annotate.md)."""
 _BELOW_ENOUGH = 0.98
 """Level of the limits where fewer than `ENOUGH` clusters have labels."""
 

@@ -129,8 +129,8 @@ def _quantity(mean: PoweredMean) -> Quantity:
 def _why(one: CorrectedMean) -> str:
     if one.both.n_labels < FEWEST_LABELS:
         return (
-            f"Fewer than {FEWEST_LABELS} labels of a run correct no judge: they tell too little of what it is worth. "
-            "What they say alone stands there."
+            f"Fewer than {FEWEST_LABELS} labels of a run correct no judge: they tell too little of what it is "
+            "worth. What they say alone stands there."
         )
     return f"{printable(one.view.shown)}, {printable(one.measure)}: {one.both.why}."
 
