@@ -15,10 +15,11 @@ from harness.protocols import Corpus, Workload
 from harness.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
 from harness.runner.estimating.earlier_runs import EarlierRuns, Wanted, server_of
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
+from harness.runner.executing.phases import index_dirs
 from harness.runner.machine import describe_machine
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
-from harness.store import IndexDir, RunDir
+from harness.store import RunDir
 
 SAMPLE_FIRST = "run a small sample first, e.g. --set dataset.sample.per_type=1, and estimate again"
 
@@ -55,7 +56,7 @@ class Estimator:
             answer=self._answers(cell, expected, n_answers),
             judging=self._judging(cell, run, n_answers, n_left),
             expected=expected,
-            index_is_built=IndexDir(self._results, cell.index_id).record() is not None,
+            index_is_built=all(index.record() is not None for index in index_dirs(cell, self._results)),
             n_answers=n_answers,
             n_left=n_left,
         )
