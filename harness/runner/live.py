@@ -111,6 +111,7 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
         job, seam = _job(live, server), _seam(live, folder, told)
         with redirect_stdout(written), redirect_stderr(written):
             opened = stack.enter_context(open_system(job, IndexDir(live.results, job.index_id), seam, around))
+            stack.callback(lambda: loop.run(opened.disconnect()))
             loop.run(_load(opened))
         for index in live.indexes:
             index.opened()

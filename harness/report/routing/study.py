@@ -95,7 +95,7 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
     costs = _costs(entrants, compared, choice.cost)
     if choice.cost_weight:
         costs = _required(entrants, costs, choice.cost)
-    order = _order([one.run.run_id for one in entrants], costs)
+    order = _order([(one.label, one.run.run_id) for one in entrants], costs)
     ids = compared.query_ids
     values = np.array([[compared.measure.runs[at].values[one] for at in order] for one in ids], dtype=np.float64)
     costs = None if costs is None else costs[:, order]
@@ -124,10 +124,10 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
     )
 
 
-def _order(run_ids: Sequence[str], costs: Array | None) -> list[int]:
+def _order(named: Sequence[tuple[str, str]], costs: Array | None) -> list[int]:
     """The cheapest first: of equal systems the first is taken, whatever order the runs were named in."""
-    means = [0.0] * len(run_ids) if costs is None else costs.mean(axis=0).tolist()
-    return sorted(range(len(run_ids)), key=lambda at: (means[at], run_ids[at]))
+    means = [0.0] * len(named) if costs is None else costs.mean(axis=0).tolist()
+    return sorted(range(len(named)), key=lambda at: (means[at], named[at]))
 
 
 def _without_brackets(runs: Sequence[ComparedRun]) -> tuple[list[ComparedRun], list[str]]:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 
 from harness.config import EmbedderConfig
 from harness.errors import ConfigError, HarnessError
 from harness.models.clients import build_chat
-from harness.models.embedders import build_embedder, embedder_cache_key
+from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.lending import LendingServer, Lent
 from harness.models.metering import Meter, metered
@@ -21,7 +22,7 @@ from harness.models.providers import provider_of
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.outside import cleaned
-from harness.protocols import Embedder, System, SystemSpec
+from harness.protocols import System, SystemSpec
 from harness.records import Cost, Evidence, Failure, Prediction, Query, RunStatus
 from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
@@ -46,6 +47,14 @@ class Surroundings:
     """For a system whose spec says `sees_gold`."""
 
 
+class Connected(Protocol):
+    """A model over connections."""
+
+    async def close(self) -> None:
+        """Close them."""
+        ...
+
+
 @dataclass(frozen=True)
 class OpenedSystem:
     """A system over its seam."""
@@ -55,6 +64,12 @@ class OpenedSystem:
     lending: LendingServer
     is_elsewhere: bool
     embedder_rss_bytes: int | None
+    models: tuple[Connected, ...] = ()
+
+    async def disconnect(self) -> None:
+        """Close the connections of its models: a process that goes on would keep them."""
+        for model in self.models:
+            await model.close()
 
     async def predict(
         self, query: Query, meter: Meter, limit_s: float, extended: Callable[[float], None] = lambda _left_s: None
@@ -130,7 +145,8 @@ def open_system(job: Job, index_dir: IndexDir, seam: Seam, around: Surroundings)
                 one.route.key: opened.enter_context(_lent(one, job.results, runtime)) for one in job.lent
             }
             system = opened.enter_context(closing(spec.build(index_params, answer_params, runtime)))
-            yield OpenedSystem(system, seam, lending, spec.is_elsewhere, rss_bytes)
+            models = tuple(one for one in (chat, _or_none(vectors)) if one is not None)
+            yield OpenedSystem(system, seam, lending, spec.is_elsewhere, rss_bytes, models)
 
 
 def _lent(lent: LentJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
@@ -161,7 +177,7 @@ def said(error: BaseException) -> str:
 
 
 @contextmanager
-def _embedder(job: Job, seam: Seam, around: Surroundings) -> Iterator[tuple[Embedder | Unnamed, int | None]]:
+def _embedder(job: Job, seam: Seam, around: Surroundings) -> Iterator[tuple[CachedEmbedder | Unnamed, int | None]]:
     """It, and the memory that loading it took, where it works within this process."""
     config: EmbedderConfig | None = job.embedder
     if config is None:
@@ -176,5 +192,5 @@ def _embedder(job: Job, seam: Seam, around: Surroundings) -> Iterator[tuple[Embe
         yield made, max(0, psutil.Process().memory_info().rss - before) if is_here else None
 
 
-def _or_none(vectors: Embedder | Unnamed) -> Embedder | None:
+def _or_none(vectors: CachedEmbedder | Unnamed) -> CachedEmbedder | None:
     return None if isinstance(vectors, Unnamed) else vectors

@@ -4,7 +4,9 @@ import hashlib
 import io
 import json
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -120,12 +122,22 @@ def test_an_index_that_is_gone_is_one_line_that_says_how_to_have_it_again(cli: C
     assert "rag-harness run" in line
 
 
+@contextmanager
+def served() -> Iterator[FakeServer]:
+    with FakeServer(FakeScript()) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
 def test_servers_and_keys_of_a_run_are_used_only_by_who_trusts_it(
     cli: CommandLineHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with FakeServer(FakeScript()) as server:
-        words = over_http("generator", server, api_key_env="THEIR_SECRET")
-        monkeypatch.setenv("THEIR_SECRET", "not-a-real-key")
+    monkeypatch.setenv("THEIR_SECRET", "not-a-real-key")
+    with served() as server:
+        words = over_http("generator", server, api_key_env="THEIR_SECRET", max_retries=0)
         made = cli.run("--set", "dataset.sample.per_type=1", *words)["run_id"]
         line = cli.refused("ask", made, QUESTION)
         assert "THEIR_SECRET" in line
