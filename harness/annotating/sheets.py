@@ -46,7 +46,7 @@ def write_label_sheet(desk: AnnotationDesk, path: Path) -> int:
 
 
 def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
-    """Everybody's labels as a table: what `load_labels` reads. ConfigError: there is such a file already."""
+    """Everybody's labels as a table: what `correlate --labels` reads. ConfigError: it is there already."""
     if path.exists():
         raise ConfigError(f"{path} is there already", "name another file")
     write_atomic(path, labels_text(annotations))

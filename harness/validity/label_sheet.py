@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.datasets.question_files.table import FieldRow, FieldTable, read_table
+from harness.display.sheets import read_cell
 from harness.display.text import printable
 from harness.errors import ConfigError, DataError
 
@@ -166,4 +167,4 @@ def _first(row: FieldRow, names: Sequence[str]) -> str:
 
 def _text(row: FieldRow, name: str) -> str:
     value = row.fields.get(name)
-    return "" if value is None else str(value).strip()
+    return "" if value is None else read_cell(str(value)).strip()

@@ -10,10 +10,10 @@ from labelled_runs import FORMULA, keep_labels, labelled_run
 from harness.annotating.desk import opened_desk
 from harness.annotating.items import draw_answers
 from harness.annotating.sheets import LabelsTaken, take_label_sheet, write_label_sheet, write_labels
-from harness.datasets.label_files import load_labels
 from harness.errors import ConfigError, DataError
 from harness.store import RunDir
 from harness.store.annotations import read_annotations
+from harness.validity.label_sheet import read_labels
 
 Rows = list[dict[str, str]]
 
@@ -103,40 +103,8 @@ def test_everybodys_labels_come_back_from_their_table(run: RunDir, tmp_path: Pat
     keep_labels(run, "ada", "faithfulness", {"q000": 4, "q001": 1})
     keep_labels(run, "grace", "context_relevancy", {"q000": 2})
     write_labels(read_annotations(run), tmp_path / "labels.csv")
-    found = load_labels(tmp_path / "labels.csv")
-    assert [(one.run, one.query_id, one.annotator, one.dimension, one.label) for one in found] == [
-        (run.run_id, "q000", "ada", "faithfulness", 4),
-        (run.run_id, "q001", "ada", "faithfulness", 1),
-        (run.run_id, "q000", "grace", "context_relevancy", 2),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("row", "trouble"),
-    [
-        ("q1,r,ada,faithfulness,7", "line 2: the label '7' is outside"),
-        ("q1,r,ada,fluency,3", "line 2: there is no dimension 'fluency'"),
-        ("q1,r,a/b,faithfulness,3", "line 2: annotator"),
-        (",r,ada,faithfulness,3", "line 2: query_id"),
-        ("q1,r,ada,faithfulness,3\nq1,r,ada,faithfulness,4", "line 3 says the same again"),
-        ("q1,r,ada,,3", "line 2"),
-    ],
-)
-def test_a_table_of_labels_that_cannot_be_taken_is_one_line(tmp_path: Path, row: str, trouble: str) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text(f"query_id,run,annotator,dimension,label\n{row}\n")
-    with pytest.raises(DataError, match=trouble):
-        load_labels(path)
-
-
-def test_a_table_with_gaps_has_the_labels_that_it_has(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("query_id,run,annotator,dimension,label\nq1,r,ada,faithfulness,\nq2,r,ada,faithfulness,3\n")
-    assert [one.query_id for one in load_labels(path)] == ["q2"]
-
-
-def test_a_table_without_a_column_is_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("query_id,run,annotator,label\nq1,r,ada,3\n")
-    with pytest.raises(DataError, match="has no column 'dimension'"):
-        load_labels(path)
+    assert read_labels(tmp_path / "labels.csv", (1.0, 5.0)).labels == (
+        (run.run_id, "q000", "ada", "faithfulness", 4.0),
+        (run.run_id, "q001", "ada", "faithfulness", 1.0),
+        (run.run_id, "q000", "grace", "context_relevancy", 2.0),
+    )
