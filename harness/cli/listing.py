@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from rich.table import Table
 
 from harness.cli.consoles import complain, open_console
@@ -113,4 +115,10 @@ def _cell(value: object) -> str:
 def _defaults(fields: object) -> dict[str, object]:
     if not isinstance(fields, dict):
         return {}
-    return {name: "(to be named)" if field.is_required() else field.default for name, field in fields.items()}
+    return {name: _default(field) for name, field in fields.items()}
+
+
+def _default(field: FieldInfo) -> object:
+    if field.is_required():
+        return "(to be named)"
+    return field.default.model_dump(mode="json") if isinstance(field.default, BaseModel) else field.default

@@ -113,7 +113,7 @@ def test_a_full_disk_stops_the_run_in_one_line_and_it_resumes_when_there_is_room
     disk = here.folder / "small"
     disk.mkdir()
     # The index fits, the records of forty queries do not.
-    mount(disk, "1250k")
+    mount(disk, "1500k")
     words = ("--set", "dataset.sample.per_type=10", "--results", str(disk / "results"))
     try:
         line = here.refused("run", "-c", str(SMOKE), "--quiet", "--records-only", *words)

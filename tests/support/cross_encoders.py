@@ -42,7 +42,9 @@ def write_torch(folder: Path, worth: Iterable[str], **config: Any) -> Path:
     )
     tokenizer.save_pretrained(folder)
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    made = transformers.BertConfig(vocab_size=len(tokenizer), **sizes, **config)
+    # Large enough that no two texts have the same value to the last digit, and the same in every process.
+    transformers.set_seed(7)
+    made = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=1.0, **sizes, **config)
     transformers.BertForSequenceClassification(made).save_pretrained(folder)
     return folder
 
