@@ -1,6 +1,5 @@
 """A run's system, asked a question of one's own: the answer, what it rests on, and how far it can be trusted."""
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.analysis.prices import Prices, usage_usd
-from harness.api.configs import prices_of_runs
+from harness.api.configs import named_judge, prices_of_runs
 from harness.api.live_judging import JudgedLive, LiveJudging, LiveWishes, plan_live
 from harness.api.said import refuse_unsaid_system
 from harness.config import NO_MODEL
@@ -26,8 +25,8 @@ class AskOptions:
     """What is said beyond the run's own config."""
 
     judge: str | None = None
-    """The provider of the model that judges answers, or `none`; None: as `config` and `settings` say, and where
-    they say nothing, nobody judges unless the run was to be scored so."""
+    """Who judges answers, `PROVIDER/MODEL` or `PROVIDER`, or `none`; None: as `config` and `settings` say, and
+    where they say nothing, nobody judges unless the run was to be scored so."""
     config: Path | None = None
     """Judges and their parameters from this file."""
     settings: tuple[str, ...] = ()
@@ -111,12 +110,9 @@ def _judging(
     run: RunDir, prices: Prices, options: AskOptions, reporter: Reporter, stack: ExitStack
 ) -> LiveJudging | None:
     """Who judges its answers; None: nobody."""
-    settings = options.settings
-    if options.judge is not None:
-        settings = (*settings, f"models.judge.provider={json.dumps(options.judge)}")
     if options.judge == NO_MODEL:
         return None
-    wishes = LiveWishes(options.config, settings, options.trust)
+    wishes = LiveWishes(options.config, (*options.settings, *named_judge(options.judge)), options.trust)
     plan = plan_live(run, wishes)
     return LiveJudging(plan, prices, options.results / "judge", reporter, stack) if plan else None
 

@@ -123,3 +123,14 @@ def _plain(value: object) -> object:
 def _own_config(config: Mapping[str, Any]) -> Tree:
     """The part of a run's config that its evaluation reads: see `harness.api.said`."""
     return {key: config[key] for key in ("evaluators", "runner") if key in config}
+
+
+def named_judge(judge: str | None) -> tuple[str, ...]:
+    """`PROVIDER/MODEL` as `key=value`; ConfigError for anything else."""
+    if judge is None:
+        return ()
+    provider, slash, model = judge.partition("/")
+    if not provider or (slash and not model):
+        raise ConfigError(f"--judge {judge!r} is no model", "write PROVIDER/MODEL, or PROVIDER for its default")
+    named = as_settings({"models.judge.model": model}) if model else []
+    return (*as_settings({"models.judge.provider": provider}), *named)

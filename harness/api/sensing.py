@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.api.configs import as_settings, evaluation_config
+from harness.api.configs import evaluation_config
 from harness.api.evaluating import EvaluateOptions, Evaluation, evaluate_all
 from harness.display.text import file_name
 from harness.errors import ConfigError
@@ -108,17 +108,6 @@ def chosen_swaps(wishes: SwapWishes) -> tuple[SwapChoice, SwapPreset | None]:
     choice = SwapChoice(base, wishes.swaps or (preset.swaps if preset else ()), wishes.n, wishes.seed)
     _ = choice.chosen
     return choice, preset
-
-
-def judge_settings(judge: str | None) -> tuple[str, ...]:
-    """`PROVIDER/MODEL` as `key=value`; ConfigError for anything else."""
-    if judge is None:
-        return ()
-    provider, slash, model = judge.partition("/")
-    if not provider or (slash and not model):
-        raise ConfigError(f"--judge {judge!r} is no model", "write PROVIDER/MODEL, or PROVIDER for its default")
-    named = as_settings({"models.judge.model": model}) if model else []
-    return (*as_settings({"models.judge.provider": provider}), *named)
 
 
 def parse_sweep(text: str) -> ParameterSweep:

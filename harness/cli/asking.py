@@ -23,7 +23,7 @@ def ask(
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option("--judge", metavar="PROVIDER", help="A model says how far to trust it; none: nobody does."),
+        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Who says how far to trust it; none: nobody."),
     ] = None,
     texts: Annotated[bool, typer.Option("--texts", help="Print the contexts in full.")] = False,
     trust: Annotated[

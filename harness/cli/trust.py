@@ -98,7 +98,8 @@ def sensitivity(
     number: Annotated[int, typer.Option("--n", min=10, help="Queries, drawn with --seed.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Which queries, and which wrong answers.")] = 0,
     judge: Annotated[
-        str | None, typer.Option("--judge", metavar="PROVIDER/MODEL", help="Who judges, e.g. openai/gpt-4o-mini.")
+        str | None,
+        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Who judges, e.g. openai/gpt-4o-mini."),
     ] = None,
     no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures that ask no judge.")] = False,
     sweep: Annotated[
@@ -128,14 +129,15 @@ def sensitivity(
 
       rag-harness sensitivity demo--naive --preset rag-eval --judge openai/gpt-4o-mini --n 50
     """
+    from harness.api.configs import named_judge
     from harness.api.evaluating import EvaluateOptions
-    from harness.api.sensing import SensingOptions, SwapWishes, chosen_swaps, judge_settings, parse_sweep
+    from harness.api.sensing import SensingOptions, SwapWishes, chosen_swaps, parse_sweep
     from harness.cli.sensing import SensingOutput, sense_named
 
     wishes = SwapWishes(preset, base.value if base else None, words(swaps), number, seed)
     choice, paper = chosen_swaps(wishes)
     named = words(evaluators) or (paper.evaluators if paper else ())
-    said = (*judge_settings(judge), *(settings or ()))
+    said = (*named_judge(judge), *(settings or ()))
     sweeps = tuple(map(parse_sweep, (*(sweep or ()), *(paper.sweeps if paper else ()))))
     evaluate = EvaluateOptions(config, named, said, prices, results, quiet)
     options = SensingOptions(choice, evaluate, not no_judge, sweeps)

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.api.configs import bench_config, price_table
+from harness.api.configs import bench_config, named_judge, price_table
 from harness.cli.consoles import complain, open_console
 from harness.cli.evaluating import conclude, resumable, say_stopped
 from harness.config import BenchConfig
@@ -77,11 +77,7 @@ def _check(options: ValidateOptions) -> None:
 
 def _config(options: ValidateOptions) -> tuple[BenchConfig, tuple[str, ...]]:
     """What scores, and a line for each evaluator that cannot."""
-    settings = list(options.settings)
-    if options.judge:
-        provider, slash, model = options.judge.partition("/")
-        settings.append(f"models.judge.provider={json.dumps(provider)}")
-        settings += [f"models.judge.model={json.dumps(model)}"] if slash else []
+    settings = [*options.settings, *named_judge(options.judge)]
     chosen = options.evaluators
     left_out: tuple[str, ...] = ()
     if not chosen and options.config is None:

@@ -12,6 +12,7 @@ from harness.cli.options import (
     QuietOption,
     ResultsOption,
     SetOption,
+    words,
 )
 
 
@@ -72,7 +73,7 @@ def validate(
 
     options = ValidateOptions(
         set_name=set_name,
-        evaluators=tuple(filter(None, (word.strip() for text in evaluators or () for word in text.split(",")))),
+        evaluators=words(evaluators),
         number=number,
         seed=seed,
         judge=judge,

@@ -16,7 +16,7 @@ from harness.runner.executing.messages import LentJob
 from harness.runner.executing.opening import check_version
 from harness.runner.lent import with_roles
 from harness.runner.plan import index_id_of, models_of
-from harness.store import IndexDir, Manifest, RunDir
+from harness.store import IndexDir, Manifest, RunDir, indexes_of
 
 _AGAIN = "run its config again (`rag-harness run`): the index is built, and no call is paid twice"
 
@@ -50,8 +50,7 @@ class LiveRun:
     @property
     def indexes(self) -> list[IndexDir]:
         """What it answers from: its own index, or those of the systems that it is lent, each once."""
-        ids = dict.fromkeys([one.job.index_id for one in self.lent] or [self.manifest.index_id])
-        return [IndexDir(self.results, index_id) for index_id in ids]
+        return indexes_of(self.results, self.manifest.index_id, (one.job.index_id for one in self.lent))
 
     @property
     def systems(self) -> list[tuple[SystemSpec, Params, Params]]:

@@ -8,12 +8,13 @@ results/<dataset>--<system>--<12 hex>/
 results/indexes/<12 hex>/     an index, its own calls.sqlite and index.json; shared by every run that needs it
 results/corpora/<12 hex>.jsonl    the documents an index is built from
 results/judge/calls.sqlite    every judgement of every evaluation
+results/asked/calls.sqlite    what runs were asked besides their queries
 results/dialects.json         what servers of models refuse, or want by another name
 ```
 """
 
 from harness.store.dialects import Dialect, Dialects
-from harness.store.index_dir import IndexDir
+from harness.store.index_dir import IndexDir, indexes_of
 from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 from harness.store.reach import Reach
@@ -36,4 +37,5 @@ __all__ = [
     "StoredCall",
     "counting",
     "find_runs",
+    "indexes_of",
 ]

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -91,6 +91,11 @@ class IndexDir:
         """Note the files and write index.json: from now on the index is there."""
         self._inventory.take()
         files.write_json(self.path / "index.json", record)
+
+
+def indexes_of(results: Path, own: str, lent: Iterable[str]) -> list[IndexDir]:
+    """What a run answers from: indexes of the systems that it is lent, each once; else its own."""
+    return [IndexDir(results, index_id) for index_id in dict.fromkeys(lent) or [own]]
 
 
 class Corpora:

@@ -17,7 +17,7 @@ from harness.runner.lent import joined_index
 from harness.runner.plan import Cell, LentCell
 from harness.runner.progress import Bar, Priced, Reporter
 from harness.runner.spending import Spending
-from harness.store import IndexDir, RunDir
+from harness.store import IndexDir, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 
 Heard = Callable[[Event], None]
@@ -213,8 +213,7 @@ class Execution:
 
 def index_dirs(cell: Cell, results: Path) -> list[IndexDir]:
     """What a cell answers from: its own index, or those of the systems that it is lent, each once."""
-    ids = dict.fromkeys([one.cell.index_id for one in cell.lent] or [cell.index_id])
-    return [IndexDir(results, index_id) for index_id in ids]
+    return indexes_of(results, cell.index_id, (one.cell.index_id for one in cell.lent))
 
 
 def _lent_job(lent: LentCell) -> LentJob:

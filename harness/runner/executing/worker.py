@@ -35,7 +35,7 @@ from harness.records import (
 from harness.registry import SYSTEMS
 from harness.runner.executing.messages import Event, Job, Todo, Turn
 from harness.runner.executing.opening import OpenedSystem, Surroundings, open_system, said
-from harness.store import Dialects, IndexDir, Journal, RunDir
+from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 
 EVENTS_ENV = "RAG_HARNESS_EVENTS"
@@ -89,8 +89,9 @@ class Worker:
         with self._system(self._seam(self._journal(self._run.journal_path))) as opened:
             with metered(Meter(LOADING)):
                 await opened.system.load()
-            for index_id in {one.index_id for one in self._job.lent} or {self._job.index_id}:
-                IndexDir(Path(self._job.results), index_id).opened()
+            lent = (one.index_id for one in self._job.lent)
+            for index in indexes_of(Path(self._job.results), self._job.index_id, lent):
+                index.opened()
             turn = Turn(todo=self._job.todo, allowance=self._job.allowance)
             while turn.todo:
                 await self._answer_turn(opened, queries, turn)

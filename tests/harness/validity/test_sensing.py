@@ -7,13 +7,13 @@ import pytest
 from paired_runs import ScoredRun, write_run
 
 from harness.analysis.intervals import UNKNOWN, Interval
+from harness.api.configs import named_judge
 from harness.api.evaluating import EvaluateOptions
 from harness.api.sensing import (
     Sensed,
     SensingOptions,
     SwapWishes,
     chosen_swaps,
-    judge_settings,
     parse_sweep,
     sense,
 )
@@ -134,7 +134,7 @@ def test_wishes_come_before_a_preset_and_unknown_words_are_named() -> None:
 
 
 def test_judges_and_sweeps_are_read_or_refused() -> None:
-    assert judge_settings("openai/gpt-4o-mini") == (
+    assert named_judge("openai/gpt-4o-mini") == (
         'models.judge.provider="openai"',
         'models.judge.model="gpt-4o-mini"',
     )
@@ -144,7 +144,7 @@ def test_judges_and_sweeps_are_read_or_refused() -> None:
             parse_sweep(text)
     for judge in ("openai/", "/x"):
         with pytest.raises(ConfigError, match="is no model"):
-            judge_settings(judge)
+            named_judge(judge)
 
 
 def test_a_parameter_that_was_moved_has_a_row_and_a_point_for_each_value(sensed: Sensed) -> None:
