@@ -35,6 +35,8 @@ class CorrectedMean:
     alone: PoweredMean
     """Of the labels alone."""
     both: PoweredMean
+    n_unscored: int
+    """Labelled answers that the measure says nothing of, an abstention say: they have no part in either."""
 
 
 def content(reported: Reported) -> Content:
@@ -51,6 +53,7 @@ def content(reported: Reported) -> Content:
     found = {scale: _corrected(reported.group, scale, said) for scale in SCALES}
     few = [one for own in found.values() for one in own if one.both.why]
     items = list(dict.fromkeys(_why(one) for one in few))
+    items += [_left_out(one) for own in found.values() for one in own if one.n_unscored]
     tables = [_table(reported.group, scale, own) for scale, own in found.items() if own]
     return Content(paragraphs=[f"{answers} labelled by {people}."], items=items, tables=tables)
 
@@ -76,7 +79,8 @@ def _of_run(view: RunView, labels: Mapping[str, float], measures: Sequence[Measu
         share = len(scores) / len(values)
         both, alone = powered_mean(own, scores), powered_mean(own, dict.fromkeys(own, 0.0))
         mean = fmean([*scores.values(), *[0.0] * n_failed])
-        yield CorrectedMean(view, measure.name, mean, _with_failures(alone, share), _with_failures(both, share))
+        alone, both = _with_failures(alone, share), _with_failures(both, share)
+        yield CorrectedMean(view, measure.name, mean, alone, both, len(labels) - len(own))
 
 
 def _with_failures(found: PoweredMean, share: float) -> PoweredMean:
@@ -124,6 +128,14 @@ def _row(group: Group, one: CorrectedMean) -> tuple[Entry, ...]:
 
 def _quantity(mean: PoweredMean) -> Quantity:
     return Quantity(mean.value, mean.interval.low, mean.interval.high, unit="share")
+
+
+def _left_out(one: CorrectedMean) -> str:
+    answers = counted(one.n_unscored, "labelled answer")
+    return (
+        f"{printable(one.view.shown)}, {printable(one.measure)}: {answers} without a score, such as abstentions, "
+        "left out, of the labels alone too."
+    )
 
 
 def _why(one: CorrectedMean) -> str:

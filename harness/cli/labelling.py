@@ -98,6 +98,8 @@ def _take_sheet(desk: AnnotationDesk, path: Path) -> None:
 
 
 def _everybodys(runs: Sequence[RunDir]) -> list[Annotation]:
+    for run in runs:
+        run.done()  # Of answers that were edited, or lost, no label says anything: one line.
     return [one for run in runs for one in read_annotations(run)]
 
 

@@ -20,7 +20,10 @@ def route(
     cost_weight: Annotated[
         float,
         typer.Option(
-            "--cost-weight", min=0, help="Points that 1,000 tokens (a cent, a second) of a query are worth."
+            "--cost-weight",
+            min=0,
+            max=1e6,
+            help="Points that 1,000 tokens (a cent, a second) of a query are worth.",
         ),
     ] = 0.0,
     cost: Annotated[CostName, typer.Option("--cost", help="Which cost that is.")] = CostName.tokens,

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.analysis.aggregate import Frame
+from harness.display.text import printable
 from harness.errors import ConfigError, nearest
 from harness.identity import digest
 from harness.records import EvaluationRecord
@@ -72,7 +73,8 @@ def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> Va
         _check_alike(run, made_by, measures)
         for (measure, answer), given in _values(run, measures).items():
             values.setdefault(measure, {})[answer] = fmean(given)
-        if not run.is_closed():
+        # A footer that does not fit is an error: what it closed is lost or another by now.
+        if run.done() is None:
             notes.append(f"{run.run_id} is not finished: what it has so far counts")
     for name in measures:
         if name not in values:
@@ -98,14 +100,24 @@ def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
         found[_label_name(dimension, columns.values)] = placed
         notes.append(sheet.said_of(dimension))
     if not any(found.values()):
-        example = next(iter(lost))
-        what = f"no label of {sheet.path} is of an answer of these runs (first: query '{example[1]}')"
-        raise ConfigError(what, nearest(example[1], {answer.query_id for answer in columns.answers}))
+        raise _of_nobody(next(iter(lost)), runs, columns, sheet)
     if lost:
         notes.append(f"labels of answers that these runs do not have: {len(lost):,}")
     if sheet.n_empty:
         notes.append(f"cells without a label: {sheet.n_empty:,}")
     return ValueColumns({**columns.values, **found}, tuple(found), columns.answers, tuple(notes))
+
+
+def _of_nobody(
+    first: tuple[str, str], runs: Sequence[str], columns: ValueColumns, sheet: LabelSheet
+) -> ConfigError:
+    """No label is of any answer: the first of them says why."""
+    run, query_id = first
+    what = f"no label of {sheet.path} is of an answer of these runs"
+    if _run_named(run, runs, sheet) not in runs:
+        return ConfigError(f"{what} (first: run '{printable(run)}')", nearest(run, runs))
+    fix = nearest(query_id, {answer.query_id for answer in columns.answers})
+    return ConfigError(f"{what} (first: query '{printable(query_id)}')", fix)
 
 
 def _unscored(name: str, runs: Sequence[RunDir]) -> ConfigError:

@@ -10,7 +10,9 @@ from pydantic import ValidationError
 from harness.display import Picture
 from harness.display.plotting import plotting, publish
 from harness.errors import ConfigError, DataError, explained_io
+from harness.identity import digest
 from harness.plain_files import read_plain
+from harness.records import Record
 from harness.report.render.csv import table_csv
 from harness.validity.card.build import Card
 from harness.validity.card.drawing import card_drawing
@@ -21,11 +23,18 @@ VALUES = "values.json"
 _MOST_BYTES = 200_000_000
 
 
+class SealedValues(Record):
+    """Values with the digest of what they were: a card is made of nothing else."""
+
+    digest: str
+    values: CardValues
+
+
 def write_card(card: Card, out: Path) -> Picture | None:
     """values.json, card.json, a table for each dimension and the picture, under `out`; None: nothing to draw."""
     with explained_io("write the card in", out):
         out.mkdir(parents=True, exist_ok=True)
-        (out / VALUES).write_text(card.values.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        (out / VALUES).write_text(_sealed(card.values).model_dump_json(indent=1) + "\n", encoding="utf-8")
         (out / "card.json").write_text(json.dumps(card_json(card), indent=2) + "\n", encoding="utf-8")
         for table in card_tables(card):
             (out / f"{table.name}.csv").write_text(table_csv(table), encoding="utf-8")
@@ -43,7 +52,15 @@ def read_values(folder: Path) -> CardValues:
         raise ConfigError(
             f"{path} cannot be read ({error.strerror or error})", "name the folder of a card"
         ) from error
+    fix = "make the card again without --from"
     try:
-        return CardValues.model_validate_json(text)
+        found = SealedValues.model_validate_json(text)
     except ValidationError as error:
-        raise DataError(f"{path} holds no values of a card", "make the card again without --from") from error
+        raise DataError(f"{path} holds no values of a card", fix) from error
+    if found != _sealed(found.values):
+        raise DataError(f"{path} is not as it was written", fix)
+    return found.values
+
+
+def _sealed(values: CardValues) -> SealedValues:
+    return SealedValues(digest=digest(values.model_dump(mode="json")), values=values)

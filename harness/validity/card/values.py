@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
 
 from harness.records import Record
+
+FileWord = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+"""A name that becomes part of a file's."""
+
+
+def _refuse_twice(what: str, names: Iterable[Hashable]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"a {what} stands there twice: {twice[0]}")
 
 
 class MeasuredBy(Record):
@@ -19,12 +32,12 @@ class MeasuredBy(Record):
     """A model gave them."""
     worst: float | None = None
     """What an item counts as that the measure says nothing of, where it is to count at all."""
-    n_items: int = 0
-    n_failed: int = 0
+    n_items: int = Field(0, ge=0)
+    n_failed: int = Field(0, ge=0)
     """Items whose score failed."""
-    evaluator_wall_s: float | None = None
+    evaluator_wall_s: float | None = Field(None, ge=0)
     """What all measures of its evaluator took together, over all items."""
-    evaluator_tokens: int = 0
+    evaluator_tokens: int = Field(0, ge=0)
     evaluator_usd: float | None = None
     """None: no price is known."""
 
@@ -40,7 +53,7 @@ class LabelledRow(Record):
     dimension: str
     row_id: str
     question_id: str
-    labels: tuple[float, ...]
+    labels: tuple[float, ...] = Field(min_length=1)
     """One a person."""
     scores: dict[str, float]
     """By measure: the score of an item, or of the second of a pair minus the first; no entry: it has none."""
@@ -51,10 +64,10 @@ class LabelledRow(Record):
 class CardValues(Record):
     """See the module."""
 
-    name: str
+    name: FileWord
     title: str
     notes: tuple[str, ...]
-    dimensions: dict[str, str]
+    dimensions: dict[FileWord, str]
     """Name -> what people were asked."""
     binary: tuple[str, ...]
     """Dimensions whose labels are 0 or 1."""
@@ -62,6 +75,17 @@ class CardValues(Record):
     rows: tuple[LabelledRow, ...]
     models: dict[str, dict[str, Any]]
     """Role -> which judge, which embedder."""
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        for what, names in (
+            ("measure", [one.name for one in self.measures]),
+            ("row", [(row.dimension, row.row_id) for row in self.rows]),
+        ):
+            _refuse_twice(what, names)
+        if unknown := {row.dimension for row in self.rows} - self.dimensions.keys():
+            raise ValueError(f"rows of no dimension: {sorted(unknown)}")
+        return self
 
     def of(self, dimension: str) -> list[LabelledRow]:
         """The rows of one dimension."""

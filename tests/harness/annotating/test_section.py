@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 from labelled_runs import keep_labels
-from paired_runs import IMPUTED, ScoredRun, Value, write_run
+from paired_runs import IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from report_groups import group_of
 
 from harness.annotating.section import SPEC, content
@@ -82,6 +82,13 @@ def test_a_query_that_failed_counts_as_the_worst(tmp_path: Path) -> None:
     assert scored.value == pytest.approx(0.25)
     assert both.value == pytest.approx(0.25)
     assert (n and n.of) == 100
+
+
+def test_labelled_answers_without_a_score_are_counted(tmp_path: Path) -> None:
+    run = judged_run(tmp_path, [*values(80), *[NOT_APPLICABLE] * 20])
+    keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(20, 90)})
+    said = content(reported(run))
+    assert any("10 labelled answers without a score" in line for line in said.items)
 
 
 def test_two_annotators_of_an_answer_are_one_label_between_them(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """Cards: RAGChecker's published figures from its own files, and what a card says of scores that say nothing."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from harness.datasets.files import ENV
 from harness.errors import ConfigError, DataError
@@ -127,3 +130,45 @@ def test_values_that_are_not_there_or_are_none_are_one_line(tmp_path: Path) -> N
     (tmp_path / "values.json").write_text("[]")
     with pytest.raises(DataError, match="holds no values of a card"):
         read_values(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda values: values["rows"][0]["labels"].__setitem__(0, 9000.0),
+        lambda values: values["rows"][0]["scores"].update(rising=1.0),
+        lambda values: values.update(name="../../elsewhere"),
+        lambda values: values["rows"].append({**values["rows"][0], "row_id": "new"}),
+    ],
+)
+def test_values_that_were_edited_are_refused(tmp_path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    labels = [(float(n % 5), float((2 * n) % 5)) for n in range(20)]
+    write_card(build_card(made({"rising": [n % 5 + 0.1 * n for n in range(20)]}, labels)), tmp_path)
+    sealed = json.loads((tmp_path / "values.json").read_text())
+    change(sealed["values"])
+    (tmp_path / "values.json").write_text(json.dumps(sealed))
+    with pytest.raises(DataError, match=r"not as it was written|holds no values"):
+        read_values(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": "../../elsewhere"},
+        {"dimensions": {"a/b": "is it good"}},
+        {"rows": [{"labels": []}]},
+        {"rows": [{}, {}]},
+        {"rows": [{"dimension": "another"}]},
+        {"measures": [{"name": "x"}, {"name": "x"}]},
+        {"measures": [{"name": "x", "n_failed": -1}]},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_values_name_files_within_their_folder_and_each_thing_once(wrong: dict[str, Any]) -> None:
+    row = {"dimension": "good", "row_id": "1", "question_id": "1", "labels": [1.0], "scores": {}, "filled": {}}
+    values = {**made({}, []).model_dump(mode="json"), "rows": [row]}
+    CardValues.model_validate_json(json.dumps(values))
+    if "rows" in wrong:
+        wrong = {"rows": [{**row, **one} for one in wrong["rows"]]}
+    with pytest.raises(ValidationError):
+        CardValues.model_validate_json(json.dumps({**values, **wrong}))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, write_run
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, StoreError
 from harness.records import Cost, EvaluationRecord
 from harness.store import RunDir
 from harness.validity.columns import ValueColumns, measured_columns, with_labels
@@ -104,6 +104,20 @@ def test_labels_that_do_not_say_of_which_run_are_refused_where_there_are_two(tmp
 def test_labels_of_other_queries_are_refused_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no label of"):
         labelled(tmp_path, measured_columns([run_with(tmp_path, x=[*ONE])]), "query_id,grade", "other,3")
+
+
+def test_labels_of_another_run_say_that_the_run_is_another(tmp_path: Path) -> None:
+    columns = measured_columns([run_with(tmp_path, x=[*ONE])])
+    with pytest.raises(ConfigError, match="first: run 'other'"):
+        labelled(tmp_path, columns, "query_id,run,grade", "q001,other,3")
+
+
+def test_a_run_of_which_records_are_lost_is_refused_and_not_called_unfinished(tmp_path: Path) -> None:
+    run = run_with(tmp_path, x=[*ONE])
+    records = run.path / "records.jsonl"
+    records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:5]))
+    with pytest.raises(StoreError, match=r"records\.jsonl"):
+        measured_columns([run])
 
 
 def test_what_scripts_get_has_no_number_that_is_none(tmp_path: Path) -> None:
