@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.config import BenchConfig
-from harness.runner.executing.execute import is_finished
-from harness.runner.executing.phases import index_dirs
+from harness.runner.executing.standing import index_dirs, is_finished
 from harness.runner.plan import Cell, plan_cells
 from harness.store import RunDir
 

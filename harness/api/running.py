@@ -19,11 +19,11 @@ from harness.runner.executing.execute import (
     CellResult,
     check_needs,
     fetch_models,
-    is_finished,
     open_run,
     run_cell,
 )
 from harness.runner.executing.reused import changed_lines, reuse_lines
+from harness.runner.executing.standing import is_finished
 from harness.runner.executing.turns import TurnOptions, run_in_turns
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.preflight import Preflight

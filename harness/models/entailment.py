@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from harness.errors import ModelUnavailable
 from harness.models.cross_encoders import CrossEncoder, Named
 
@@ -54,6 +52,8 @@ class _Inference:
         """The softmax of the model's numbers."""
         if not premises:
             return []
+        import numpy as np
+
         rows = await self._model.read([(premise, hypothesis) for premise in premises])
         weights = np.exp(rows - rows.max(axis=1, keepdims=True))
         shares = (weights / weights.sum(axis=1, keepdims=True))[:, self._place]

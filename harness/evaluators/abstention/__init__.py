@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 
 from harness.evaluators.abstention.explaining import GUESS, explains, goes_on
-from harness.evaluators.abstention.forms import CLOSED, EMBEDDED, FIRM, SILENT, TEXT, TEXT_AND_GAP
+from harness.evaluators.abstention.forms import CLOSED, EMBEDDED, TEXT, TEXT_AND_GAP, firm_form, silent_form
 
 Statement = Sequence[str]
 """The clauses of a sentence, or of its part behind a colon, dash or bracket: bare words, none of them empty."""
@@ -74,7 +74,7 @@ def _opened(statements: list[list[str]]) -> list[list[str]]:
 
 def _abstains(clauses: list[str], *, firm: bool) -> bool:
     """Whether the first of these clauses abstains and the others say why."""
-    forms = (FIRM,) if firm else (FIRM, SILENT)
+    forms = (firm_form(),) if firm else (firm_form(), silent_form())
     if TEXT_AND_GAP.fullmatch(clauses[0]) and not firm:
         return len(clauses) == 1 or explains(clauses[1:])
     head, *others = (part for clause in clauses for part in _BEFORE_CONTRAST.split(clause))
@@ -84,7 +84,11 @@ def _abstains(clauses: list[str], *, firm: bool) -> bool:
     if not _fits(head, forms) or GUESS.search(EMBEDDED.sub("", head)):
         return False
     is_open = not CLOSED.fullmatch(head)
-    return not others or explains(others) or goes_on(others, is_open=is_open, is_list=bool(SILENT.fullmatch(head)))
+    return (
+        not others
+        or explains(others)
+        or goes_on(others, is_open=is_open, is_list=bool(silent_form().fullmatch(head)))
+    )
 
 
 def _fits(clause: str, forms: Sequence[re.Pattern[str]]) -> bool:

@@ -15,7 +15,7 @@ from harness.protocols import Corpus, Workload
 from harness.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
 from harness.runner.estimating.earlier_runs import EarlierRuns, Wanted, server_of
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
-from harness.runner.executing.phases import index_dirs
+from harness.runner.executing.standing import index_dirs
 from harness.runner.machine import describe_machine
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter

@@ -17,7 +17,8 @@ from harness.protocols import BY_GENERATOR, Params, Role, SystemSpec
 from harness.records import RaceRecord
 from harness.runner.executing.header import build_manifest, sample_of
 from harness.runner.executing.messages import Todo
-from harness.runner.executing.phases import Execution, index_dirs
+from harness.runner.executing.phases import Execution
+from harness.runner.executing.standing import index_dirs, is_whole
 from harness.runner.executing.supervise import SystemBroken
 from harness.runner.fetching import fetch_files, fetch_weights
 from harness.runner.plan import Cell
@@ -107,24 +108,13 @@ def begin(cell: Cell, run: RunDir, results: Path, reporter: Reporter, again: Aga
     """Mend the run, open it again and say what is to be answered; None: it is finished, and stays as it is."""
     for line in run.mend():
         reporter.warn(f"{run.run_id}: {line}")
-    if _is_whole(cell, run) and not (again.failed and _todo(cell, run, retry_failed=True)):
+    if is_whole(cell, run) and not (again.failed and _todo(cell, run, retry_failed=True)):
         return None
     run.reopen()
     if again.index and run.index() is None:
         for index in index_dirs(cell, results):
             index.forget()
     return _todo(cell, run, retry_failed=again.failed)
-
-
-def is_finished(cell: Cell, results: Path) -> bool:
-    """Whether its run is closed over every query, and nothing of it is damaged or lost."""
-    run = RunDir(results / cell.run_id)
-    return run.is_closed() and _is_whole(cell, run)
-
-
-def _is_whole(cell: Cell, run: RunDir) -> bool:
-    done = run.done()
-    return done is not None and done.n_expected >= cell.n_answers
 
 
 def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:

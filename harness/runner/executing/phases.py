@@ -11,13 +11,14 @@ from harness.outside import secret_names
 from harness.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.runner.executing.messages import Event, Job, LentJob, Todo
 from harness.runner.executing.resources import ResourceSampler, Servers
+from harness.runner.executing.standing import index_dirs
 from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
 from harness.runner.executing.tally import Tally
 from harness.runner.lent import joined_index
 from harness.runner.plan import Cell, LentCell
 from harness.runner.progress import Bar, Priced, Reporter
 from harness.runner.spending import Spending
-from harness.store import IndexDir, RunDir, indexes_of
+from harness.store import IndexDir, RunDir
 from harness.store.index_dir import Corpora
 
 Heard = Callable[[Event], None]
@@ -209,11 +210,6 @@ class Execution:
             is_fresh=self.fresh_index and phase == "index",
             lent=tuple(_lent_job(one) for one in cell.lent) if phase == "answer" else (),
         )
-
-
-def index_dirs(cell: Cell, results: Path) -> list[IndexDir]:
-    """What a cell answers from: its own index, or those of the systems that it is lent, each once."""
-    return indexes_of(results, cell.index_id, (one.cell.index_id for one in cell.lent))
 
 
 def _lent_job(lent: LentCell) -> LentJob:

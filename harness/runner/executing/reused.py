@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.errors import StoreError
-from harness.runner.executing.execute import Again, is_finished
+from harness.runner.executing.execute import Again
+from harness.runner.executing.standing import is_finished
 from harness.runner.machine import describe_machine
 from harness.runner.plan import Cell
 from harness.store import RunDir

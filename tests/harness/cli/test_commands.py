@@ -1,6 +1,7 @@
 """The commands that only look: plan, show, doctor, --help."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,29 +15,54 @@ def cli(tmp_path: Path) -> CommandLine:
     return CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
 
 
-def loaded_by(*words: str) -> set[str]:
-    """The modules of a process that called `rag-harness` with these words."""
-    probe = (
-        "import sys\nfrom harness.cli.main import app\nfrom typer.testing import CliRunner\n"
-        f"assert CliRunner().invoke(app, {list(words)!r}).exit_code == 0\nprint(' '.join(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+_PROBE = """
+import sys, traceback
+
+class Watch:  # Before every import: who asks for one of these, and where.
+    def find_spec(self, name, path=None, target=None):
+        if name in WATCHED:
+            WATCHED.discard(name)
+            ours = [at for at in traceback.extract_stack() if at.filename.startswith(ROOTS)]
+            where = f"{ours[-1].filename}:{ours[-1].lineno}" if ours else "a library"
+            print("loads", name, "through", where, file=sys.stderr)
+
+sys.meta_path.insert(0, Watch())
+from harness.cli.main import app
+app(WORDS, standalone_mode=False)
+"""
 
 
-HEAVY = {"chromadb", "datasets", "matplotlib", "numpy", "openai", "pandas", "ragas", "scipy", "statsmodels"}
+def heavy_loads(watched: set[str], *words: str) -> list[str]:
+    """A line for each watched module that `rag-harness` with these words loads: which line of ours asked."""
+    root = Path(__file__).parents[3]
+    roots = tuple(str(root / room) + os.sep for room in ("harness", "systems"))
+    given = f"WATCHED = {watched!r}\nROOTS = {roots!r}\nWORDS = {list(words)!r}\n"
+    done = subprocess.run([sys.executable, "-c", given + _PROBE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stderr.splitlines() if line.startswith("loads ")]
 
 
-def test_help_imports_no_heavy_library() -> None:
-    assert (HEAVY | {"httpx2", "psutil"}) & loaded_by("--help") == set()
+LIBRARIES = {"chromadb", "datasets", "matplotlib", "openai", "pandas", "ragas", "scipy.stats", "spacy"}
+EXECUTING = {
+    f"harness.{name}" for name in ("runner.executing.execute", "models.transport", "models.cross_encoder_engines")
+}
+
+
+def test_help_loads_nothing_heavy() -> None:
+    heavy = {"asyncio", "httpx2", "numpy", "psutil", "pydantic._internal._generate_schema", "scipy"}
+    assert heavy_loads(LIBRARIES | heavy, "--help") == []
+
+
+def test_a_plan_loads_nothing_that_executes_or_draws() -> None:
+    """Numbers of queries that tell systems apart need numpy and scipy.special; nothing more is heavy."""
+    words = ("plan", "-c", str(SMOKE), "-s", "naive", "-s", "recursive")
+    assert heavy_loads(LIBRARIES | EXECUTING | {"harness.report"}, *words) == []
 
 
 @pytest.mark.slow
-def test_what_is_only_planned_or_listed_imports_no_heavy_library() -> None:
-    counting = {"numpy", "scipy"}  # How many queries would tell systems apart.
-    loaded = loaded_by("plan", "-c", str(SMOKE), "-s", "naive", "-s", "recursive")
-    assert HEAVY & loaded <= counting
-    assert {"harness.report", "scipy.stats"} & loaded == set()
+def test_show_loads_nothing_that_executes_or_draws(cli: CommandLine) -> None:
+    run_id = cli.run("--system", "naive")["run_id"]
+    assert heavy_loads(LIBRARIES | EXECUTING, "show", str(cli.results / run_id)) == []
 
 
 COMMANDS = ("list", "plan", "estimate", "run", "import", "evaluate", "report", "compare", "show", "new", "doctor")
