@@ -3,6 +3,7 @@
 #   make bench SYSTEM=naive DATASET=multihop_rag ARGS="--set dataset.sample.per_type=5"
 #   make sweep CONFIG=configs/sweeps/top_k.yaml  many cells from one config
 #   make report RUNS="demo--naive"               a report of runs that are there
+#   make perf BENCHES="startup report"           how fast and how large it is, beside what else there is
 #   make test | make check | make setup | make clean
 DATASET ?= demo
 CONFIG  ?= $(or $(wildcard configs/bench/$(DATASET).yaml),configs/bench/default.yaml)
@@ -11,11 +12,12 @@ FIRST    = $(if $(filter demo,$(DATASET)),$(if $(SYSTEM),,$(if $(filter file,$(o
 ARGS    ?=
 RUNS    ?=
 BIN      = .venv/bin
+BENCHES  = startup embedding local_model waiting bertscore kg_scores report
 export PYTHON
 # The files of the tests that are marked so; tests/conftest.py holds that no others are.
 marked   = $$(grep -rl --include='test_*.py' 'mark\.$(1)' tests | sort)
 
-.PHONY: setup bench sweep report test check clean
+.PHONY: setup bench sweep report test check perf clean
 
 setup:
 	@scripts/setup bench
@@ -50,6 +52,12 @@ check:
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/pytest -q -n 2 -m "not slow"
+
+# Every bench, one after the other, on a machine that does nothing else; docs/PERFORMANCE.md holds what they said.
+perf:
+	@scripts/setup dev --torch
+	@scripts/chromium install || true
+	@for bench in $(BENCHES); do echo "\n== $$bench"; $(BIN)/python scripts/bench/$$bench.py $(ARGS) || exit 1; done
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

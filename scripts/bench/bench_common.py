@@ -5,11 +5,11 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "research"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "research"))
 
 from common import command_line, import_from_tests, machine, print_table, started
 
-__all__ = ["command_line", "import_from_tests", "measured_here", "print_table", "started"]
+__all__ = ["command_line", "import_from_tests", "machine", "measured_here", "print_table", "started"]
 
 
 def measured_here() -> None:

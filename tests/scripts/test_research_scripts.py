@@ -1,4 +1,4 @@
-"""scripts/research as a researcher calls them: what they say of themselves, and the loop that they share."""
+"""scripts/research and scripts/bench as they are called: what they say of themselves, and the loop that they share."""
 
 import importlib
 from collections.abc import Callable
@@ -11,8 +11,9 @@ from harness.datasets import load_dataset
 from harness.errors import StoreError
 from harness.registry import DATASETS
 
-FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "research"
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
+FOLDERS = [Path(__file__).resolve().parents[2] / "scripts" / name for name in ("bench", "research")]
+FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
+SCRIPTS = [path for path in FILES if "__main__" in path.read_text(encoding="utf-8")]
 
 Call = Callable[..., str]
 
@@ -37,20 +38,24 @@ def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(run.path)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_help_says_what_the_script_asks_and_how_it_is_called(
-    name: str, call: Call, capsys: pytest.CaptureFixture[str]
+    script: Path, call: Call, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="0"):
-        call(name, "--help")
+        call(script.stem, "--help")
     told = capsys.readouterr().out
-    assert str(importlib.import_module(name).__doc__).strip() in told
-    assert f".venv/bin/python scripts/research/{name}.py" in told
+    assert str(importlib.import_module(script.stem).__doc__).strip() in told
+    assert f".venv/bin/python scripts/{script.parent.name}/{script.name}" in told
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_the_readme_lists_every_script(name: str) -> None:
-    assert f"`{name}.py" in (FOLDER / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_the_readme_lists_every_script(script: Path) -> None:
+    assert f"`{script.name}" in (script.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_no_two_modules_of_the_scripts_share_a_name() -> None:
+    assert len({path.name for path in FILES}) == len(FILES)
 
 
 def test_a_check_that_is_repeated_asks_its_judge_nothing_again(call: Call, run_dir: str, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ Without --runs the contexts are retrieved here, by MiniLM over the MultiHop-RAG 
 12 triplets.
 
 Examples:
-  RAG_HARNESS_DATA=data .venv/bin/python scripts/research/bench_bertscore.py --queries 100
-  .venv/bin/python scripts/research/bench_bertscore.py --runs results/A results/B results/C results/D
+  RAG_HARNESS_DATA=data .venv/bin/python scripts/bench/bertscore.py --queries 100
+  .venv/bin/python scripts/bench/bertscore.py --runs results/A results/B results/C results/D
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import command_line, import_from_tests, machine, started
+from bench_common import command_line, import_from_tests, machine, started
 from judging import made_up
 
 from harness.evaluators.bertscore.encoder import TokenEncoder

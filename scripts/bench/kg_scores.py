@@ -17,8 +17,8 @@ Each measurement is a process of its own with numpy on one thread; memory is its
 was imported and made up. Seconds are the best of as many runs as two seconds hold.
 
 Examples:
-  .venv/bin/python scripts/research/bench_kg.py
-  .venv/bin/python scripts/research/bench_kg.py --sizes 8/60 30/300 --limit 20
+  .venv/bin/python scripts/bench/kg_scores.py
+  .venv/bin/python scripts/bench/kg_scores.py --sizes 8/60 30/300 --limit 20
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import command_line, import_from_tests, machine, print_table, started
+from bench_common import command_line, import_from_tests, machine, print_table, started
 
 SIZES = ("8/60", "30/300", "100/1500", "300/6000", "1000/20000")
 SEEDS, BUILDS, TAU, DELTA = 10, 3, 0.7, 0.5

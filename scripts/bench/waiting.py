@@ -9,31 +9,24 @@ Seconds are the wall of a request, medians; a ratio is against `default`, what t
 must be idle at the start; what else runs weighs most where many processes are busy.
 
 Examples:
-  .venv/bin/python scripts/research/bench_local_model.py
-  .venv/bin/python scripts/research/bench_local_model.py --ways default passive --busy 0 1 --repeats 5
+  .venv/bin/python scripts/bench/waiting.py
+  .venv/bin/python scripts/bench/waiting.py --ways default passive --busy 0 1 --repeats 5
 """
 
 import argparse
-import json
-import multiprocessing
 import os
 import statistics
 import tempfile
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import command_line, machine, print_table, started
+from bench_common import command_line, machine, print_table, started
+from local_requests import ANSWER_TOKENS, WORDS, Asked, ask, busy_beside, prompt_of
 
 from harness.config import GeneratorConfig
 from harness.models.local_server import LocalServer, serve_local
-
-ANSWER_TOKENS = 15
-WORDS = 300
-"""340 tokens with the chat's own words around them."""
 
 
 @dataclass(frozen=True)
@@ -70,71 +63,21 @@ def _row(name: str, asked: argparse.Namespace) -> list[str]:
         tempfile.TemporaryDirectory() as folder,
         serve_local(config, Path(folder) / "server.log") as server,
     ):
-        _ask(server, _prompt("warm"))
+        ask(server, prompt_of("warm"))
         cells = [_beside(server, count, asked.repeats) for count in asked.busy]
-        shared = [_ask(server, _prompt("prefix", n)) for n in range(asked.repeats + 1)][1:]
+        shared = [ask(server, prompt_of("prefix", n)) for n in range(asked.repeats + 1)][1:]
     alone = cells[0]
     return [
         name,
         *(_seconds(times) for times in cells),
         _seconds(shared),
-        f"{statistics.median(one.tokens_per_s for one in alone):.0f}",
+        f"{statistics.median(one.written_per_s for one in alone):.0f}",
     ]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """One request."""
-
-    seconds: float
-    tokens_per_s: float
-
-
 def _beside(server: LocalServer, busy: int, repeats: int) -> list[Asked]:
-    with _busy(busy):
-        return [_ask(server, _prompt(f"{busy} busy {n}")) for n in range(repeats)]
-
-
-def _ask(server: LocalServer, prompt: str) -> Asked:
-    body = {
-        "messages": [{"role": "user", "content": prompt}],
-        "max_tokens": ANSWER_TOKENS,
-        "temperature": 0,
-        # As many tokens in every request, whatever the model would say.
-        "ignore_eos": True,
-    }
-    request = urllib.request.Request(  # noqa: S310 - the loopback
-        f"{server.base_url}/chat/completions",
-        json.dumps(body).encode(),
-        {"Content-Type": "application/json", "Authorization": f"Bearer {server.access.api_key}"},
-    )
-    begun = time.perf_counter()
-    with urllib.request.urlopen(request, timeout=900) as reply:  # noqa: S310
-        said = json.load(reply)
-    return Asked(time.perf_counter() - begun, said["timings"]["predicted_per_second"])
-
-
-def _prompt(first: str, last: int = 0) -> str:
-    words = " ".join(f"word{(n * 7919) % 97}" if n % 4 == 0 else "and the other" for n in range(WORDS // 3))
-    return f"{first}. {words}\nQuestion {last}: which words were named?"
-
-
-@contextmanager
-def _busy(count: int) -> Iterator[None]:
-    processes = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(count)]
-    for process in processes:
-        process.start()
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
-
-
-def _spin() -> None:
-    while True:
-        sum(range(100_000))
+    with busy_beside(busy):
+        return [ask(server, prompt_of(f"{busy} busy {n}")) for n in range(repeats)]
 
 
 @contextmanager

@@ -9,8 +9,8 @@ The report is written in a process of its own, whose time and peak memory are pr
 Filter and query times run from the change of a control to the frame after the list or the query is there.
 
 Examples:
-  RAG_HARNESS_DATA=data .venv/bin/python scripts/research/bench_report.py
-  .venv/bin/python scripts/research/bench_report.py --queries 500 --systems 4 --keep /tmp/report
+  RAG_HARNESS_DATA=data .venv/bin/python scripts/bench/report.py
+  .venv/bin/python scripts/bench/report.py --queries 500 --systems 4 --keep /tmp/report
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common import command_line, import_from_tests, machine, print_table, started
+from bench_common import command_line, import_from_tests, machine, print_table, started
 
 
 def main() -> None:

@@ -1,0 +1,143 @@
+"""What does the harness cost beside the bare engine, and what do prompts save that begin alike?
+
+First: the same kind of request, in turn, straight to the local server and through all that a run's call passes
+(client, seam, journal, meter), with nothing beside it, then beside one busy process. Tokens a second are those
+read over the wall of a request whose answer is one token: what is beside the engine weighs most there. No prompt
+begins as another does, both ways ask one server, and each is first every other time.
+
+Then, with `--indexes`: kg and community read the demo by the model, as published. Of the tokens that they asked it
+to read, the server says how many it did read; the others it had kept from the call before.
+
+The machine must be idle at the start.
+
+Examples:
+  .venv/bin/python scripts/bench/local_model.py
+  .venv/bin/python scripts/bench/local_model.py --model qwen2.5-coder-1.5b --repeats 3 --busy 0
+  .venv/bin/python scripts/bench/local_model.py --indexes --repeats 1
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from bench_common import command_line, measured_here, print_table, started
+from local_requests import Asked, ask, busy_beside, prompt_of
+
+from harness.config import GeneratorConfig
+from harness.errors import ConfigError
+from harness.models.clients import OpenAIChat, build_chat
+from harness.models.local_server import LocalServer, serve_local
+from harness.models.metering import Meter, metered
+from harness.models.transport import Seam
+from harness.protocols import Message
+from harness.store import Journal
+
+INDEXED: dict[str, tuple[str, ...]] = {"kg": (), "community": ("index.max_gleaning=0",)}
+
+
+def main() -> None:
+    """Both ways in each company; then the indexes."""
+    asked = _arguments()
+    measured_here()
+    config = GeneratorConfig(provider="local", model=asked.model, temperature=0, max_tokens=1)
+    print(f"\n{asked.model}, medians of {asked.repeats}\n")
+    header = ("beside it", "bare tokens/s", "harness tokens/s", "share of the bare engine", "lowest", "highest")
+    print_table(header, _rows(config, asked.busy, asked.repeats))
+    if asked.indexes:
+        print(f"\nAn index of the demo, read by {asked.model}\n")
+        header = ("system", "calls", "tokens asked to read", "tokens read", "saved")
+        print_table(header, (_index_row(system, asked.model) for system in INDEXED))
+
+
+# The harness beside the bare engine
+
+
+def _rows(config: GeneratorConfig, busy: Sequence[int], repeats: int) -> Iterator[tuple[str, ...]]:
+    with tempfile.TemporaryDirectory() as folder, serve_local(config, Path(folder) / "server.log") as server:
+        _pair(config, server, "warm", Path(folder), flipped=False)  # A first call loads a client's library.
+        for count in busy:
+            with busy_beside(count):
+                pairs = [
+                    _pair(config, server, f"{count} {n}", Path(folder), flipped=n % 2 == 1) for n in range(repeats)
+                ]
+            shares = [harness / bare for bare, harness in pairs]
+            bare, ours = (statistics.median(each) for each in zip(*pairs, strict=True))
+            share, low, high = statistics.median(shares), min(shares), max(shares)
+            yield f"{count} busy", f"{bare:.1f}", f"{ours:.1f}", f"{share:.3f}", f"{low:.3f}", f"{high:.3f}"
+
+
+def _pair(
+    config: GeneratorConfig, server: LocalServer, name: str, folder: Path, *, flipped: bool
+) -> tuple[float, float]:
+    """Tokens a second, bare and through the harness."""
+    with _opened(config, server, folder) as chat:
+        ways = {
+            "bare": lambda: ask(server, prompt_of(f"bare {name}"), 1),
+            "ours": lambda: _through(chat, f"ours {name}"),
+        }
+        found = {way: ways[way]() for way in sorted(ways, reverse=flipped)}
+    return _rate(found["bare"]), _rate(found["ours"])
+
+
+def _rate(one: Asked) -> float:
+    return one.tokens / one.seconds
+
+
+@contextmanager
+def _opened(config: GeneratorConfig, server: LocalServer, folder: Path) -> Iterator[OpenAIChat]:
+    with closing(Journal(folder / "calls.sqlite", payer="bench")) as journal:
+        chat = build_chat(config, Seam(journal), server.access)
+        if chat is None:
+            raise ConfigError("no model was named", "name one: --model qwen2.5-coder-0.5b")
+        yield chat
+
+
+def _through(chat: OpenAIChat, name: str) -> Asked:
+    meter, began = Meter("bench"), time.perf_counter()
+    with metered(meter):
+        asyncio.run(chat.complete([Message("user", prompt_of(name))]))
+    seconds, usage = time.perf_counter() - began, meter.usage["generator"]
+    return Asked(seconds, usage.input_tokens + usage.output_tokens, 0.0)
+
+
+# What prompts save that begin alike
+
+
+def _index_row(system: str, model: str) -> tuple[str, ...]:
+    with tempfile.TemporaryDirectory() as scratch:
+        results = Path(scratch) / "results"
+        settings = (
+            "models.generator.provider=local",
+            f"models.generator.model={model}",
+            "dataset.sample.per_type=1",
+        )
+        words = [word for setting in (*settings, *INDEXED[system]) for word in ("--set", setting)]
+        command = [str(Path(sys.executable).with_name("rag-harness")), "run", "--system", system, *words]
+        subprocess.run(
+            [*command, "--records-only", "--results", str(results)], check=True, stdout=subprocess.DEVNULL
+        )
+        (run,) = results.glob(f"*--{system}--*")
+        usage = json.loads((run / "index.json").read_text(encoding="utf-8"))["cost"]["usage"]["generator"]
+    asked, kept = usage["input_tokens"], usage["cached_tokens"]
+    return system, f"{usage['calls']:,}", f"{asked:,}", f"{asked - kept:,}", f"{kept / asked:.0%}"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = command_line(__doc__)
+    parser.add_argument("--model", default="qwen2.5-coder-0.5b")
+    parser.add_argument("--repeats", type=int, default=6, help="requests each way in each company (default 6)")
+    parser.add_argument("--busy", nargs="+", type=int, default=[0, 1], help="busy processes beside the server")
+    parser.add_argument("--indexes", action="store_true", help="also index the demo by the model")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    started(main)
