@@ -1,4 +1,4 @@
-"""scripts/research and scripts/bench as they are called: what they say of themselves, and the loop that they share."""
+"""scripts/research and scripts/bench as they are called: what they say of themselves, and the loop they share."""
 
 import importlib
 from collections.abc import Callable
