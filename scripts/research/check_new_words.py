@@ -29,7 +29,7 @@ from common import command_line, print_table, started
 from numpy.typing import NDArray
 
 from harness.errors import DataError
-from harness.validity.card.agreement import pearson_alone
+from harness.validity.card.agreement import agreement
 from harness.validity.card.files import read_values
 from harness.validity.card.shown import spoken_value
 from harness.validity.card.values import CardValues, LabelledRow
@@ -57,7 +57,7 @@ class Pairs:
         """The same with its interval."""
         each = [(column[row], label, self.questions[row]) for row in rows for label in self.labels[row]]
         x, y, clusters = zip(*each, strict=True)
-        return spoken_value(pearson_alone(x, y, clusters))
+        return spoken_value(agreement(x, y, clusters).pearson)
 
     def means(self, rows: Sequence[int]) -> Numbers:
         return np.array([np.mean(self.labels[row]) for row in rows])

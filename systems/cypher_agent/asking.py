@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from harness.protocols import ChatModel, Message, Runtime
 from harness.records import Context, Step
+from systems.cypher_agent.never_true import never_true
 from systems.cypher_agent.params import AnswerParams
 from systems.parts.cypher.reading import Refused, read_statement
 from systems.parts.cypher.statement import ReadStatement
@@ -59,7 +60,10 @@ async def _run(params: AnswerParams, store: GraphStore, text: str) -> Attempt:
     except (Refused, AskFailed) as error:
         return Attempt(text, str(error))
     rows = await _as_contexts(params, store, statement, found)
-    return Attempt(text, "" if rows else "it found nothing", tuple(rows))
+    if rows:
+        return Attempt(text, "", tuple(rows))
+    hint = never_true(text)
+    return Attempt(text, f"it found nothing: {hint}" if hint else "it found nothing")
 
 
 async def _as_contexts(

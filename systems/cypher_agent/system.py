@@ -103,7 +103,7 @@ def _check(index: GraphIndexParams, answer: AnswerParams) -> None:
 
 SPEC = SystemSpec(
     name="cypher-agent",
-    version="1",
+    version="2",
     summary="the model asks the knowledge graph in Cypher, read-only, repairs once; else the top k passages",
     index_params=GraphIndexParams,
     answer_params=AnswerParams,

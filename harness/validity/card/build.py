@@ -9,7 +9,7 @@ from statistics import fmean
 
 from harness.analysis.auc import Auc, QueryScores, auc
 from harness.analysis.correlation import Coefficient, Correlation
-from harness.validity.card.agreement import clustered, pearson_alone
+from harness.validity.card.agreement import agreement
 from harness.validity.card.values import CardValues, LabelledRow, MeasuredBy
 
 
@@ -98,9 +98,9 @@ def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool)
         n=len(scored),
         of=len(rows),
         is_constant=len(set(scores)) == 1,
-        mean=clustered(scores, means, clusters),
-        one=pearson_alone([one[0] for one in each], [one[1] for one in each], [one[2] for one in each]),
-        filled=pearson_alone(filled, [fmean(row.labels) for row in whole], [row.question_id for row in whole])
+        mean=agreement(scores, means, clusters),
+        one=agreement([one[0] for one in each], [one[1] for one in each], [one[2] for one in each]).pearson,
+        filled=agreement(filled, [fmean(row.labels) for row in whole], [row.question_id for row in whole]).pearson
         if len(whole) == len(rows)
         else Coefficient(),
         auc=_auc(scored, name) if is_binary else None,
@@ -110,7 +110,7 @@ def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool)
 def _people(rows: Sequence[LabelledRow]) -> Correlation:
     """Every two people of a row against each other, the rows of all pairs together."""
     pairs = [(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)]
-    return clustered([one[0] for one in pairs], [one[1] for one in pairs], [one[2] for one in pairs])
+    return agreement([one[0] for one in pairs], [one[1] for one in pairs], [one[2] for one in pairs])
 
 
 def _auc(rows: Sequence[LabelledRow], name: str) -> Auc:

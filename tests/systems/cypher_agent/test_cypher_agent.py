@@ -105,6 +105,10 @@ async def test_sources_are_named_with_the_day_they_were_published_whichever_way_
         ("I do not know.", "syntax error"),
         (NOBODY, "it found nothing"),
         ("MATCH (a:Entity) WITH a.name AS n RETURN n, a.doc_id", ""),
+        (
+            "MATCH (d:Document) WHERE toLower(d.source) IN ['the gull', 'The Heron'] RETURN d.doc_id",
+            "it found nothing: what toLower gives is never like 'The Heron': write 'the heron'",
+        ),
     ],
 )
 async def test_a_statement_that_gave_nothing_is_repaired_once_with_the_reason_shown(
