@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.errors import DISTRIBUTION, ConfigError, StoreError, explained_io, nearest
+from harness.errors import DISTRIBUTION, StoreError, explained_io
 from harness.plain_files import open_to_append
 from harness.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
 from harness.store import files, lock, migration, seals
@@ -363,28 +363,3 @@ def counting(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
         if key not in counts or record.attempt > counts[key].attempt:
             counts[key] = record
     return counts
-
-
-def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:
-    """The runs that `names` mean: a path, a run id under `results`, or the unique beginning or end of one.
-
-    No names: every run under `results`. A name that fits none or several is one `ConfigError` line.
-    """
-    known = sorted(path.parent for path in results.glob("*/manifest.json"))
-    if not names:
-        return [RunDir(path) for path in known]
-    return [_find_run(results, known, name) for name in names]
-
-
-def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
-    as_path = Path(name)
-    if name and (as_path / "manifest.json").exists():
-        return RunDir(as_path.resolve())
-    fitting = [path for path in known if path.name == name]
-    if name and not fitting:
-        fitting = [path for path in known if path.name.startswith(name) or path.name.endswith(name)]
-    if len(fitting) == 1:
-        return RunDir(fitting[0])
-    if fitting:
-        raise ConfigError(f"'{name}' fits {len(fitting)} runs", "name one: " + ", ".join(p.name for p in fitting))
-    raise ConfigError(f"no run '{name}' under {results}", nearest(name, [path.name for path in known]))

@@ -1,5 +1,6 @@
 """Which runs a name on the command line means."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,3 +87,21 @@ def test_an_unknown_name_is_refused_with_the_nearest_one(results: Path) -> None:
 
 def test_a_folder_that_is_no_run_is_an_unknown_name(results: Path) -> None:
     assert refusal(results, str(results / "half-made")).startswith("no run '")
+
+
+def test_a_copy_is_no_second_run(results: Path) -> None:
+    copy = results / "zz-kept"
+    shutil.copytree(results / KG, copy)
+    assert found(results) == [KG, NAIVE, OTHER]
+    assert [run.path for run in find_runs(results, [str(copy)])] == [copy]
+    with pytest.raises(ConfigError) as caught:
+        find_runs(results, [KG, str(copy)])
+    assert str(caught.value) == (
+        f"{copy} is a copy of {results / KG}: name one of them: a copy is no second measurement"
+    )
+
+
+def test_a_run_named_twice_or_by_a_link_is_no_copy(results: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(results / KG)
+    assert [run.path.resolve() for run in find_runs(results, [KG, KG, str(link)])] == [results / KG] * 3
