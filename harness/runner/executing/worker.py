@@ -35,6 +35,7 @@ from harness.records import (
 from harness.registry import SYSTEMS
 from harness.runner.executing.messages import Event, Job, Todo, Turn
 from harness.runner.executing.opening import OpenedSystem, Surroundings, open_system, said
+from harness.runner.executing.recording import RecordWriter
 from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 
@@ -51,6 +52,7 @@ class Worker:
         self._events = events
         self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
         self._run = RunDir(Path(job.results) / job.run_id)
+        self._records = RecordWriter(self._run.append_records)
         self._index_dir = IndexDir(Path(job.results), job.index_id)
         self._told_at = 0.0
         self._warned: set[str] = set()
@@ -136,7 +138,7 @@ class Worker:
             attempt=todo.attempt,
             started_at=started_at,
         )
-        self._run.append_record(record)
+        await self._records.append(record)
         spent = self._budget.spent
         self._tell(Event(kind="finished", todo=todo, status=status, usage=record.cost.usage, spent=spent))
 
