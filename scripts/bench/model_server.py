@@ -13,8 +13,11 @@ import json
 import socket
 import subprocess
 import sys
+import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import ClassVar
 
 Respond = Callable[[str, bytes], bytes]
 """respond(path, body of a request) -> body of the reply, as JSON."""
@@ -36,15 +39,14 @@ def one_word() -> Respond:
     return lambda _path, _body: _ONE_WORD
 
 
-def scripted() -> Respond:
-    """What the harness's fake model says: JSON where a schema asks for it, vectors where texts come."""
-    from harness.models.fake import FakeModel, FakeScript
+def judge() -> Respond:
+    """A judge that always finds something: see `fake_judge`."""
+    from fake_judge import respond
 
-    model = FakeModel(FakeScript())
-    return lambda path, body: model.respond(path, body).body
+    return respond
 
 
-SAYS: dict[str, Callable[[], Respond]] = {"one-word": one_word, "scripted": scripted}
+SAYS: dict[str, Callable[[], Respond]] = {"one-word": one_word, "judge": judge}
 
 
 @contextmanager
@@ -64,8 +66,37 @@ def serving(latency_s: float, says: str = "one-word", processes: int = 1) -> Ite
         yield f"http://127.0.0.1:{port}/v1"
 
 
+def served(url: str) -> int:
+    """Calls that a server of one process has answered."""
+    with urllib.request.urlopen(f"{url}/stats", timeout=10) as reply:  # noqa: S310 - our own server
+        return sum(json.loads(reply.read()).values())
+
+
+async def ceiling(url: str, connections: int, seconds: float = 1.0) -> float:
+    """Calls a second that the server answers to whoever neither makes requests nor reads replies."""
+    host, port = url.split("/")[2].split(":")
+    body = json.dumps({"messages": [{"role": "user", "content": "x" * 2000}]}).encode()
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    until, answered = asyncio.get_running_loop().time() + seconds, 0
+
+    async def ask() -> None:
+        nonlocal answered
+        reader, writer = await asyncio.open_connection(host, int(port))
+        while asyncio.get_running_loop().time() < until:
+            writer.write(head + body)
+            await reader.readuntil(_ONE_WORD[-20:])
+            answered += 1
+        writer.close()
+
+    await asyncio.gather(*(ask() for _ in range(connections)))
+    return answered / seconds
+
+
 class _Connection(asyncio.Protocol):
     """One request after the other, each answered when the latency is over."""
+
+    answered: ClassVar[Counter[str]] = Counter()
+    """By path, in this process."""
 
     def __init__(self, latency_s: float, respond: Respond) -> None:
         self._latency_s, self._respond = latency_s, respond
@@ -91,7 +122,8 @@ class _Connection(asyncio.Protocol):
             self._reply(path, rest[:length])
 
     def _reply(self, path: str, body: bytes) -> None:
-        content = self._respond(path, body) if body else b"{}"
+        content = self._respond(path, body) if body else json.dumps(self.answered).encode()
+        self.answered[path] += bool(body)
         head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
         self._transport.write(head.encode() + content)
 

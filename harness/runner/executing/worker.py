@@ -6,6 +6,7 @@ goes to the run's worker.log.
 """
 
 import asyncio
+import gc
 import os
 import shutil
 import sys
@@ -94,6 +95,10 @@ class Worker:
             lent = (one.index_id for one in self._job.lent)
             for index in indexes_of(Path(self._job.results), self._job.index_id, lent):
                 index.opened()
+            # What was loaded stays: looked through again and again, as the collector of cycles does, a few libraries
+            # stop every query for a tenth of a second.
+            gc.collect()
+            gc.freeze()
             turn = Turn(todo=self._job.todo, allowance=self._job.allowance)
             while turn.todo:
                 await self._answer_turn(opened, queries, turn)
