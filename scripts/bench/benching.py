@@ -49,7 +49,8 @@ def ended(command: Sequence[str], folder: Path, variables: Mapping[str, str]) ->
         command, cwd=folder, env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout  # noqa: S101 - a pipe was asked for
-    said = process.stdout.read()
+    with process.stdout as printed:
+        said = printed.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

@@ -10,8 +10,8 @@ finds something in every text. In turn:
 
 So neither holds the time to start and to load. The ideal is all calls in 64 places without a gap, embeddings
 included; what is shown is its share of the seconds that were taken. Calls are those that the server answered: a
-judgement that several measures need is asked for once. Processor milliseconds are of the processes that judge, for
-`rag-harness evaluate` without what the same command takes for one answer.
+judgement that several measures need is asked for once. Processor milliseconds are of scoring, without the server;
+for `rag-harness evaluate` without what the same command takes for one answer.
 
 Examples:
   .venv/bin/python scripts/bench/judging.py
@@ -92,9 +92,12 @@ def _evaluated(folder: Path, url: str, evaluators: Sequence[str], at_once: int) 
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]
     before = served(url)
-    _, cpu_s = ended([*command, *words], folder, variables)
+    ended([*command, *words], folder, variables)
     calls, run = served(url) - before, RunDir(path)
-    measures = {name for one in run.evaluations() if one.evaluator in evaluators for name in one.measures}
+    made = [one for one in run.evaluations() if one.evaluator in evaluators]
+    measures = {name for one in made for name in one.measures}
+    # Of scoring: the command also writes a report.
+    cpu_s = sum(one.cost.cpu_s or 0.0 for one in made)
     scored = sum(one.value is not None for one in run.scores() if one.measure in measures)
     written = sorted((path / "scores" / f"{name}.jsonl").stat().st_mtime for name in evaluators)
     wall_s = _since_first_calls(results / "judge" / "calls.sqlite", written)

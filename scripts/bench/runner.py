@@ -127,12 +127,13 @@ def row(name: str, load: Load, times: Sequence[Took]) -> list[str]:
 
 def by_the_harness(load: Load, url: str) -> Took:
     """`rag-harness run`, and what it takes with a single query taken off its processor time."""
-    whole, start = _run(load, url), _run(Load(1, load.calls, load.at_once, load.latency_s), url)
+    whole, start = one_run(load, url), one_run(Load(1, load.calls, load.at_once, load.latency_s), url)
     cpu_s = max(0.0, whole.cpu_s - start.cpu_s)
     return Took(whole.wall_s, cpu_s, whole.calls, whole.command_s)
 
 
-def _run(load: Load, url: str) -> Took:
+def one_run(load: Load, url: str) -> Took:
+    """`rag-harness run` over made-up questions, in a folder of its own."""
     with installed(load.queries) as (folder, variables):
         settings = {
             "models.generator.provider": "openai-compatible",

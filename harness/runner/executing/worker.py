@@ -95,8 +95,8 @@ class Worker:
             lent = (one.index_id for one in self._job.lent)
             for index in indexes_of(Path(self._job.results), self._job.index_id, lent):
                 index.opened()
-            # What was loaded stays: looked through again and again, as the collector of cycles does, a few libraries
-            # stop every query for a tenth of a second.
+            # What was loaded stays. Wherever the collector of cycles looks through it again, every query stands
+            # still: for a tenth of a second with a few libraries.
             gc.collect()
             gc.freeze()
             turn = Turn(todo=self._job.todo, allowance=self._job.allowance)
