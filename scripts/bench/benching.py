@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from harness.runner.machine import describe_machine, git_commit
@@ -28,6 +29,12 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print(f"| {' | '.join(cells)} |")
     for cells in rows:
         print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def spread(values: Sequence[float]) -> str:
+    """The median, with the least and the most where there are several: `1.20 (1.10 to 1.40)`."""
+    around = f" ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else ""
+    return f"{median(values):.2f}{around}"
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -21,12 +21,14 @@ Examples:
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benching import add_json, ended, keep_json, print_table, said_of_machine
+from benching import add_json, ended, keep_json, print_table, said_of_machine, spread
 from model_server import served, serving
 
 from harness.store import RunDir
@@ -34,31 +36,28 @@ from harness.store.asked_calls import call_spans
 
 _HERE = Path(__file__).parent
 _SEVEN = "the seven of ragas"
-EVALUATORS = {_SEVEN: ("ragas",), "kg, triplet, rag_eval": ("kg", "triplet", "rag_eval")}
 HEADER = ("what", "way", "scores", "calls", "seconds", "of the ideal", "processor ms a call")
 Took = dict[str, Any]
 """wall_s, calls, scored and cpu_ms, of a call."""
+Measured = Callable[[Path, str, argparse.Namespace], Took]
+"""measured(folder of the answers, URL of the judge, what was asked)."""
 
 
 def main() -> None:
     """Score by each way and print a table."""
     asked = _arguments()
     print(f"{said_of_machine()}\n")
-    found: list[Took] = []
-    with TemporaryDirectory(prefix="bench-judging-") as made:
-        write_rows(Path(made, "all"), asked.rows)
-        write_rows(Path(made, "one"), 1)
-        print_table(HEADER, _lines(Path(made), asked, found))
+    found = [{"what": what, "way": way, "took": list[Took]()} for what, way, _ in WAYS]
+    with TemporaryDirectory(prefix="bench-judging-") as made, serving(asked.latency_s, "judge") as url:
+        # In turn, so that what else the machine does meets all of them.
+        for repeat in range(asked.repeats):
+            folder = Path(made, str(repeat))
+            write_rows(folder / "all", asked.rows)
+            write_rows(folder / "one", 1)
+            for place, (_, _, measured) in enumerate(WAYS):
+                found[place]["took"].append(measured(folder, url, asked))
+    print_table(HEADER, (line(one["what"], one["way"], one["took"], asked) for one in found))
     keep_json(asked.json, {"rows": asked.rows, "latency_s": asked.latency_s, "found": found})
-
-
-def _lines(folder: Path, asked: argparse.Namespace, found: list[Took]) -> Iterator[list[str]]:
-    with serving(asked.latency_s, "judge") as url:
-        for what, evaluators in EVALUATORS.items():
-            found.append({"what": what, "way": "rag-harness", **by_the_harness(folder, url, evaluators, asked)})
-            yield _line(found[-1], asked)
-        found.append({"what": _SEVEN, "way": "ragas.evaluate()", **by_ragas(folder, url, asked)})
-        yield _line(found[-1], asked)
 
 
 def by_ragas(folder: Path, url: str, asked: argparse.Namespace) -> Took:
@@ -69,7 +68,7 @@ def by_ragas(folder: Path, url: str, asked: argparse.Namespace) -> Took:
     return {**took, "cpu_ms": 1000 * took["cpu_s"] / took["calls"]}
 
 
-def by_the_harness(folder: Path, url: str, evaluators: Sequence[str], asked: argparse.Namespace) -> Took:
+def by_the_harness(evaluators: Sequence[str], folder: Path, url: str, asked: argparse.Namespace) -> Took:
     """`rag-harness evaluate`, and what it takes for a single answer taken off its processor time."""
     whole, one = (_evaluated(folder / name, url, evaluators, asked.at_once) for name in ("all", "one"))
     cpu_s, calls = (whole[name] - one[name] for name in ("cpu_s", "calls"))
@@ -115,16 +114,26 @@ def _since_first_calls(journal: Path, written: Sequence[float]) -> float:
     return total
 
 
-def _line(took: Took, asked: argparse.Namespace) -> list[str]:
-    ideal_s = took["calls"] * asked.latency_s / asked.at_once
+WAYS: tuple[tuple[str, str, Measured], ...] = (
+    (_SEVEN, "rag-harness evaluate", partial(by_the_harness, ("ragas",))),
+    (_SEVEN, "ragas.evaluate()", by_ragas),
+    ("kg, triplet, rag_eval", "rag-harness evaluate", partial(by_the_harness, ("kg", "triplet", "rag_eval"))),
+)
+
+
+def line(what: str, way: str, took: Sequence[Took], asked: argparse.Namespace) -> list[str]:
+    """Medians, with the least and the most behind seconds and milliseconds where there are several."""
+    walls, cpus = ([one[name] for one in took] for name in ("wall_s", "cpu_ms"))
+    calls = median(one["calls"] for one in took)
+    ideal_s = calls * asked.latency_s / asked.at_once
     return [
-        took["what"],
-        took["way"],
-        f"{took['scored']:,}",
-        f"{took['calls']:,}",
-        f"{took['wall_s']:.2f}",
-        f"{ideal_s / took['wall_s']:.0%}",
-        f"{took['cpu_ms']:.2f}",
+        what,
+        way,
+        f"{median(one['scored'] for one in took):,.0f}",
+        f"{calls:,.0f}",
+        spread(walls),
+        f"{ideal_s / median(walls):.0%}",
+        spread(cpus),
     ]
 
 
@@ -154,6 +163,7 @@ def _passage(number: int, part: int) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=1, help="of each; medians are shown")
     parser.add_argument("--latency-s", type=float, default=0.05, help="of each call of the judge (default 0.05)")
     parser.add_argument("--at-once", type=int, default=64, help="judgements under way")
     add_json(parser)

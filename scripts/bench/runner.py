@@ -35,7 +35,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benching import add_json, ended, keep_json, print_table, said_of_machine
+from benching import add_json, ended, keep_json, print_table, said_of_machine, spread
 from many_calls import NAME, installed
 from model_server import ceiling, serving
 
@@ -107,21 +107,20 @@ def _rows(asked: argparse.Namespace, found: list[dict[str, Any]]) -> Any:
 
 
 def row(name: str, load: Load, times: Sequence[Took]) -> list[str]:
-    """Medians, with the least and the most behind seconds."""
+    """Medians, with the least and the most behind seconds and milliseconds where there are several."""
     walls = [one.wall_s for one in times]
     wall_s = median(walls)
-    spread = f" ({min(walls):.2f} to {max(walls):.2f})" if len(walls) > 1 else ""
     of_path, of_work = (f"{wall_s / part:.2f}" if part else "-" for part in (load.path_s, load.work_s))
     calls_a_s = median(one.calls / one.wall_s for one in times)
-    cpu_ms = median(1000 * one.cpu_s / one.calls for one in times)
+    cpu_ms = [1000 * one.cpu_s / one.calls for one in times]
     return [
         f"{1000 * load.latency_s:g} ms",
         name,
-        f"{wall_s:.2f}{spread}",
+        spread(walls),
         of_path,
         of_work,
         f"{calls_a_s:,.0f}",
-        f"{cpu_ms:.2f}",
+        spread(cpu_ms),
     ]
 
 

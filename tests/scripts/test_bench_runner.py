@@ -52,7 +52,7 @@ def test_a_row_says_the_median_and_how_far_it_is_from_both_limits() -> None:
     load = runner.Load(queries=100, calls=8, at_once=64, latency_s=0.05)
     times = [runner.Took(wall_s=wall_s, cpu_s=0.8, calls=800, command_s=5.0) for wall_s in (1.0, 1.2, 0.9)]
     row = runner.row("this way", load, times)
-    assert row == ["50 ms", "this way", "1.00 (0.90 to 1.20)", "1.25", "1.60", "800", "1.00"]
+    assert row == ["50 ms", "this way", "1.00 (0.90 to 1.20)", "1.25", "1.60", "800", "1.00 (1.00 to 1.00)"]
     instant = runner.row("this way", runner.Load(100, 8, 64, 0.0), times[:1])
     assert instant[2:5] == ["1.00", "-", "-"]
 

@@ -136,7 +136,7 @@ class Execution:
 
     def _unanswered(self, batch: Sequence[Todo]) -> list[Todo]:
         """Those of which no record is on the disk."""
-        records = self.run.records()
+        records = self.run.records() if batch else {}
         return [
             one
             for one in batch
