@@ -186,8 +186,7 @@ class Usage(Record):
 
     def __add__(self, other: "Usage") -> "Usage":
         """Field-wise sum."""
-        mine, theirs = self.model_dump(), other.model_dump()
-        return Usage(**{name: mine[name] + theirs[name] for name in mine})
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
 
 class Cost(Record):

@@ -69,6 +69,7 @@ _LEADING = re.compile(r"(yes|true|no|false)\b(?:\.(?!\s*\d)|[,;:!]|\s+-+\s|--|\s
 _CLAUSE = re.compile(r"[.,;:!?()\n]+|\s-+\s")
 
 
+@lru_cache(maxsize=32_768)  # Each measure of an answer asks for it, and for its reference, again.
 def normalise(text: str) -> str:
     """The form in which two answers are compared; empty only for an answer without any visible character."""
     cleaned = _clean(text)

@@ -177,14 +177,17 @@ class Budget:
         if monotonic() >= self._begin_until:
             self._close(_TIME)
             return False
-        if not self._fits(self.spent + amount):
+        if not self._fits(amount):
             self._close(f"the next {role} call may take up to {self._described(amount)}", amount)
             return False
-        return self._fits(sum(self._under_way.values(), self.spent + amount))
+        return self._fits(amount, *self._under_way.values())
 
-    def _fits(self, total: Amount) -> bool:
-        usd, tokens = self._left.usd, self._left.tokens
-        return (usd is None or total.usd <= usd) and (tokens is None or total.tokens <= tokens)
+    def _fits(self, *more: Amount) -> bool:
+        """Whether all of that fits beside what was spent."""
+        usd, tokens, spent = self._left.usd, self._left.tokens, self.spent
+        if usd is not None and spent.usd + sum(one.usd for one in more) > usd:
+            return False
+        return tokens is None or spent.tokens + sum(one.tokens for one in more) <= tokens
 
     def _described(self, amount: Amount) -> str:
         tokens = f"{amount.tokens:,} tokens"

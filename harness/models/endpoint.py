@@ -8,15 +8,16 @@ import httpx2
 
 from harness.errors import ModelUnavailable
 from harness.models.certificates import FIX, REFUSED
+from harness.models.heard import HeardReply
 from harness.models.limiter import AdaptiveLimiter
-from harness.models.replies import UnreadableReply, damage, retry_after_s
+from harness.models.replies import UnreadableReply, retry_after_s
 
 LIMIT = "HTTP 429"
 _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """529: Anthropic's servers are overloaded."""
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-Outcome = httpx2.Response | Exception
-"""Of one try: a response with its body, or why there is none."""
+Outcome = HeardReply | Exception
+"""Of one try: a reply, or why there is none."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Endpoint:
 
     def asked_s(self, reply: Outcome, say: Callable[[str], None]) -> float | None:
         """What the server asks to wait, no longer than the cap, of which `say` hears; None: nothing."""
-        asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, httpx2.Response) else None
+        asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, HeardReply) else None
         cap = self.max_retry_after_s
         if asked is None or asked <= cap:
             return asked
@@ -61,12 +62,12 @@ class Endpoint:
                 f"run the same command again later, it resumes; models.{self.role}.max_throttled_s waits longer",
             )
 
-    async def refuse_hopeless(self, response: httpx2.Response) -> None:
+    def refuse_hopeless(self, reply: HeardReply) -> None:
         """Raise where no other query could succeed either: wrong key, unknown model, no money left."""
-        status = response.status_code
+        status = reply.status
         if status not in {401, 402, 403, 404, 429}:
             return
-        message, code = read_error(await response.aread())
+        message, code = read_error(reply.content)
         if status in {401, 403}:
             raise ModelUnavailable(f"{self.where} refused the key (HTTP {status}: {message})", "set a valid key")
         if status == 404:
@@ -88,13 +89,13 @@ class Endpoint:
 
 def fault(reply: Outcome) -> str:
     """Why it may go well when it is tried again; empty: it is an answer, or an error that stays one."""
-    if not isinstance(reply, httpx2.Response):
+    if not isinstance(reply, HeardReply):
         if REFUSED in str(reply):
             return ""
         return str(reply) if isinstance(reply, UnreadableReply) else type(reply).__name__
-    if reply.status_code in _RETRIED_STATUS:
-        return f"HTTP {reply.status_code}"
-    return damage(reply) if reply.status_code == 200 else ""
+    if reply.status in _RETRIED_STATUS:
+        return f"HTTP {reply.status}"
+    return reply.damage if reply.status == 200 else ""
 
 
 def read_error(content: bytes) -> tuple[str, str]:

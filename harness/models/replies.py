@@ -32,21 +32,25 @@ async def received(response: httpx2.Response, request: httpx2.Request) -> httpx2
 
     Raises UnreadableReply beyond `MAX_BODY_BYTES`, packed or not, and httpx2.TransportError as the stream does.
     """
+    content = await whole_body(response)
+    headers = [(name, value) for name, value in response.headers.items() if name not in _GONE_WITH_THE_WIRE]
+    return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
+
+
+async def whole_body(response: httpx2.Response) -> bytes:
+    """The body of a response, unpacked, which is closed then; raises as `received` does."""
     packed = bytearray()
     try:
         if response.is_stream_consumed:
             # Made in this process by a translation.
-            packed += response.content
-        else:
-            async for chunk in response.aiter_raw():
-                packed += chunk
-                if len(packed) > MAX_BODY_BYTES:
-                    raise _too_large("")
-            packed = _unpacked(packed, response.headers.get("content-encoding", ""))
+            return response.content
+        async for chunk in response.aiter_raw():
+            packed += chunk
+            if len(packed) > MAX_BODY_BYTES:
+                raise _too_large("")
+        return bytes(_unpacked(packed, response.headers.get("content-encoding", "")))
     finally:
         await response.aclose()
-    headers = [(name, value) for name, value in response.headers.items() if name not in _GONE_WITH_THE_WIRE]
-    return httpx2.Response(response.status_code, headers=headers, content=bytes(packed), request=request)
 
 
 def _unpacked(packed: bytearray, coding: str) -> bytearray:
@@ -71,18 +75,17 @@ def _too_large(when: str) -> UnreadableReply:
     return UnreadableReply(f"a reply is larger than {MAX_BODY_BYTES >> 20} MiB{when}")
 
 
-def damage(response: httpx2.Response) -> str:
-    """What a reply with status 200 lacks to be one; empty: nothing. A reply without text is a reply."""
-    parsed = _parsed(response.content)
-    if parsed is _NO_JSON:
+def damage_of(reply: Any, path: str) -> str:
+    """What the parsed body of a reply to a request for `path` lacks to be one; empty: nothing."""
+    if reply is _NO_JSON:
         return "a body that is no JSON"
-    if response.request.url.path.endswith("/chat/completions"):
-        choices = parsed.get("choices") if isinstance(parsed, dict) else None
+    if path.endswith("/chat/completions"):
+        choices = reply.get("choices") if isinstance(reply, dict) else None
         first = choices[0] if isinstance(choices, list) and choices else None
         is_choice = isinstance(first, dict) and isinstance(first.get("message"), dict)
         return "" if is_choice else "a body without a choice"
-    if response.request.url.path.endswith("/embeddings"):
-        data = parsed.get("data") if isinstance(parsed, dict) else None
+    if path.endswith("/embeddings"):
+        data = reply.get("data") if isinstance(reply, dict) else None
         return "" if isinstance(data, list) else "a body without data"
     return ""
 
@@ -91,10 +94,14 @@ def read_usage(content: bytes) -> Usage:
     """The usage block of an OpenAI-compatible answer; without one, or with one that cannot be, a call whose tokens
     are unknown. A reply that max_tokens ended (`finish_reason` length) is counted as cut.
     """
-    parsed = _parsed(content)
-    cut = int(_is_cut(parsed))
+    return usage_of(parsed(content))
+
+
+def usage_of(reply: Any) -> Usage:
+    """The same of a body that is `parsed`."""
+    cut = int(_is_cut(reply))
     try:
-        usage = parsed["usage"]
+        usage = reply["usage"]
         details = usage.get("prompt_tokens_details") or {}
         taken, given = _tokens(usage["prompt_tokens"]), _tokens(_or_0(usage.get("completion_tokens")))
         cached = _tokens(_or_0(details.get("cached_tokens")), most=taken)
@@ -132,8 +139,8 @@ def _or_0(value: object) -> object:
     return 0 if value is None else value
 
 
-def _is_cut(parsed: Any) -> bool:
-    choices = parsed.get("choices") if isinstance(parsed, dict) else None
+def _is_cut(reply: Any) -> bool:
+    choices = reply.get("choices") if isinstance(reply, dict) else None
     return isinstance(choices, list) and any(
         # Who asks for log probabilities asks for one token, and wants no more.
         isinstance(choice, dict) and choice.get("finish_reason") == "length" and not choice.get("logprobs")
@@ -144,7 +151,8 @@ def _is_cut(parsed: Any) -> bool:
 _NO_JSON = object()
 
 
-def _parsed(content: bytes) -> Any:
+def parsed(content: bytes) -> Any:
+    """A body as JSON; what is none can be handed on to `damage_of` and `usage_of` alone."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

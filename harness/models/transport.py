@@ -20,16 +20,9 @@ from harness.errors import HarnessError
 from harness.identity import digest
 from harness.models.budget import Budget, Call, Hold
 from harness.models.endpoint import LIMIT, Endpoint, Outcome, fault
-from harness.models.heard import without_key
+from harness.models.heard import HeardReply, heard, without_key
 from harness.models.metering import Meter, OpenCall, current_meter
-from harness.models.replies import (
-    ACCEPTED_CODINGS,
-    UnreadableReply,
-    allowances,
-    damage,
-    read_usage,
-    received,
-)
+from harness.models.replies import ACCEPTED_CODINGS, UnreadableReply, allowances, read_usage
 from harness.records import Usage
 from harness.store import CallKey, Dialect, Dialects, Journal, StoredCall
 
@@ -96,8 +89,8 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         meter = current_meter()
         body = await request.aread()
         parsed = _parse_request(body)
-        role = self._endpoint.role
-        asked = [request.url.path.rsplit("/", 1)[-1], parsed]
+        role, path = self._endpoint.role, request.url.path.rsplit("/", 1)[-1]
+        asked = [path, parsed]
         server = self._seam.servers.get(role)
         request_digest = digest([*asked, server] if server else asked)
         key = CallKey(meter.scope, role, request_digest, meter.next_occurrence(role, request_digest))
@@ -110,36 +103,37 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             if self._seam.fatal:
                 raise self._seam.fatal
             room = self._endpoint.reasoning_tokens
-            call = Call(role, request.url.path.rsplit("/", 1)[-1], parsed, len(body), room)
+            call = Call(role, path, parsed, len(body), room)
             with self._seam.budget.hold(call, self._seam.journal) as hold:
-                return await self._pay(key, request, meter, hold)
+                reply = await self._pay(key, request, meter, hold)
+            return _response(reply.status, reply.content, request)
 
-    async def _pay(self, key: CallKey, request: httpx2.Request, meter: Meter, hold: Hold) -> httpx2.Response:
+    async def _pay(self, key: CallKey, request: httpx2.Request, meter: Meter, hold: Hold) -> HeardReply:
         """Make the call, keep its answer in the journal and count it."""
         started_at, start = datetime.now(UTC).isoformat(), time.monotonic()
         body, answered = await request.aread(), False
         try:
             with meter.call() as call:
-                response = await self._send(request, meter, call, hold)
-                content = response.content
+                reply = await self._send(request, meter, call, hold)
             # A garbled body is no answer: in the journal it would garble every resumed build too.
-            answered = response.status_code == 200 and not damage(response)
+            answered = reply.status == 200 and not reply.damage
         finally:
             if not answered:
                 meter.give_back_occurrence(key.role, key.request_digest, key.occurrence)
-        if answered:
-            usage = read_usage(content)
-            paid = StoredCall(hold.call.model, body, content, usage, time.monotonic() - start, started_at)
-            meter.add_call(key.role, usage)
-            content = self._seam.journal.add(key, paid, reservation=hold.note).response
-            hold.paid(usage)
-        return _response(response.status_code, content, request)
+        if not answered:
+            return reply
+        wall_s = time.monotonic() - start
+        paid = StoredCall(hold.call.model, body, reply.content, reply.usage, wall_s, started_at)
+        meter.add_call(key.role, reply.usage)
+        kept = self._seam.journal.add(key, paid, reservation=hold.note).response
+        hold.paid(reply.usage)
+        return reply if kept is reply.content else replace(reply, content=kept)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
 
-    async def _send(self, request: httpx2.Request, meter: Meter, call: OpenCall, hold: Hold) -> httpx2.Response:
+    async def _send(self, request: httpx2.Request, meter: Meter, call: OpenCall, hold: Hold) -> HeardReply:
         """Try until the server answers for good; `call` hears when it waits for a limit of the provider.
 
         A 429 is no failure: it is tried again as long as the server lets anything through.
@@ -150,21 +144,21 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 await hold.take()
                 began = time.monotonic()
                 try:
-                    reply = without_key(await self._try(request, meter, hold), request)
+                    reply = await self._try(request, meter, hold)
                 except asyncio.CancelledError:
                     # Cut off by a time limit: it was made, and nobody knows what it used.
                     meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
                     raise
-                is_limit = isinstance(reply, httpx2.Response) and reply.status_code == 429
+                is_limit = isinstance(reply, HeardReply) and reply.status == 429
                 wait_s = self._heed(reply, began, hold, failures)
                 if is_limit:
                     # Without the limit the request that was refused would not have been made either.
                     call.waited_since(began)
-            if isinstance(reply, httpx2.Response):
-                await self._endpoint.refuse_hopeless(reply)
+            if isinstance(reply, HeardReply):
+                self._endpoint.refuse_hopeless(reply)
             failures += not is_limit
             if not (reason := fault(reply)) or failures > self._endpoint.max_retries:
-                if isinstance(reply, httpx2.Response):
+                if isinstance(reply, HeardReply):
                     return reply
                 raise self._endpoint.given_up(reply)
             self._seam.journal.add_fault(
@@ -176,7 +170,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 await asyncio.sleep(wait_s)
 
     async def _try(self, request: httpx2.Request, meter: Meter, hold: Hold) -> Outcome:
-        """One try: a response with its body, or why there is none."""
+        """One try: a reply, or why there is none; without keys."""
         # What is not answered gives up its reservation here: while it waits to be tried again, calls that wait for
         # that room may hold every slot of the limiter.
         status, limit_s = 0, request.extensions.get("timeout", {}).get("read")
@@ -185,18 +179,17 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             async with asyncio.timeout(limit_s) as limit:
                 response = await self._inner.handle_async_request(request)
                 status = response.status_code
-                reply: Outcome = await received(response, request)
+                reply: Outcome = await heard(response, request.url.path)
         except _NEVER_SENT as error:
             hold.unpaid()
-            return error
+            return without_key(error)
         except (httpx2.TransportError, UnreadableReply) as error:
-            reply = error
-        except TimeoutError as error:
+            reply = without_key(error)
+        except TimeoutError:
             if not limit.expired():
                 raise
             reply = httpx2.ReadTimeout(f"no whole reply within {limit_s:g} s", request=request)
-            reply.__cause__ = error
-        if isinstance(reply, httpx2.Response) and status != 200:
+        if isinstance(reply, HeardReply) and status != 200:
             hold.unpaid()
         elif fault(reply):
             hold.lost()
@@ -208,10 +201,10 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
     def _heed(self, reply: Outcome, began: float, hold: Hold, failures: int) -> float:
         """Tell the limiter how it went; the seconds to wait before the next try, if there is one."""
         limiter, n_bytes = self._endpoint.limiter, hold.call.n_bytes
-        if isinstance(reply, httpx2.Response):
+        if isinstance(reply, HeardReply):
             limiter.told(allowances(reply.headers))
         if not (reason := fault(reply)):
-            usage = read_usage(reply.content) if isinstance(reply, httpx2.Response) else Usage()
+            usage = reply.usage if isinstance(reply, HeardReply) else Usage()
             known = None if usage.unmetered_calls else usage.input_tokens + usage.output_tokens
             limiter.succeeded(began, n_bytes, known)
             return 0.0

@@ -4,7 +4,7 @@ The file grows for hours, so nothing can close it before its end: a line says it
 which run. What a crash tore off at its end is passed over; nothing else is.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -26,9 +26,10 @@ class RecordLines:
         self._damaged_path = path.with_name("records.damaged.jsonl")
         self._run_id = run_id
 
-    def append(self, record: RunRecord) -> None:
-        """Append one record; it is on the disk when this returns."""
-        files.append_bytes(self.path, with_check(record, self._run_id()))
+    def append(self, records: Iterable[RunRecord]) -> None:
+        """Append records; all are on the disk when this returns."""
+        run_id = self._run_id()
+        files.append_bytes(self.path, b"".join(with_check(record, run_id) for record in records))
 
     def read(self) -> Iterator[RunRecord]:
         """Every record in the order written; damage, and a line that stands twice, is one `StoreError` line."""

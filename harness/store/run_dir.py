@@ -205,7 +205,11 @@ class RunDir:
 
     def append_record(self, record: RunRecord) -> None:
         """Append one record; it is on the disk when this returns."""
-        self._lines.append(record)
+        self.append_records([record])
+
+    def append_records(self, records: Iterable[RunRecord]) -> None:
+        """Append records; all are on the disk when this returns. A crash meanwhile leaves the first of them."""
+        self._lines.append(records)
 
     def iter_records(self) -> Iterator[RunRecord]:
         """Every line, earlier attempts included, in the order written; of a run that was closed early those of the

@@ -185,9 +185,9 @@ def encoded() -> Any:
 
 
 def through_ragas(
-    rows: Sequence[RagasRow], metrics: Sequence[RagasMetric], chat: Any, embeddings: Any
+    rows: Sequence[RagasRow], metrics: Sequence[RagasMetric], chat: Any, embeddings: Any, at_once: int = 1
 ) -> dict[RagasMetric, list[float]]:
-    """What ragas.evaluate() gives for each row, NaN where it failed.
+    """What ragas.evaluate() gives for each row, NaN where it failed; `at_once` judgements are under way.
 
     `chat` and `embeddings` are LangChain's; each reply is a call of its own, the temperature that of `chat`.
     """
@@ -228,7 +228,7 @@ def through_ragas(
         )
         for row in rows
     ]
-    patient = RunConfig(max_workers=1, max_retries=1, timeout=3600)
+    patient = RunConfig(max_workers=at_once, max_retries=1, timeout=3600)
     result = evaluate(
         EvaluationDataset(samples), built, run_config=patient, show_progress=False, allow_nest_asyncio=False
     )

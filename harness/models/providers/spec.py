@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def _plain_http(_config: ModelConfig) -> AsyncBaseTransport:
-    from httpx2 import AsyncHTTPTransport
+    from harness.models.connections import KeptConnections
 
-    return AsyncHTTPTransport()
+    return KeptConnections()
 
 
 class TextEncoder(Protocol):

@@ -123,20 +123,26 @@ class Execution:
 
     def _left(self, batch: Sequence[Todo], outcome: WorkerEnd) -> list[Todo]:
         """What of `batch` is still to do after a worker ended with `outcome`; overdue queries are recorded."""
-        for todo in outcome.overdue:
+        # It may have been killed while it wrote a record: the next one must not begin within that line.
+        self.run.repair()
+        # What blocks a process keeps it from telling of others that they are answered.
+        for todo in self._unanswered(outcome.overdue):
             self._record_death(todo, "timeout", "the query blocked its process past its time limit")
         if outcome.death and not outcome.in_flight and not outcome.n_finished:
             raise SystemBroken(f"{outcome.death} before its first query")
-        self.run.repair()
-        records = self.run.records()
-        left = [
+        left = self._unanswered(batch)
+        if outcome.completed and left:
+            raise SystemBroken("its process ended before every query was answered")
+        return left
+
+    def _unanswered(self, batch: Sequence[Todo]) -> list[Todo]:
+        """Those of which no record is on the disk."""
+        records = self.run.records() if batch else {}
+        return [
             one
             for one in batch
             if (found := records.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
         ]
-        if outcome.completed and left:
-            raise SystemBroken("its process ended before every query was answered")
-        return left
 
     def _record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
         # What it had asked of its model went with the process that counted it.

@@ -1,0 +1,70 @@
+"""Plain HTTP to one server, with a connection for each request under way, kept for the next."""
+
+from collections.abc import AsyncIterator
+from typing import cast
+
+import httpx2
+
+_ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
+
+
+class KeptConnections(httpx2.AsyncBaseTransport):
+    """As many connections as there ever were requests at once: how many that may be is the limiter's to say.
+
+    Each is a pool of its own. A pool of the library looks at all of its connections twice a request, which at 64
+    takes as long as the request itself, and closes all but 20 that wait, so that the next ones shake hands anew.
+    """
+
+    def __init__(self) -> None:
+        # Read once: the store of certificates takes tens of milliseconds.
+        self._trust = httpx2.create_ssl_context()
+        self._made: list[httpx2.AsyncHTTPTransport] = []
+        self._idle: list[httpx2.AsyncHTTPTransport] = []
+        """The one that was used last comes first: the others are left to be closed by their server."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The server's response; its connection is free again when that is closed."""
+        connection = self._idle.pop() if self._idle else self._new()
+        try:
+            response = await connection.handle_async_request(request)
+        except BaseException:
+            self._idle.append(connection)
+            raise
+        stream = cast(httpx2.AsyncByteStream, response.stream)
+        response.stream = _Lent(stream, connection, self._idle)
+        return response
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        made, self._made, self._idle = self._made, [], []
+        for connection in made:
+            await connection.aclose()
+
+    def _new(self) -> httpx2.AsyncHTTPTransport:
+        self._made.append(connection := httpx2.AsyncHTTPTransport(verify=self._trust, limits=_ONE))
+        return connection
+
+
+class _Lent(httpx2.AsyncByteStream):
+    """The body of a response; closed, it gives its connection back."""
+
+    def __init__(
+        self,
+        body: httpx2.AsyncByteStream,
+        connection: httpx2.AsyncHTTPTransport,
+        idle: list[httpx2.AsyncHTTPTransport],
+    ) -> None:
+        self._body, self._connection, self._idle = body, connection, idle
+        self._is_back = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._body:
+            yield chunk
+
+    async def aclose(self) -> None:
+        try:
+            await self._body.aclose()
+        finally:
+            if not self._is_back:
+                self._is_back = True
+                self._idle.append(self._connection)

@@ -1,0 +1,65 @@
+"""What the benchmarks share: the machine, the table, the file."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from harness.runner.machine import describe_machine, git_commit
+
+
+def said_of_machine() -> str:
+    """What seconds depend on besides the work, and when."""
+    machine = describe_machine()
+    return (
+        f"{machine['processor']}, {machine['cores']} cores, load {os.getloadavg()[0]:.1f}, "
+        f"Python {machine['python']}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    )
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Markdown, each row as soon as it is known; numbers to the right of the first two columns."""
+    for cells in (header, ["--", "--", *["--:"] * (len(header) - 2)]):
+        print(f"| {' | '.join(cells)} |")
+    for cells in rows:
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def spread(values: Sequence[float]) -> str:
+    """The median, with the least and the most where there are several: `1.20 (1.10 to 1.40)`."""
+    around = f" ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else ""
+    return f"{median(values):.2f}{around}"
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """`--json FILE`."""
+    parser.add_argument("--json", type=Path, help="also write what was measured into this file")
+
+
+def keep_json(path: Path | None, measured: Mapping[str, Any]) -> None:
+    """What was measured, with the machine and the commit, where it was asked for."""
+    if path is None:
+        return
+    about = {"machine": describe_machine(), "commit": git_commit(), "at": datetime.now(UTC).isoformat()}
+    path.write_text(json.dumps({**about, **measured}, indent=1) + "\n", encoding="utf-8")
+
+
+def ended(command: Sequence[str], folder: Path, variables: Mapping[str, str]) -> tuple[str, float]:
+    """(what it printed, processor seconds of it and of the processes that it waited for)."""
+    process = subprocess.Popen(
+        command, cwd=folder, env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout  # noqa: S101 - a pipe was asked for
+    with process.stdout as printed:
+        said = printed.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"error: {' '.join(command[:4])} ... ended with {process.returncode}")
+    return said, usage.ru_utime + usage.ru_stime

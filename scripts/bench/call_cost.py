@@ -1,0 +1,243 @@
+"""Which part of the harness takes how much processor time of a model call?
+
+The same calls, 64 at once, over HTTP to a server that answers at once, by layers: HTTP alone, openai's client
+over it (the floor that the client sets), and as a run makes them: with journal, meter, limiter, budget and
+retries. What a layer adds is its difference to the one below. Parts of the harness are measured by themselves too;
+what they leave of its layer is `rest`. Beside them stands openai's own `chat.completions.create`, which the
+harness does not use.
+
+Layers are taken in turn, some rounds long; medians, with the least and the most. It is processor time of this
+process alone, so that a busy machine makes it longer only as far as processors share their caches.
+
+Examples:
+  .venv/bin/python scripts/bench/call_cost.py
+  .venv/bin/python scripts/bench/call_cost.py --rounds 15 --json calls.json
+"""
+
+import argparse
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx2
+from benching import add_json, keep_json, print_table, said_of_machine
+from many_calls import messages, question
+from model_server import serving
+
+from harness.config import GeneratorConfig
+from harness.identity import digest
+from harness.models.budget import Budget, Call
+from harness.models.clients import OpenAIChat, chat_request, open_client
+from harness.models.connections import KeptConnections
+from harness.models.limiter import AdaptiveLimiter
+from harness.models.metering import Meter, metered
+from harness.models.providers import resolve_generator
+from harness.models.replies import read_usage
+from harness.models.transport import Seam
+from harness.records import Cost, Prediction, RunRecord, Usage
+from harness.store import CallKey, Journal, StoredCall
+from harness.store.record_lines import RecordLines
+
+HEADER = ("", "what", "ms a call", "least to most")
+_CALLS_OF_A_QUERY = 8
+Ask = Callable[[int], Awaitable[Any]]
+
+
+def main() -> None:
+    """Measure the layers, then the parts, and print them."""
+    asked = _arguments()
+    print(f"{said_of_machine()}\n")
+    with TemporaryDirectory(prefix="bench-calls-") as folder:
+        with serving(0.0) as url:
+            layers = asyncio.run(layered(url, Path(folder), asked))
+        parts = asyncio.run(measured_parts(Path(folder), asked))
+    print_table(HEADER, table(layers, parts))
+    keep_json(asked.json, {"layers_ms": layers, "parts_ms": parts})
+
+
+async def layered(url: str, folder: Path, asked: argparse.Namespace) -> dict[str, list[float]]:
+    """Layer -> milliseconds a call, round by round."""
+    from openai import AsyncOpenAI
+
+    config = resolve_generator(
+        GeneratorConfig(provider="openai-compatible", base_url=url, model="fake", max_concurrency=asked.at_once)
+    )
+    http, numbers = KeptConnections(), count()
+    plain = AsyncOpenAI(
+        api_key="none", base_url=url, max_retries=0, http_client=httpx2.AsyncClient(transport=http)
+    )
+
+    async def over_http(number: int) -> None:
+        content = json.dumps(body(config, number)).encode()
+        request = httpx2.Request("POST", f"{url}/chat/completions", content=content)
+        response = await http.handle_async_request(request)
+        json.loads(await response.aread())
+        await response.aclose()
+
+    async def by_the_client(number: int) -> None:
+        await plain.post(
+            "/chat/completions",
+            body=body(config, number),
+            cast_to=object,
+            options={"security": {"bearer_auth": True}},
+        )
+
+    async def by_create(number: int) -> None:
+        await plain.chat.completions.create(**body(config, number))
+
+    with closing(Journal(folder / "layers.sqlite", payer="bench")) as journal:
+        chat = OpenAIChat(config, open_client(config, Seam(journal)))
+
+        async def by_the_harness(number: int) -> None:
+            with metered(Meter(f"answer/{next(numbers)}/0/1")):
+                await chat.complete(messages(question(number), 0))
+
+        asks: dict[str, Ask] = {
+            "http": over_http,
+            "client": by_the_client,
+            "harness": by_the_harness,
+            "create": by_create,
+        }
+        found: dict[str, list[float]] = {name: [] for name in asks}
+        # The first round opens connections and loads modules.
+        for number in range(asked.rounds + 1):
+            for name, ask in asks.items():
+                took = await side_by_side(ask, asked.calls, asked.at_once)
+                if number:
+                    found[name].append(took)
+        await chat.close()
+        await plain.close()
+    return found
+
+
+async def side_by_side(ask: Ask, calls: int, at_once: int) -> float:
+    """Processor milliseconds a call."""
+    numbers = iter(range(calls))
+
+    async def some() -> None:
+        for number in numbers:
+            await ask(number)
+
+    began = time.process_time()
+    await asyncio.gather(*(some() for _ in range(at_once)))
+    return 1000 * (time.process_time() - began) / calls
+
+
+async def measured_parts(folder: Path, asked: argparse.Namespace) -> dict[str, list[float]]:
+    """Part of the harness -> milliseconds a call, round by round; each does what it does for one call."""
+    config = resolve_generator(GeneratorConfig(provider="fake"))
+    request = json.dumps(body(config, 0)).encode()
+    reply = json.dumps({"choices": [{"message": {"content": "Marta"}}], "usage": {"prompt_tokens": 400}}).encode()
+    usage, numbers = read_usage(reply), count()
+    lines = RecordLines(folder / "records.jsonl", lambda: "run")
+    with closing(Journal(folder / "parts.sqlite", payer="bench")) as journal:
+        budget, limiter = Budget(), AdaptiveLimiter(64)
+
+        def keeps() -> None:
+            key = CallKey(f"answer/{next(numbers)}/0/1", "generator", "0" * 64, 0)
+            journal.find(key)
+            journal.add(key, StoredCall("fake", request, reply, usage, 0.05, "2026-01-01T00:00:00+00:00"))
+
+        def identifies() -> None:
+            digest(["completions", json.loads(request)])
+
+        def meters() -> None:
+            meter = Meter("answer/q/0/1")
+            meter.next_occurrence("generator", "0")
+            with meter.call():
+                pass
+            meter.add_call("generator", usage)
+
+        async def admits() -> None:
+            call = Call("generator", "completions", {}, len(request))
+            meter = Meter("answer/q/0/1")
+            with budget.hold(call, journal) as hold, meter.call() as under_way:
+                async with limiter.slot(under_way, len(request)):
+                    await hold.take()
+                    limiter.succeeded(0.0, len(request), 400)
+                hold.paid(usage)
+
+        def records() -> None:
+            if not next(numbers) % _CALLS_OF_A_QUERY:
+                lines.append([_record(usage)])
+
+        asks: dict[str, Ask] = {
+            "journal: looked up, added": _sync(keeps),
+            "digest of the request": _sync(identifies),
+            "meter": _sync(meters),
+            "limiter and budget": lambda _number: admits(),
+            "record, an eighth, on the disk": _sync(records),
+        }
+        found: dict[str, list[float]] = {name: [] for name in asks}
+        for _ in range(asked.rounds):
+            for name, ask in asks.items():
+                found[name].append(await side_by_side(ask, asked.calls, 1))
+    return found
+
+
+def _sync(part: Callable[[], None]) -> Ask:
+    async def done(_number: int) -> None:
+        part()
+
+    return done
+
+
+def _record(usage: Usage) -> RunRecord:
+    return RunRecord(
+        query_id="q-0001",
+        repeat=0,
+        status="ok",
+        prediction=Prediction(answer="Marta"),
+        cost=Cost(wall_s=0.4, usage={"generator": usage}),
+        attempt=1,
+        started_at="2026-01-01T00:00:00+00:00",
+    )
+
+
+def body(config: GeneratorConfig, number: int) -> dict[str, Any]:
+    """What is asked."""
+    return chat_request(config, messages(question(number), 0))
+
+
+def table(layers: dict[str, list[float]], parts: dict[str, list[float]]) -> Iterator[list[str]]:
+    """Layers as what they add, then the parts of the harness's."""
+    http, client, harness = layers["http"], layers["client"], layers["harness"]
+    yield _row("HTTP", "the request, by httpx2 over kept connections", http)
+    yield _row("client", "openai's, on top of that", _less(client, http))
+    yield _row("harness", "on top of both", own := _less(harness, client))
+    # A record is no part of a call: it is written when its query is done.
+    within = [rounds for name, rounds in parts.items() if not name.startswith("record")]
+    for name, rounds in parts.items():
+        yield _row("", name, rounds)
+    yield _row("", "rest: replies read and checked, responses made, retries", _less(own, *within))
+    yield _row("sum", "a call of a run", harness)
+    yield _row("beside", "openai's `chat.completions.create`, HTTP included, no journal", layers["create"])
+
+
+def _less(whole: Sequence[float], *parts: Sequence[float]) -> list[float]:
+    """Round by round."""
+    return [one - sum(others) for one, *others in zip(whole, *parts, strict=True)]
+
+
+def _row(layer: str, what: str, rounds: Sequence[float]) -> list[str]:
+    return [layer, what, f"{median(rounds):.3f}", f"{min(rounds):.3f} to {max(rounds):.3f}"]
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=320, help="of each layer in each round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--at-once", type=int, default=64)
+    add_json(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

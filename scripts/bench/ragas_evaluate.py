@@ -1,0 +1,60 @@
+"""ragas.evaluate() over a file of rows, as users call it: through LangChain's clients, in a process of its own.
+
+It warms up with the first row, then prints a line of JSON: seconds, processor seconds and calls of `evaluate()`
+over all of them, and how many values that gave.
+
+Examples:
+  .venv/bin/python scripts/bench/ragas_evaluate.py http://127.0.0.1:8000/v1 rows.jsonl --at-once 64
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, get_args
+
+from model_server import served
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "research"))
+
+
+def main() -> None:
+    """Evaluate and say what it took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("url", help="of a server that speaks OpenAI's protocol, in one process")
+    parser.add_argument("rows", type=Path, help="JSON Lines: question, answer, contexts, reference")
+    parser.add_argument("--at-once", type=int, default=64, help="judgements under way")
+    asked = parser.parse_args()
+    os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+    import httpx2
+    from check_ragas import through_ragas
+    from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+    from openai import DEFAULT_CONNECTION_LIMITS
+
+    from harness.evaluators.ragas_metrics.asking import RagasMetric, RagasRow
+
+    def evaluated(some: list[RagasRow]) -> dict[RagasMetric, list[float]]:
+        client: dict[str, Any] = {"base_url": asked.url, "api_key": "none", "max_retries": 0}
+        # LangChain's own client outlives the event loop of evaluate(), and its connections with it.
+        http = httpx2.AsyncClient(limits=DEFAULT_CONNECTION_LIMITS)
+        chat = ChatOpenAI(model="fake", temperature=0.0, max_tokens=1024, http_async_client=http, **client)
+        vectors = OpenAIEmbeddings(model="fake", check_embedding_ctx_length=False, **client)
+        return through_ragas(some, get_args(RagasMetric), chat, vectors, asked.at_once)
+
+    rows = [
+        RagasRow(row["question"], row["answer"], tuple(row["contexts"]), row["reference"])
+        for row in map(json.loads, asked.rows.read_text(encoding="utf-8").splitlines())
+    ]
+    evaluated(rows[:1])
+    before, began, cpu = served(asked.url), time.monotonic(), time.process_time()
+    values = evaluated(rows)
+    took = {"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - cpu}
+    scored = sum(not math.isnan(value) for column in values.values() for value in column)
+    print(json.dumps({**took, "calls": served(asked.url) - before, "scored": scored}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The same calls by ragas' executor, in a process of its own: what a user of that library would run.
+
+Each job is one query: so many calls, one after the other, by `chat.completions.create` of the openai client. With
+`--journal` that client speaks through the harness's seam, so that every call is kept. It warms up with one query,
+then answers the others and prints a line of JSON: seconds, processor seconds, calls.
+
+Examples:
+  .venv/bin/python scripts/bench/ragas_executor.py http://127.0.0.1:8000/v1 --queries 100 --calls 8 --at-once 64
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from many_calls import messages, question
+
+
+def main() -> None:
+    """Make the calls and say what they took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("url", help="of a server that speaks OpenAI's protocol")
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--calls", type=int, default=8, help="of each query")
+    parser.add_argument("--at-once", type=int, default=64, help="queries under way")
+    parser.add_argument("--journal", type=Path, help="keep every call in this file")
+    asked = parser.parse_args()
+    os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+    from ragas.executor import Executor
+    from ragas.run_config import RunConfig
+
+    def executor() -> Any:
+        return Executor(
+            show_progress=False, raise_exceptions=True, run_config=RunConfig(max_workers=asked.at_once)
+        )
+
+    def caller() -> "Caller":
+        return Caller(asked.url, asked.calls, asked.at_once, asked.journal)
+
+    # With its first call the client loads what it needs for any. The executor has another event loop each time.
+    (warm := executor()).submit(caller().answer, question(asked.queries))
+    warm.results()
+    jobs, answer = executor(), caller().answer
+    for number in range(asked.queries):
+        jobs.submit(answer, question(number))
+    began, cpu = time.monotonic(), time.process_time()
+    answers = jobs.results()
+    wall_s, cpu_s = time.monotonic() - began, time.process_time() - cpu
+    calls = asked.queries * asked.calls
+    assert len(answers) == asked.queries  # noqa: S101 - of each job, or it raised
+    print(json.dumps({"wall_s": wall_s, "cpu_s": cpu_s, "calls": calls}))
+
+
+class Caller:
+    """An openai client, opened where it is first used: within the executor's event loop."""
+
+    def __init__(self, url: str, calls: int, at_once: int, journal: Path | None) -> None:
+        self._url, self._calls, self._at_once, self._journal = url, calls, at_once, journal
+        self._client: Any = None
+
+    async def answer(self, query: str) -> str:
+        """So many calls, one after the other."""
+        from harness.models.metering import Meter, metered
+
+        self._client = self._client or (self._open() if self._journal is None else self._open_journaled())
+        with metered(Meter(f"answer/{query}/0/1")):
+            for step in range(self._calls):
+                turns = [{"role": one.role, "content": one.content} for one in messages(query, step)]
+                reply = await self._client.chat.completions.create(
+                    model="fake", messages=turns, max_tokens=256, temperature=0.0, seed=42
+                )
+        return str(reply.choices[0].message.content)
+
+    def _open(self) -> Any:
+        from openai import AsyncOpenAI
+
+        return AsyncOpenAI(api_key="none", base_url=self._url, max_retries=0)
+
+    def _open_journaled(self) -> Any:
+        from harness.config import GeneratorConfig
+        from harness.models.clients import open_client
+        from harness.models.providers import resolve_generator
+        from harness.models.transport import Seam
+        from harness.store import Journal
+
+        assert self._journal  # noqa: S101 - asked for
+        config = GeneratorConfig(
+            provider="openai-compatible", base_url=self._url, model="fake", max_concurrency=self._at_once
+        )
+        return open_client(resolve_generator(config), Seam(Journal(self._journal, payer="bench")))
+
+
+if __name__ == "__main__":
+    main()

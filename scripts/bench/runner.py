@@ -1,0 +1,209 @@
+"""How much longer does a run take than its model: the runner beside the limit, and beside ragas' executor.
+
+A system of 8 calls a query, one after the other, answers 100 queries, 64 at once, over HTTP; the server answers
+each call after 0, 50 or 200 ms and is in processes of its own. Three ways make the same calls, in turn:
+
+- `rag-harness run`, as users get it: in its worker process, every call in the journal, every record synced.
+  From its first query's start to its last record, so without starting and planning (shown apart);
+- `ragas.executor`, with openai's client and no journal, warmed up by one query;
+- the same with our journal under its client.
+
+The critical path is what the calls of one query take, times the rounds that 100 queries make in 64 places; work is
+all calls spread over 64 places without a gap. No way can be faster than either. Processor milliseconds are of the
+processes that make the calls; of `rag-harness run` what the same command takes with a single query is taken off.
+
+A cell's queries are answered by one worker process: calls/s at 0 ms is what one core gives. Say what the server
+gives by itself (its line), and how many cores there are: with one, server and caller share it.
+
+Examples:
+  .venv/bin/python scripts/bench/runner.py
+  .venv/bin/python scripts/bench/runner.py --latencies 0.05 --repeats 5 --json runner.json
+  .venv/bin/python scripts/bench/runner.py --queries 400 --at-once 128 --servers 2
+"""
+
+import argparse
+import asyncio
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benching import add_json, ended, keep_json, print_table, said_of_machine, spread
+from many_calls import NAME, installed
+from model_server import ceiling, serving
+
+from harness.store import RunDir
+
+_HERE = Path(__file__).parent
+HEADER = ("latency", "way", "seconds", "of the critical path", "of work", "calls/s", "processor ms a call")
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is asked for."""
+
+    queries: int
+    calls: int
+    at_once: int
+    latency_s: float
+
+    @property
+    def path_s(self) -> float:
+        """The critical path."""
+        return self.calls * self.latency_s * math.ceil(self.queries / self.at_once)
+
+    @property
+    def work_s(self) -> float:
+        """All calls, spread over the places without a gap."""
+        return self.queries * self.calls * self.latency_s / self.at_once
+
+
+@dataclass(frozen=True)
+class Took:
+    """One way, once."""
+
+    wall_s: float
+    cpu_s: float
+    calls: int
+    command_s: float
+    """Of the whole command, its start included."""
+
+
+Way = Callable[[Load, str], Took]
+
+
+def main() -> None:
+    """Measure each latency by each way in turn, and print a table."""
+    asked = _arguments()
+    print(said_of_machine())
+    found: list[dict[str, Any]] = []
+    with serving(0.0, processes=asked.servers) as url:
+        alone = asyncio.run(ceiling(url, asked.at_once))
+        print(f"the server alone, in {asked.servers} process(es): {alone:,.0f} calls/s\n")
+    print_table(HEADER, _rows(asked, found))
+    keep_json(asked.json, {"server_calls_per_s": alone, "rows": found})
+
+
+def _rows(asked: argparse.Namespace, found: list[dict[str, Any]]) -> Any:
+    ways = {name: WAYS[name] for name in asked.ways}
+    for latency_s in asked.latencies:
+        load = Load(asked.queries, asked.calls, asked.at_once, latency_s)
+        taken: dict[str, list[Took]] = {name: [] for name in ways}
+        with serving(latency_s, processes=asked.servers) as url:
+            # In turn, so that what else the machine does meets all of them.
+            for _ in range(asked.repeats):
+                for name, way in ways.items():
+                    taken[name].append(way(load, url))
+        for name, times in taken.items():
+            found.append({"way": name, **asdict(load), "took": [asdict(one) for one in times]})
+            yield row(name, load, times)
+
+
+def row(name: str, load: Load, times: Sequence[Took]) -> list[str]:
+    """Medians, with the least and the most behind seconds and milliseconds where there are several."""
+    walls = [one.wall_s for one in times]
+    wall_s = median(walls)
+    of_path, of_work = (f"{wall_s / part:.2f}" if part else "-" for part in (load.path_s, load.work_s))
+    calls_a_s = median(one.calls / one.wall_s for one in times)
+    cpu_ms = [1000 * one.cpu_s / one.calls for one in times]
+    return [
+        f"{1000 * load.latency_s:g} ms",
+        name,
+        spread(walls),
+        of_path,
+        of_work,
+        f"{calls_a_s:,.0f}",
+        spread(cpu_ms),
+    ]
+
+
+def by_the_harness(load: Load, url: str) -> Took:
+    """`rag-harness run`, and what it takes with a single query taken off its processor time."""
+    whole, start = one_run(load, url), one_run(Load(1, load.calls, load.at_once, load.latency_s), url)
+    cpu_s = max(0.0, whole.cpu_s - start.cpu_s)
+    return Took(whole.wall_s, cpu_s, whole.calls, whole.command_s)
+
+
+def one_run(load: Load, url: str) -> Took:
+    """`rag-harness run` over made-up questions, in a folder of its own."""
+    with installed(load.queries) as (folder, variables):
+        settings = {
+            "models.generator.provider": "openai-compatible",
+            "models.generator.base_url": url,
+            "models.generator.model": "fake",
+            "models.generator.max_concurrency": load.at_once,
+            "limits.concurrency": load.at_once,
+            "dataset.sample.per_type": load.queries,
+            "answer.calls": load.calls,
+        }
+        words = [
+            "run",
+            "--docs",
+            "docs",
+            "--questions",
+            "questions.jsonl",
+            "--system",
+            NAME,
+            "--records-only",
+            "-q",
+        ]
+        for key, value in settings.items():
+            words += ["--set", f"{key}={value}"]
+        began = time.monotonic()
+        usage = ended([sys.executable, "-m", "harness.cli.main", *words], folder, variables)[1]
+        command_s = time.monotonic() - began
+        (run,) = (folder / "results").glob("*/records.jsonl")
+        records = list(RunDir(run.parent).records().values())
+        assert len(records) == load.queries  # noqa: S101 - every query was answered, or this is no measurement
+        assert all(one.status == "ok" for one in records), records[0].failure  # noqa: S101
+        starts = [datetime.fromisoformat(one.started_at).timestamp() for one in records]
+        calls = sum(one.cost.usage["generator"].calls for one in records)
+        # The last write of the last record.
+        return Took(run.stat().st_mtime - min(starts), usage, calls, command_s)
+
+
+def by_ragas(load: Load, url: str, *, journal: bool = False) -> Took:
+    """Its executor, with openai's client alone."""
+    with TemporaryDirectory(prefix="bench-ragas-") as folder:
+        words = [url, "--queries", str(load.queries), "--calls", str(load.calls), "--at-once", str(load.at_once)]
+        words += ["--journal", str(Path(folder) / "calls.sqlite")] if journal else []
+        began = time.monotonic()
+        said, _ = ended([sys.executable, str(_HERE / "ragas_executor.py"), *words], _HERE, {})
+        found = json.loads(said.splitlines()[-1])
+        return Took(found["wall_s"], found["cpu_s"], found["calls"], time.monotonic() - began)
+
+
+def by_ragas_journaled(load: Load, url: str) -> Took:
+    """The same over the harness's seam."""
+    return by_ragas(load, url, journal=True)
+
+
+WAYS: dict[str, Way] = {
+    "rag-harness run": by_the_harness,
+    "ragas.executor": by_ragas,
+    "ragas.executor, journal": by_ragas_journaled,
+}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--latencies", nargs="+", type=float, default=[0.0, 0.05, 0.2], help="seconds")
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--calls", type=int, default=8, help="of each query, one after the other")
+    parser.add_argument("--at-once", type=int, default=64, help="queries, and so calls, under way")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=[*WAYS])
+    parser.add_argument("--repeats", type=int, default=1, help="of each; medians are shown")
+    parser.add_argument("--servers", type=int, default=1, help="processes of the model server")
+    add_json(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

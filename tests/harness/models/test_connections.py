@@ -1,0 +1,92 @@
+"""Connections to a real HTTP server, counted by the server."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness.models.connections import KeptConnections
+from harness.models.fake import FakeScript
+from harness.models.fake_server import FakeServer
+
+BODY = {"messages": [{"role": "user", "content": "Who runs the bakery?"}]}
+
+
+@pytest.fixture
+async def connections() -> AsyncIterator[KeptConnections]:
+    opened = KeptConnections()
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+def counted(serve: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """counted(script) -> (a running server, its connections so far as `accepted`)."""
+
+    def start(script: FakeScript | None = None) -> tuple[FakeServer, Counter[str]]:
+        server, seen = serve(script), Counter[str]()
+        accept = server.get_request
+
+        def get_request() -> Any:
+            seen["accepted"] += 1
+            return accept()
+
+        monkeypatch.setattr(server, "get_request", get_request)
+        return server, seen
+
+    return start
+
+
+async def ask(connections: KeptConnections, server: FakeServer) -> int:
+    request = httpx2.Request("POST", f"{server.base_url}/chat/completions", json=BODY)
+    response = await connections.handle_async_request(request)
+    try:
+        await response.aread()
+    finally:
+        await response.aclose()
+    return response.status_code
+
+
+async def test_the_next_request_takes_the_connection_that_is_there(
+    counted: Callable[..., Any], connections: KeptConnections
+) -> None:
+    server, seen = counted()
+    assert [await ask(connections, server) for _ in range(5)] == [200] * 5
+    assert seen["accepted"] == 1
+
+
+async def test_as_many_connections_as_requests_at_once_are_kept(
+    counted: Callable[..., Any], connections: KeptConnections
+) -> None:
+    server, seen = counted(FakeScript(latency_s=0.2))
+    # A pool of the library keeps 20.
+    for _ in range(2):
+        assert set(await asyncio.gather(*(ask(connections, server) for _ in range(30)))) == {200}
+    assert seen["accepted"] == 30
+
+
+async def test_a_connection_that_broke_is_made_anew(
+    counted: Callable[..., Any], connections: KeptConnections
+) -> None:
+    server, seen = counted(FakeScript(fault="reset", fault_times=1))
+    with pytest.raises(httpx2.TransportError):
+        await ask(connections, server)
+    assert [await ask(connections, server) for _ in range(3)] == [200] * 3
+    assert seen["accepted"] == 2
+
+
+async def test_a_request_that_is_cancelled_leaves_nothing_behind(
+    counted: Callable[..., Any], connections: KeptConnections
+) -> None:
+    server, seen = counted(FakeScript(latency_s=0.3))
+    under_way = asyncio.create_task(ask(connections, server))
+    await asyncio.sleep(0.05)
+    under_way.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await under_way
+    # Its answer is still to come on the old connection: no other request may get it.
+    assert [await ask(connections, server) for _ in range(2)] == [200] * 2
+    assert seen["accepted"] == 2

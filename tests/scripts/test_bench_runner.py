@@ -1,0 +1,109 @@
+"""scripts/bench, the runner and the judges: the same is compared, and tables say what was measured."""
+
+import importlib.util
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "bench"
+NAMES = ("runner", "judging", "call_cost", "ragas_executor", "ragas_evaluate", "model_server")
+
+
+@pytest.fixture(autouse=True)
+def found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FOLDER)
+
+
+def loaded(name: str) -> ModuleType:
+    """By its place: scripts/research has another of one of these names."""
+    spec = importlib.util.spec_from_file_location(f"bench_{name}", FOLDER / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_says_what_is_measured_and_how_it_is_called(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", [f"{name}.py", "--help"])
+    module = loaded(name)
+    with pytest.raises(SystemExit, match="0"):
+        module.main()
+    told = capsys.readouterr().out
+    assert str(module.__doc__).strip() in told
+    assert f".venv/bin/python scripts/bench/{name}.py" in told
+
+
+def test_the_limit_is_the_longest_chain_of_calls_and_all_calls_without_a_gap() -> None:
+    load = loaded("runner").Load(queries=100, calls=8, at_once=64, latency_s=0.05)
+    assert load.path_s == pytest.approx(0.8)
+    assert load.work_s == pytest.approx(0.625)
+
+
+def test_a_row_says_the_median_and_how_far_it_is_from_both_limits() -> None:
+    runner = loaded("runner")
+    load = runner.Load(queries=100, calls=8, at_once=64, latency_s=0.05)
+    times = [runner.Took(wall_s=wall_s, cpu_s=0.8, calls=800, command_s=5.0) for wall_s in (1.0, 1.2, 0.9)]
+    row = runner.row("this way", load, times)
+    assert row == ["50 ms", "this way", "1.00 (0.90 to 1.20)", "1.25", "1.60", "800", "1.00 (1.00 to 1.00)"]
+    instant = runner.row("this way", runner.Load(100, 8, 64, 0.0), times[:1])
+    assert instant[2:5] == ["1.00", "-", "-"]
+
+
+def test_parts_of_a_call_and_their_rest_are_what_the_harness_adds() -> None:
+    layers = {"http": [1.0, 1.0], "client": [1.5, 1.7], "harness": [2.5, 2.9], "create": [3.0, 3.0]}
+    parts = {"journal": [0.1, 0.1], "record, an eighth, on the disk": [0.5, 0.5]}
+    rows = {what: ms for _, what, ms, _ in loaded("call_cost").table(layers, parts)}
+    assert rows["on top of both"] == "1.100"
+    assert rows["rest: replies read and checked, responses made, retries"] == "1.000"
+    assert rows["a call of a run"] == "2.700"
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[ModuleType, str]]:
+    module = loaded("model_server")
+    with module.serving(0.0, "judge") as url:
+        yield module, url
+
+
+def test_the_server_counts_what_it_answered(server: tuple[ModuleType, str]) -> None:
+    module, url = server
+    assert module.served(url) == 0
+    request = urllib.request.Request(f"{url}/chat/completions", data=b'{"messages": []}')
+    with urllib.request.urlopen(request, timeout=10) as reply:
+        assert json.loads(reply.read())["choices"]
+    assert module.served(url) == 1
+
+
+def chat(prompt: str, schema: Any = None) -> Any:
+    request: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]}
+    if schema is not None:
+        request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
+    reply = loaded("fake_judge").respond("/v1/chat/completions", json.dumps(request).encode())
+    return json.loads(reply)["choices"][0]["message"]["content"]
+
+
+def test_the_judge_keeps_to_a_schema_wherever_it_stands() -> None:
+    schema = {"type": "object", "properties": {"verdict": {"type": "integer"}}, "required": ["verdict"]}
+    asked = f"Judge. The reply is specified in JSON Schema:\n{json.dumps(schema)}\nNow it is your turn."
+    for said in (chat("Judge.", schema), chat(asked)):
+        assert json.loads(said)["verdict"] in {0, 1}
+    assert chat("Rate it from 0 to 2.") == "1"
+
+
+@pytest.mark.slow
+def test_a_run_is_measured_from_its_first_query_to_its_last_record() -> None:
+    runner, module = loaded("runner"), loaded("model_server")
+    load = runner.Load(queries=3, calls=2, at_once=2, latency_s=0.05)
+    with module.serving(load.latency_s) as url:
+        took = runner.one_run(load, url)
+    assert took.calls == 6
+    # Two rounds of two calls; the command starts processes besides.
+    assert load.path_s <= took.wall_s < took.command_s
