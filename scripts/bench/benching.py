@@ -1,17 +1,34 @@
-"""What the benchmarks share: the machine, the table, the file."""
+"""What the benches share: the machine, tables, the file; the helpers of the research scripts are theirs too."""
 
 import argparse
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from harness.runner.machine import describe_machine, git_commit
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "research"))
+
+from common import command_line, import_from_tests, machine, print_table, started
+
+__all__ = [
+    "add_json",
+    "command_line",
+    "ended",
+    "import_from_tests",
+    "keep_json",
+    "machine",
+    "print_table",
+    "said_of_machine",
+    "spread",
+    "started",
+]
 
 
 def said_of_machine() -> str:
@@ -21,14 +38,6 @@ def said_of_machine() -> str:
         f"{machine['processor']}, {machine['cores']} cores, load {os.getloadavg()[0]:.1f}, "
         f"Python {machine['python']}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     )
-
-
-def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Markdown, each row as soon as it is known; numbers to the right of the first two columns."""
-    for cells in (header, ["--", "--", *["--:"] * (len(header) - 2)]):
-        print(f"| {' | '.join(cells)} |")
-    for cells in rows:
-        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def spread(values: Sequence[float]) -> str:

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_common import command_line, import_from_tests, machine, started
+from benching import command_line, import_from_tests, machine, started
 from judging import made_up
 
 from harness.evaluators.bertscore.encoder import TokenEncoder

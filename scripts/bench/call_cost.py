@@ -58,7 +58,7 @@ def main() -> None:
         with serving(0.0) as url:
             layers = asyncio.run(layered(url, Path(folder), asked))
         parts = asyncio.run(measured_parts(Path(folder), asked))
-    print_table(HEADER, table(layers, parts))
+    print_table(HEADER, table(layers, parts), words=2)
     keep_json(asked.json, {"layers_ms": layers, "parts_ms": parts})
 
 

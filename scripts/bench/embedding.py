@@ -27,7 +27,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
-from bench_common import command_line, measured_here, print_table, started
+from benching import command_line, print_table, said_of_machine, started
 from numpy.typing import NDArray
 
 from harness.errors import HarnessError
@@ -39,7 +39,7 @@ _SEED = 7
 def main() -> None:
     """A table of passages, then one of statements."""
     asked = _arguments()
-    measured_here()
+    print(said_of_machine())
     passages = _passages()
     for name, texts in (("passages", passages), ("statements", _statements(passages))):
         chosen = random.Random(_SEED).sample(texts, min(asked.texts, len(texts)))  # noqa: S311 - draws, hides nothing

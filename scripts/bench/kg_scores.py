@@ -31,7 +31,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench_common import command_line, import_from_tests, machine, print_table, started
+from benching import command_line, import_from_tests, machine, print_table, started
 
 SIZES = ("8/60", "30/300", "100/1500", "300/6000", "1000/20000")
 SEEDS, BUILDS, TAU, DELTA = 10, 3, 0.7, 0.5

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from bench_common import command_line, measured_here, print_table, started
+from benching import command_line, print_table, said_of_machine, started
 from local_requests import Asked, ask, busy_beside, prompt_of
 
 from harness.config import GeneratorConfig
@@ -46,7 +46,7 @@ INDEXED: dict[str, tuple[str, ...]] = {"kg": (), "community": ("index.max_gleani
 def main() -> None:
     """Both ways in each company; then the indexes."""
     asked = _arguments()
-    measured_here()
+    print(said_of_machine())
     config = GeneratorConfig(provider="local", model=asked.model, temperature=0, max_tokens=1)
     print(f"\n{asked.model}, medians of {asked.repeats}\n")
     header = ("beside it", "bare tokens/s", "harness tokens/s", "share of the bare engine", "lowest", "highest")

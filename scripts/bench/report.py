@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench_common import command_line, import_from_tests, machine, print_table, started
+from benching import command_line, import_from_tests, machine, print_table, started
 
 
 def main() -> None:

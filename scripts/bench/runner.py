@@ -87,7 +87,7 @@ def main() -> None:
     with serving(0.0, processes=asked.servers) as url:
         alone = asyncio.run(ceiling(url, asked.at_once))
         print(f"the server alone, in {asked.servers} process(es): {alone:,.0f} calls/s\n")
-    print_table(HEADER, _rows(asked, found))
+    print_table(HEADER, _rows(asked, found), words=2)
     keep_json(asked.json, {"server_calls_per_s": alone, "rows": found})
 
 

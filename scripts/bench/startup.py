@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench_common import command_line, measured_here, print_table, started
+from benching import command_line, print_table, said_of_machine, started
 
 _SWEEP = """
 systems: [naive]
@@ -35,7 +35,7 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=7, help="each so often, in turn (default 7)")
     repeats = parser.parse_args().repeats
-    measured_here()
+    print(said_of_machine())
     with tempfile.TemporaryDirectory() as scratch:
         commands = _commands(Path(scratch))
         rounds = [{name: _timed(words) for name, words in commands.items()} for _ in range(repeats + 1)][1:]

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench_common import command_line, machine, print_table, started
+from benching import command_line, machine, print_table, started
 from local_requests import ANSWER_TOKENS, WORDS, Asked, ask, busy_beside, prompt_of
 
 from harness.config import GeneratorConfig

@@ -36,9 +36,9 @@ def machine() -> str:
     return f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}"
 
 
-def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Markdown, each row as soon as it is known; numbers to the right of a first column."""
-    for cells in (header, ["--", *["--:"] * (len(header) - 1)]):
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> None:
+    """Markdown, each row as soon as it is known; numbers to the right of `words` columns."""
+    for cells in (header, [*["--"] * words, *["--:"] * (len(header) - words)]):
         print(f"| {' | '.join(cells)} |")
     for cells in rows:
         print(f"| {' | '.join(cells)} |", flush=True)

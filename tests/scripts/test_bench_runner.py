@@ -1,54 +1,23 @@
 """scripts/bench, the runner and the judges: the same is compared, and tables say what was measured."""
 
-import importlib.util
+import importlib
 import json
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "bench"
-NAMES = ("runner", "judging", "call_cost", "ragas_executor", "ragas_evaluate", "model_server")
-
-
-@pytest.fixture(autouse=True)
-def found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(FOLDER)
-
-
-def loaded(name: str) -> ModuleType:
-    """By its place: scripts/research has another of one of these names."""
-    spec = importlib.util.spec_from_file_location(f"bench_{name}", FOLDER / f"{name}.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_help_says_what_is_measured_and_how_it_is_called(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", [f"{name}.py", "--help"])
-    module = loaded(name)
-    with pytest.raises(SystemExit, match="0"):
-        module.main()
-    told = capsys.readouterr().out
-    assert str(module.__doc__).strip() in told
-    assert f".venv/bin/python scripts/bench/{name}.py" in told
-
 
 def test_the_limit_is_the_longest_chain_of_calls_and_all_calls_without_a_gap() -> None:
-    load = loaded("runner").Load(queries=100, calls=8, at_once=64, latency_s=0.05)
+    load = importlib.import_module("runner").Load(queries=100, calls=8, at_once=64, latency_s=0.05)
     assert load.path_s == pytest.approx(0.8)
     assert load.work_s == pytest.approx(0.625)
 
 
 def test_a_row_says_the_median_and_how_far_it_is_from_both_limits() -> None:
-    runner = loaded("runner")
+    runner = importlib.import_module("runner")
     load = runner.Load(queries=100, calls=8, at_once=64, latency_s=0.05)
     times = [runner.Took(wall_s=wall_s, cpu_s=0.8, calls=800, command_s=5.0) for wall_s in (1.0, 1.2, 0.9)]
     row = runner.row("this way", load, times)
@@ -60,7 +29,7 @@ def test_a_row_says_the_median_and_how_far_it_is_from_both_limits() -> None:
 def test_parts_of_a_call_and_their_rest_are_what_the_harness_adds() -> None:
     layers = {"http": [1.0, 1.0], "client": [1.5, 1.7], "harness": [2.5, 2.9], "create": [3.0, 3.0]}
     parts = {"journal": [0.1, 0.1], "record, an eighth, on the disk": [0.5, 0.5]}
-    rows = {what: ms for _, what, ms, _ in loaded("call_cost").table(layers, parts)}
+    rows = {what: ms for _, what, ms, _ in importlib.import_module("call_cost").table(layers, parts)}
     assert rows["on top of both"] == "1.100"
     assert rows["rest: replies read and checked, responses made, retries"] == "1.000"
     assert rows["a call of a run"] == "2.700"
@@ -68,7 +37,7 @@ def test_parts_of_a_call_and_their_rest_are_what_the_harness_adds() -> None:
 
 @pytest.fixture
 def server() -> Iterator[tuple[ModuleType, str]]:
-    module = loaded("model_server")
+    module = importlib.import_module("model_server")
     with module.serving(0.0, "judge") as url:
         yield module, url
 
@@ -86,7 +55,7 @@ def chat(prompt: str, schema: Any = None) -> Any:
     request: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]}
     if schema is not None:
         request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
-    reply = loaded("fake_judge").respond("/v1/chat/completions", json.dumps(request).encode())
+    reply = importlib.import_module("fake_judge").respond("/v1/chat/completions", json.dumps(request).encode())
     return json.loads(reply)["choices"][0]["message"]["content"]
 
 
@@ -100,7 +69,7 @@ def test_the_judge_keeps_to_a_schema_wherever_it_stands() -> None:
 
 @pytest.mark.slow
 def test_a_run_is_measured_from_its_first_query_to_its_last_record() -> None:
-    runner, module = loaded("runner"), loaded("model_server")
+    runner, module = importlib.import_module("runner"), importlib.import_module("model_server")
     load = runner.Load(queries=3, calls=2, at_once=2, latency_s=0.05)
     with module.serving(load.latency_s) as url:
         took = runner.one_run(load, url)

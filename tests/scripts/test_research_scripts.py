@@ -54,8 +54,10 @@ def test_the_readme_lists_every_script(script: Path) -> None:
     assert f"`{script.name}" in (script.parent / "README.md").read_text(encoding="utf-8")
 
 
-def test_no_two_modules_of_the_scripts_share_a_name() -> None:
-    assert len({path.name for path in FILES}) == len(FILES)
+def test_no_two_modules_of_the_scripts_and_the_tests_share_a_name() -> None:
+    shared = sorted(Path(__file__).resolve().parents[1].glob("support/*.py"))
+    files = [*FILES, *shared]
+    assert len({path.name for path in files}) == len(files)
 
 
 def test_a_check_that_is_repeated_asks_its_judge_nothing_again(call: Call, run_dir: str, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ judgement that several measures need is asked for once. Processor milliseconds a
 for `rag-harness evaluate` without what the same command takes for one answer.
 
 Examples:
-  .venv/bin/python scripts/bench/judging.py
-  .venv/bin/python scripts/bench/judging.py --rows 20 --latency-s 0.2 --json judging.json
+  .venv/bin/python scripts/bench/judgements.py
+  .venv/bin/python scripts/bench/judgements.py --rows 20 --latency-s 0.2 --json judging.json
 """
 
 import argparse
@@ -56,7 +56,7 @@ def main() -> None:
             write_rows(folder / "one", 1)
             for place, (_, _, measured) in enumerate(WAYS):
                 found[place]["took"].append(measured(folder, url, asked))
-    print_table(HEADER, (line(one["what"], one["way"], one["took"], asked) for one in found))
+    print_table(HEADER, (line(one["what"], one["way"], one["took"], asked) for one in found), words=2)
     keep_json(asked.json, {"rows": asked.rows, "latency_s": asked.latency_s, "found": found})
 
 
