@@ -11,7 +11,7 @@ from harness.outside import secret_names
 from harness.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.runner.executing.messages import Event, Job, LentJob, Todo
 from harness.runner.executing.resources import ResourceSampler, Servers
-from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
+from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd, Workplace
 from harness.runner.executing.tally import Tally
 from harness.runner.lent import joined_index
 from harness.runner.plan import Cell, LentCell
@@ -118,12 +118,12 @@ class Execution:
     def _try_alone(self, suspect: Todo, heard: Heard) -> None:
         outcome = self._supervise("answer", [suspect], heard)
         if suspect in self._left([suspect], outcome):
-            self._record_death(suspect, "error", outcome.death)
+            self.record_death(suspect, "error", outcome.death)
 
     def _left(self, batch: Sequence[Todo], outcome: WorkerEnd) -> list[Todo]:
         """What of `batch` is still to do after a worker ended with `outcome`; overdue queries are recorded."""
         for todo in outcome.overdue:
-            self._record_death(todo, "timeout", "the query blocked its process past its time limit")
+            self.record_death(todo, "timeout", "the query blocked its process past its time limit")
         if outcome.death and not outcome.in_flight and not outcome.n_finished:
             raise SystemBroken(f"{outcome.death} before its first query")
         self.run.repair()
@@ -137,7 +137,8 @@ class Execution:
             raise SystemBroken("its process ended before every query was answered")
         return left
 
-    def _record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
+    def record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
+        """The record of a query that ended its worker's process."""
         # What it had asked of its model went with the process that counted it.
         cell, unmetered = self.cell, Usage(unmetered_calls=1)
         role = "generator" if "generator" in cell.roles.answer else OWN_MODELS
@@ -163,7 +164,11 @@ class Execution:
         interval_s = self.cell.config.runner.resources_interval_s
         sampler = ResourceSampler(self.run, phase, interval_s, self._servers(phase))
         self.spending.check()
-        job = self._job(phase, todo)
+        at = Workplace(self.run.log_path, sampler, self.lock_fd)
+        return Supervisor(self.job(phase, todo), at, self.told(on_event))
+
+    def told(self, on_event: Heard) -> Heard:
+        """As `on_event`, and what a worker says is said."""
 
         def heard(event: Event) -> None:
             if event.kind in {"said", "warned"}:
@@ -171,7 +176,7 @@ class Execution:
                 tell(f"{self.run.run_id}: {event.what}")
             on_event(event)
 
-        return Supervisor(job, self.run.log_path, sampler, heard, self.lock_fd)
+        return heard
 
     def _servers(self, phase: Phase) -> Servers:
         cell = self.cell
@@ -181,7 +186,8 @@ class Execution:
         databases = [url for one in asked if one.spec.servers for url in one.spec.servers(one.index_params)]
         return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
 
-    def _job(self, phase: Phase, todo: Sequence[Todo]) -> Job:
+    def job(self, phase: Phase, todo: Sequence[Todo]) -> Job:
+        """What a worker is told to do."""
         cell = self.cell
         roles = cell.roles.index if phase == "index" else cell.roles.answer
         return Job(
