@@ -93,6 +93,12 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
         )
     if address and address != LOCAL:
         check_answers(address)
+    # Ray reads its settings when it is loaded.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address == LOCAL:
+        # Whoever else is on this machine is to run nothing in our name; the token reaches no file.
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
 
     _connect(address)
@@ -126,12 +132,8 @@ def check_answers(address: str) -> None:
 def _connect(address: str | None) -> None:
     import ray
 
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     own: dict[str, Any] = {}
     if address == LOCAL:
-        # Whoever else is on this machine is to run nothing in our name; the token reaches no file.
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         own = {"include_dashboard": False, "object_store_memory": _MOST_OBJECTS}
     stops = signal.getsignal(signal.SIGTERM)
     try:
@@ -192,13 +194,13 @@ def _seen(cluster: RayCluster, path: str) -> list[tuple[Machine, tuple[Installed
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 
-    look = ray.remote(seen_from_here).options(num_cpus=0, max_retries=0)
+    look = ray.remote(seen_from_here)
     asked = [
-        (machine, look.options(scheduling_strategy=On(machine.node_id, soft=False)).remote(path))
+        (machine, look.options(num_cpus=0, max_retries=0, scheduling_strategy=On(machine.node_id, soft=False)))
         for machine in cluster.machines
     ]
     found = []
-    for machine, answer in asked:
+    for machine, answer in [(machine, there.remote(path)) for machine, there in asked]:
         try:
             found.append((machine, ray.get(answer, timeout=_LOOKS_S)))
         except Exception as error:
