@@ -23,7 +23,7 @@ from harness.runner.spreading.board import Board
 from harness.runner.spreading.fleet import Fleet, Listener
 from harness.store import IndexDir
 
-_MOST_LOST = 3
+_MOST_LOST = 5
 """Workers that are lost one after another before any of them has answered anything."""
 
 
@@ -144,7 +144,7 @@ class _Shards:
         if outcome.is_lost:
             self._execution.reporter.warn(f"{self._execution.run.run_id}: {outcome.death}; others go on")
             if n_lost >= _MOST_LOST:
-                raise HarnessError(outcome.death, "look after the cluster, then run the same command again")
+                raise _cluster_lost(outcome)
             under_way = self._board.suspects(under_way)
         for suspect in under_way:
             self._try_by_itself(suspect)
@@ -159,6 +159,9 @@ class _Shards:
         outcome = self._execution.supervisor("answer", [suspect], self._heard).run()
         self._execution.fleet.check()
         if self._left([suspect]):
+            if outcome.is_lost and not self._answered:
+                # Where no other query is answered either, it is not to blame.
+                raise _cluster_lost(outcome)
             self._record(suspect, outcome)
 
     def _record(self, todo: Todo, outcome: WorkerEnd) -> None:
@@ -167,6 +170,10 @@ class _Shards:
             message = "the query blocked its process past its time limit" if is_late else outcome.death
             self._execution.record_death(todo, "timeout" if is_late else "error", message)
             self._answered.add(todo)
+
+
+def _cluster_lost(outcome: WorkerEnd) -> HarnessError:
+    return HarnessError(outcome.death, "look after the cluster, then run the same command again: it resumes")
 
 
 def _relayed(job: Job) -> Job:
