@@ -148,6 +148,9 @@ class Hosts:
 
     def __init__(self, n: int, folder: Path) -> None:
         self.all = [Host(number, folder) for number in range(1, n + 1)]
+        # What is made there goes with this script, however it ends.
+        Path("/run/netns").mkdir(exist_ok=True)
+        _sh("mount", "-t", "tmpfs", "none", "/run/netns")
         _sh("ip", "link", "set", "lo", "up")
         _sh("ip", "link", "add", "rag", "type", "bridge")
         _sh("ip", "addr", "add", f"{self.all[0].address}/24", "dev", "rag")
