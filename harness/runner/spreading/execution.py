@@ -44,8 +44,9 @@ class SpreadExecution(Execution):
             self.reporter.bar(f"{self.cell.spec.name}: answer") as bar,
             self._at_desk("answer") as execution,
         ):
-            tally = Tally(bar, self.spending, expected - len(todo), expected)
-            _Shards(execution, todo, tally).run()
+            shards = _Shards(execution, todo, Tally(bar, self.spending, expected - len(todo), expected))
+            self.run.spread.keep(shards.n_workers)
+            shards.run()
 
     def supervisor(self, phase: Phase, todo: Sequence[Todo], on_event: Heard) -> Supervisor:
         """Likewise; what the fleet has spent is told with each event."""
@@ -89,15 +90,15 @@ class _Shards:
     def __init__(self, execution: SpreadExecution, todo: Sequence[Todo], tally: Tally) -> None:
         self._execution, self._tally = execution, tally
         at_once = execution.cell.config.limits.concurrency
-        self._n_workers = min(execution.fleet.n_workers, ceil(len(todo) / at_once))
-        self._board = Board(todo, self._n_workers, at_once)
+        self.n_workers = min(execution.fleet.n_workers, ceil(len(todo) / at_once))
+        self._board = Board(todo, self.n_workers, at_once)
         self._answered: set[Todo] = set()
         self._lock = threading.Lock()
 
     def run(self) -> None:
         """Until all is answered; what stops one worker for good stops all, and is raised."""
-        with ThreadPoolExecutor(self._n_workers) as pool:
-            shards = [pool.submit(self._work) for _ in range(self._n_workers)]
+        with ThreadPoolExecutor(self.n_workers) as pool:
+            shards = [pool.submit(self._work) for _ in range(self.n_workers)]
             wait(shards, return_when=FIRST_EXCEPTION)
             self._board.close()
         errors = [error for shard in shards if (error := shard.exception()) is not None]
