@@ -9,7 +9,7 @@ from harness.store import files
 _FIX = "delete it and run the same command again: the run is then as one that was answered on one machine"
 
 
-class Spread(BaseModel):
+class SpreadRun(BaseModel):
     """How a run was spread."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -24,12 +24,12 @@ class SpreadFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self) -> Spread | None:
+    def read(self) -> SpreadRun | None:
         """What it says; None: the run was answered on one machine. StoreError: it is damaged."""
-        return files.read_json(self.path, Spread, _FIX) if self.path.exists() else None
+        return files.read_json(self.path, SpreadRun, _FIX) if self.path.exists() else None
 
     def keep(self, n_workers: int) -> None:
         """Note that so many answer from now on."""
         earlier = self.read()
         if earlier is None or earlier.n_workers < n_workers:
-            files.write_json(self.path, Spread(n_workers=n_workers))
+            files.write_json(self.path, SpreadRun(n_workers=n_workers))

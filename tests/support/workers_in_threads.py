@@ -6,7 +6,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from harness.errors import HarnessError
-from harness.runner.executing.messages import Event, Job, Todo, Told, Turn
+from harness.runner.executing.messages import Event, Job, Todo, ToWorker, Turn
 from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
 from harness.runner.spreading.wires import Received, WorkerLost
 
@@ -18,7 +18,7 @@ class Gone(BaseException):
 
 
 class WorkerInThread:
-    """See `harness.runner.spreading.wires.Wire`."""
+    """See `harness.runner.spreading.wires.WorkerWire`."""
 
     def __init__(self, heard: Callable[["WorkerInThread", Event], None]) -> None:
         self.is_lost = self.is_killed = False
@@ -37,7 +37,7 @@ class WorkerInThread:
                 self._worker = Worker(job, self, self._turns)  # type: ignore[arg-type]
                 threading.Thread(target=self._work, args=(self._worker,), daemon=True).start()
                 continue
-            told = Told.model_validate_json(line)
+            told = ToWorker.model_validate_json(line)
             if told.news is not None:
                 self._worker.relay.hear(told.news)
             if told.turn is not None:

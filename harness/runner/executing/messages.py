@@ -90,7 +90,7 @@ class Turn(WorkerMessage):
     """What is left of the budget now, after the turns of others."""
 
 
-class Told(WorkerMessage):
+class ToWorker(WorkerMessage):
     """What a worker reads after its job, a line each: one of the two."""
 
     turn: Turn | None = None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Protocol
 
-from harness.runner.executing.messages import Job, Told, WorkerMessage
+from harness.runner.executing.messages import Job, ToWorker, WorkerMessage
 
 EVENTS_ENV = "RAG_HARNESS_EVENTS"
 """Names the descriptor to which a worker writes its events."""
@@ -39,7 +39,7 @@ class WorkerLink(Protocol):
         """Why nobody knows how it ended; empty: it runs, or ended by itself."""
         ...
 
-    def send(self, message: Job | Told) -> None:
+    def send(self, message: Job | ToWorker) -> None:
         """A line for it; dropped where it has gone."""
         ...
 
@@ -56,7 +56,7 @@ class WorkerLink(Protocol):
         ...
 
 
-class Place(Protocol):
+class WorkerPlace(Protocol):
     """Where workers are started."""
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
@@ -124,7 +124,7 @@ class Here:
     """This machine."""
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """See `Place`."""
+        """See `WorkerPlace`."""
         return WorkerProcess(log_fd, (lock_fd,))
 
 

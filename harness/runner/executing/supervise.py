@@ -11,8 +11,8 @@ from pathlib import Path
 
 from harness.errors import BudgetReached, HarnessError
 from harness.runner.executing.logs import CleanedLog
-from harness.runner.executing.messages import Event, Job, Todo, Told, Turn
-from harness.runner.executing.places import HERE, Place, WorkerLink
+from harness.runner.executing.messages import Event, Job, Todo, ToWorker, Turn
+from harness.runner.executing.places import HERE, WorkerLink, WorkerPlace
 from harness.runner.executing.resources import Sampler
 
 _GRACE_S = 15.0
@@ -50,7 +50,7 @@ class Workplace:
     log: Path
     sampler: Sampler
     lock_fd: int
-    place: Place = HERE
+    place: WorkerPlace = HERE
 
 
 class Supervisor:
@@ -92,7 +92,7 @@ class Supervisor:
                 self._worker = self._start(self._job.model_copy(update={"stays": True, **dict(turn)}))
             else:
                 self._sampler.resume()
-                self._worker.send(Told(turn=turn))
+                self._worker.send(ToWorker(turn=turn))
             self._follow(self._worker)
             self._sampler.pause()
             if self._outcome.completed:
@@ -115,7 +115,7 @@ class Supervisor:
     def leave(self) -> None:
         """Let a worker that waits close its system and go."""
         if self._worker is not None and self.is_waiting:
-            self._worker.send(Told(turn=Turn()))
+            self._worker.send(ToWorker(turn=Turn()))
             self._worker.wait(_LEAVES_S)
         self.end()
 

@@ -35,7 +35,7 @@ from harness.records import (
     Usage,
 )
 from harness.registry import SYSTEMS
-from harness.runner.executing.messages import Event, Job, Todo, Told, Turn
+from harness.runner.executing.messages import Event, Job, Todo, ToWorker, Turn
 from harness.runner.executing.opening import OpenedSystem, Surroundings, open_system, said
 from harness.runner.executing.places import EVENTS_ENV
 from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
@@ -218,7 +218,7 @@ def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]", relay: CallRel
     news of calls.
     """
     for line in lines:
-        told = Told.model_validate_json(line)
+        told = ToWorker.model_validate_json(line)
         if told.news is not None:
             relay.hear(told.news)
         if told.turn is not None:

@@ -15,7 +15,7 @@ from harness.models.budget import Allowance
 from harness.records import IndexRecord, Phase
 from harness.runner.executing.messages import Event, Job, Todo, Turn
 from harness.runner.executing.phases import Execution, Heard
-from harness.runner.executing.places import HERE, Place
+from harness.runner.executing.places import HERE, WorkerPlace
 from harness.runner.executing.resources import Unsampled
 from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd, Workplace
 from harness.runner.executing.tally import Tally
@@ -32,7 +32,7 @@ class SpreadExecution(Execution):
     """See `Execution`; its lock and its model server are those of this process."""
 
     fleet: Fleet = field(kw_only=True)
-    place: Place = field(kw_only=True, default=HERE)
+    place: WorkerPlace = field(kw_only=True, default=HERE)
 
     def answer(self, todo: Sequence[Todo]) -> None:
         """Answer `todo` in shards; what a lost worker was about to answer, others answer."""

@@ -15,8 +15,8 @@ from harness.models.providers import provider_of
 from harness.models.relay_desk import CallDesk
 from harness.models.transport import Seam
 from harness.runner.executing.messages import Job
-from harness.runner.executing.places import Place
-from harness.runner.spreading.wires import MakeWire, Wire, WiredPlace
+from harness.runner.executing.places import WorkerPlace
+from harness.runner.spreading.wires import MakeWire, WiredPlace, WorkerWire
 from harness.store import Dialects, IndexDir, Journal, RunDir
 
 _CLOSES_S = 30.0
@@ -41,7 +41,7 @@ class Fleet:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._is_ending = False
-        self._wires: WeakSet[Wire] = WeakSet()
+        self._wires: WeakSet[WorkerWire] = WeakSet()
 
     def __enter__(self) -> "Fleet":
         self._thread.start()
@@ -81,7 +81,7 @@ class Fleet:
             self._slots.release()
 
     @contextmanager
-    def place(self, job: Job, run: RunDir, tell: "Listener") -> Iterator[Place]:
+    def place(self, job: Job, run: RunDir, tell: "Listener") -> Iterator[WorkerPlace]:
         """Where workers of that job are started. Their calls are made with its models, servers and prices, and its
         journal is open until the end of the block.
         """
@@ -91,7 +91,7 @@ class Fleet:
         finally:
             asyncio.run_coroutine_threadsafe(desk.close(), self._loop).result(_CLOSES_S)
 
-    def _started(self) -> Wire:
+    def _started(self) -> WorkerWire:
         wire = self._make()
         self._wires.add(wire)
         if self._is_ending:

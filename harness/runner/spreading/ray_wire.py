@@ -16,7 +16,7 @@ _ENDS_S = 5.0
 
 
 class RayWire:
-    """See `Wire`."""
+    """See `WorkerWire`."""
 
     def __init__(self, node_id: str, host: str, say: Callable[[str], None], left: Callable[[bool], None]) -> None:
         """Start a worker on that node, and wait until it is there. `left(is_lost)` is called once, at its end."""
@@ -47,20 +47,20 @@ class RayWire:
         raise WorkerLost(f"{self._host} has had no free processor for {_STARTS_S * _MOST_STARTS:.0f} s")
 
     def send(self, lines: bytes) -> None:
-        """See `Wire`."""
+        """See `WorkerWire`."""
         self._asked(self._actor.send.remote(lines))
 
     def receive(self) -> Received:
-        """See `Wire`."""
+        """See `WorkerWire`."""
         return Received(*self._asked(self._actor.receive.remote()))
 
     def kill(self) -> None:
-        """See `Wire`."""
+        """See `WorkerWire`."""
         with suppress(Exception):
             self._get(self._actor.kill.remote(), timeout=_ENDS_S)
 
     def close(self) -> None:
-        """See `Wire`."""
+        """See `WorkerWire`."""
         self._end_actor()
         if not self._has_left:
             self._has_left = True

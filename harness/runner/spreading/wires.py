@@ -10,7 +10,7 @@ from typing import IO, Protocol
 
 from harness.models.relay_desk import CallDesk
 from harness.models.relaying import CallNews
-from harness.runner.executing.messages import Event, Job, Told
+from harness.runner.executing.messages import Event, Job, ToWorker
 from harness.runner.executing.places import WorkerLink
 
 _ENDS_S = 10.0
@@ -30,7 +30,7 @@ class Received:
     """It has ended so, and nothing follows."""
 
 
-class Wire(Protocol):
+class WorkerWire(Protocol):
     """To one worker elsewhere. `send` and `receive` are called from a thread each; both raise WorkerLost."""
 
     def send(self, lines: bytes) -> None:
@@ -50,7 +50,7 @@ class Wire(Protocol):
         ...
 
 
-MakeWire = Callable[[], Wire]
+MakeWire = Callable[[], WorkerWire]
 """Starts a worker somewhere; WorkerLost where that fails, HarnessError where no other could be started either."""
 
 
@@ -61,7 +61,7 @@ class WiredPlace:
         self._make, self._desk = make, desk
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """See `harness.runner.executing.places.Place`: the lock stays here."""
+        """See `harness.runner.executing.places.WorkerPlace`: the lock stays here."""
         del lock_fd
         return WiredWorker(self._make, self._desk, log_fd)
 
@@ -80,7 +80,7 @@ class WiredWorker:
         self._out: SimpleQueue[bytes | None] = SimpleQueue()
         self._session = desk.open(self._tell)
         self._gone = threading.Event()
-        self._wire: Wire | None = None
+        self._wire: WorkerWire | None = None
         try:
             self._wire = make()
         except WorkerLost as lost:
@@ -97,7 +97,7 @@ class WiredWorker:
         for thread in self._threads:
             thread.start()
 
-    def send(self, message: Job | Told) -> None:
+    def send(self, message: Job | ToWorker) -> None:
         """See `WorkerLink`."""
         self._out.put(message.model_dump_json().encode() + b"\n")
 
@@ -124,13 +124,13 @@ class WiredWorker:
 
     def _tell(self, news: CallNews) -> None:
         if not self._gone.is_set():
-            self.send(Told(news=news))
+            self.send(ToWorker(news=news))
 
     def _lose(self, lost: WorkerLost) -> None:
         self.lost = f"the machine of its worker was lost ({lost})"
         self._gone.set()
 
-    def _carry_out(self, wire: Wire) -> None:
+    def _carry_out(self, wire: WorkerWire) -> None:
         try:
             while (lines := self._next_lines()) is not None:
                 wire.send(lines)
@@ -149,7 +149,7 @@ class WiredWorker:
             self._out.put(None)
         return lines or None
 
-    def _carry_in(self, wire: Wire) -> None:
+    def _carry_in(self, wire: WorkerWire) -> None:
         pending = b""
         try:
             with os.fdopen(self._pipe, "wb", buffering=0) as pipe, suppress(BrokenPipeError):
