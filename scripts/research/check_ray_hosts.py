@@ -52,7 +52,8 @@ from killing import journaled, what_was_answered  # noqa: E402 - found by import
 _INSIDE = "RAG_HARNESS_INSIDE_HOSTS"
 _ADDRESS = "10.77.0.{}"
 _PORT = 6379
-_STARTS_S = 180.0
+_FIRST = (_ADDRESS.format(1), _PORT)
+_STARTS_S, _MOST_STARTS = 180.0, 4
 _ENDS_S = 400.0
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _SYSTEMS = ("naive", "gold")
@@ -87,6 +88,10 @@ class Host:
     @property
     def space(self) -> str:
         return f"rag{self.number}"
+
+    @property
+    def is_there(self) -> bool:
+        return all(process.poll() is None for process in self.processes)
 
     def create(self) -> None:
         """The namespace, and a cable to the bridge."""
@@ -169,34 +174,41 @@ class Hosts:
             self.kill()
 
     def start(self) -> None:
-        for host in self.all:
-            host.start()
-            if host.number == 1:
-                self._wait(1)
-        self._wait(len(self.all))
+        """Ray on every host; on a busy machine a part of it may be too slow for another, and all begin again."""
+        for _ in range(_MOST_STARTS):
+            if self._tried():
+                return
+            self.kill()
+        raise ServiceUnavailable("the hosts did not find each other", "try again when this machine is less busy")
 
     def kill(self) -> None:
         for host in reversed(self.all):
             host.kill()
 
-    def _wait(self, n: int) -> None:
-        """Until so many hosts are in the cluster."""
-        first, until = (_ADDRESS.format(1), _PORT), time.monotonic() + _STARTS_S
-        while time.monotonic() < until:
-            with suppress(OSError):
-                socket.create_connection(first, 1).close()
-                break
-            time.sleep(0.5)
+    def _tried(self) -> bool:
+        until = time.monotonic() + _STARTS_S
+        for host in self.all:
+            host.start()
+            while host.number == 1 and not _answers() and time.monotonic() < until:
+                time.sleep(0.5)
         code = (
-            "import ray,sys,time;"
-            f"ray.init(address='{first[0]}:{_PORT}',log_to_driver=False,logging_level='ERROR');"
-            f"[time.sleep(1) for _ in range({_STARTS_S:.0f}) if sum(n['Alive'] for n in ray.nodes())<{n}];"
-            f"sys.exit(sum(n['Alive'] for n in ray.nodes())<{n})"
+            f"import ray; ray.init(address='{_FIRST[0]}:{_PORT}', log_to_driver=False, logging_level='ERROR');"
+            f"raise SystemExit(sum(n['Alive'] for n in ray.nodes()) < {len(self.all)})"
         )
-        while subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, env=_ENV).returncode:
-            if time.monotonic() > until:
-                raise ServiceUnavailable("the hosts did not find each other", f"look into {self.all[0].folder}")
-            time.sleep(2)
+        while time.monotonic() < until and all(host.is_there for host in self.all):
+            time.sleep(5)
+            if not subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, check=False, env=_ENV
+            ).returncode:
+                return True
+        return False
+
+
+def _answers() -> bool:
+    with suppress(OSError):
+        socket.create_connection(_FIRST, 1).close()
+        return True
+    return False
 
 
 class Runs:

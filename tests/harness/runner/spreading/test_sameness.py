@@ -1,6 +1,7 @@
 """Whether another machine is what this one is."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def test_a_machine_is_the_same_as_itself() -> None:
         ({"python": "3.12"}, "runs Python 3.12, this machine 3.11"),
     ],
 )
-def test_what_makes_a_worker_do_something_else_is_said(change: dict[str, str], said: str) -> None:
+def test_what_makes_a_worker_do_something_else_is_said(change: dict[str, Any], said: str) -> None:
     assert said in differs(replace(OURS, **change), OURS)
 
 
