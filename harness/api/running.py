@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.analysis.prices import usage_usd
 from harness.api.configs import price_table
@@ -27,10 +28,15 @@ from harness.runner.executing.standing import is_finished
 from harness.runner.executing.turns import TurnOptions, run_in_turns
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.preflight import Preflight
-from harness.runner.progress import Priced, Reporter
+from harness.runner.progress import Priced, Reporter, SharedBars
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
 from harness.runner.spending import Payer, Spending
+from harness.runner.spreading.cells import SpreadOptions, run_spread
+from harness.runner.spreading.clusters import Clusters
 from harness.store import RunDir
+
+if TYPE_CHECKING:
+    from harness.runner.spreading.ray_cluster import RayCluster
 
 
 @dataclass(frozen=True)
@@ -111,14 +117,16 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
     """
     if len({config.prices for config in configs}) > 1:
         raise ConfigError("these configs name different `prices`", "name one table in each, or run them apart")
-    reporter = Reporter(quiet=options.quiet)
+    is_spread = any(config.runner.executor != "local" for config in configs)
+    reporter = SharedBars(quiet=options.quiet) if is_spread else Reporter(quiet=options.quiet)
     benches: list[Benchmark] = []
-    for checked in [_checked(config, options, reporter) for config in configs]:
-        if benches:
-            checked.spending.begin()
-        benches.append(_run(checked, options, reporter))
-        if benches[-1].stopped:
-            break
+    with Clusters(configs, options.results, reporter) as clusters:
+        for checked in [_checked(config, options, reporter, clusters) for config in configs]:
+            if benches:
+                checked.spending.begin()
+            benches.append(_run(checked, options, reporter))
+            if benches[-1].stopped:
+                break
     return benches
 
 
@@ -137,7 +145,9 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter) -> Benchm
     if len(cells) > 1:
         say_total(cells, Estimator(options.results, spending.prices), reporter)
     _fetch_weights(checked.unfinished, options.results, reporter, spending)
-    if race is not None or config.schedule == "interleaved":
+    if checked.cluster is not None:
+        results = _run_spread(checked, checked.cluster, options, reporter)
+    elif race is not None or config.schedule == "interleaved":
         results = _run_in_turns(checked, options, reporter, spending)
     else:
         results = _run_until_stopped(cells, options, reporter, spending)
@@ -158,9 +168,11 @@ class _Checked:
     evaluation: EvaluationPlan
     race: PlannedRace | None
     spending: Spending
+    cluster: "RayCluster | None"
+    """Where its cells are run; None: here, or nothing of them is left to do."""
 
 
-def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter) -> _Checked:
+def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, clusters: Clusters) -> _Checked:
     """Refuse what cannot be; its time begins now."""
     began = time.monotonic()
     with reporter.reading() as progress:
@@ -174,8 +186,9 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter) -> _C
     spending = Spending(config.budget, prices, options.results, payers, began, reporter.warn)
     scoring = None if options.records_only else evaluation
     unfinished = _check_all(cells, scoring, options.results, spending)
+    cluster = clusters.joined(config) if unfinished else None
     Preflight(options.results, reporter, spending).ask(unfinished, scoring)
-    return _Checked(config, cells, unfinished, evaluation, race, spending)
+    return _Checked(config, cells, unfinished, evaluation, race, spending, cluster)
 
 
 def _check_all(
@@ -234,6 +247,18 @@ def _run_until_stopped(
         if results[-1].status == "stopped":
             break
     return results
+
+
+def _run_spread(
+    checked: "_Checked", cluster: "RayCluster", options: RunOptions, reporter: Reporter
+) -> list[CellResult]:
+    """Every cell, side by side over the machines of a cluster."""
+    cells, spending = checked.cells, checked.spending
+    for number, cell in enumerate(cells, 1):
+        _announce(cell, f"{number}/{len(cells)}", options, reporter, spending)
+    n_workers = min(checked.config.runner.workers or cluster.n_workers, cluster.n_workers)
+    spread = SpreadOptions(options.results.resolve(), _priced(spending), _again(options), cluster.start, n_workers)
+    return run_spread(cells, spread, reporter, spending)
 
 
 def _run_in_turns(

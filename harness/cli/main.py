@@ -8,7 +8,7 @@ import typer
 
 from harness.cli.annotating import add_annotating
 from harness.cli.asking import add_asking
-from harness.cli.choices import Creatable, Listed
+from harness.cli.choices import Creatable, Executor, Listed, executor_settings
 from harness.cli.consoles import complain, show_bug
 from harness.cli.options import (
     NAMES,
@@ -148,6 +148,14 @@ def run(
         bool, typer.Option("--fresh-index", help="Build indexes anew, pay for them again, measure their seconds.")
     ] = False,
     records_only: Annotated[bool, typer.Option("--records-only", help="Neither evaluate nor report.")] = False,
+    executor: Annotated[
+        Executor | None,
+        typer.Option("--executor", help="Where systems work: this machine, or a Ray cluster."),
+    ] = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option("--ray-address", metavar="HOST:PORT", help="Of the cluster; default: this machine's."),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the report.")] = None,
     as_json: JsonOption = False,
     quiet: Annotated[
@@ -174,6 +182,8 @@ def run(
 
       rag-harness run -c configs/bench/retrieval.yaml -c configs/bench/demo.yaml
 
+      rag-harness run -c sweep.yaml --executor ray --ray-address 10.0.0.1:6379    (docs/many-machines.md)
+
       open $(rag-harness run -q -c rag-harness.yaml)
     """
     from harness.api.configs import DatasetChoice, bench_configs
@@ -182,7 +192,11 @@ def run(
 
     chosen = DatasetChoice(dataset, docs, questions)
     resolved = bench_configs(
-        config, systems=system or (), dataset=chosen, measure=measure, settings=settings or ()
+        config,
+        systems=system or (),
+        dataset=chosen,
+        measure=measure,
+        settings=[*(settings or ()), *executor_settings(executor, ray_address)],
     )
     options = RunOptions(
         results, retry_failed=retry_failed, fresh_index=fresh_index, records_only=records_only, quiet=quiet

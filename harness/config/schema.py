@@ -235,12 +235,20 @@ class LimitsConfig(ConfigSection):
 
 
 class RunnerConfig(ConfigSection):
-    """How a run is watched; changes no result and no run id."""
+    """How a run is watched, and where; changes no result and no run id."""
 
     resources_interval_s: float = Field(2.0, gt=0, le=LONGEST_S)
     """Between two samples of CPU and RAM."""
     failure_tolerance: float = Field(0.1, ge=0, le=1)
     """The share of failed queries beyond which the command exits with 3."""
+    executor: Literal["local", "ray"] = "local"
+    """Where systems work: `local`, on this machine, a cell after the other; `ray`, on the machines of a Ray
+    cluster, cells and shards of their queries side by side."""
+    ray_address: str | None = None
+    """HOST:PORT of the cluster; `local`: one of this machine alone, for the time of the command. None: that which
+    this machine is in."""
+    workers: int | None = Field(None, ge=1, le=MOST_AT_ONCE)
+    """At most so many at once on the cluster; None: one for each of its processors."""
 
 
 class BudgetConfig(ConfigSection):

@@ -107,9 +107,9 @@ class Budget:
         """Whether calls are counted at all."""
         return self._left.usd is not None or self._left.tokens is not None
 
-    def hold(self, call: Call, journal: Journal) -> "Hold":
-        """What reserves this call whenever it is tried."""
-        return Hold(self, call, journal)
+    def hold(self, call: Call, journal: Journal, priced: RolePriced | None = None) -> "Hold":
+        """What reserves this call whenever it is tried; `priced`: by other prices than the budget's own."""
+        return Hold(self, call, journal, priced or self._priced)
 
     def check_time(self) -> None:
         """Raise BudgetReached where the time is over."""
@@ -131,14 +131,14 @@ class Budget:
         density = max(1.0, _MARGIN * self._density.get(call.role, 0.0))
         return Usage(calls=1, input_tokens=math.ceil(call.n_bytes * density), output_tokens=output)
 
-    def amount(self, role: str, usage: Usage) -> Amount:
+    def amount(self, role: str, usage: Usage, priced: RolePriced | None) -> Amount:
         """What that usage takes of the budget."""
         usd = 0.0
-        if self._left.usd is not None and self._priced is not None:
-            priced = self._priced(role, usage)
-            if priced is None:
+        if self._left.usd is not None and priced is not None:
+            found = priced(role, usage)
+            if found is None:
                 raise HarnessError(f"the {role} has no price", "add it to configs/prices.yaml")
-            usd = priced
+            usd = found
         return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
 
     async def admit(self, holder: object, role: str, amount: Amount) -> None:
@@ -215,8 +215,8 @@ class Hold:
     in full.
     """
 
-    def __init__(self, budget: Budget, call: Call, journal: Journal) -> None:
-        self._budget, self.call, self._journal = budget, call, journal
+    def __init__(self, budget: Budget, call: Call, journal: Journal, priced: RolePriced | None) -> None:
+        self._budget, self.call, self._journal, self._priced = budget, call, journal, priced
         self._amount = Amount()
         self.note: int | None = None
         """The reservation in the journal, while there is one."""
@@ -225,7 +225,7 @@ class Hold:
         """Reserve one try; waits or raises as `Budget.admit` does."""
         budget = self._budget
         at_most = budget.at_most(self.call) if budget.limits_calls else Usage()
-        self._amount = budget.amount(self.call.role, at_most)
+        self._amount = budget.amount(self.call.role, at_most, self._priced)
         await budget.admit(self, self.call.role, self._amount)
         if budget.limits_calls:
             try:
@@ -248,7 +248,7 @@ class Hold:
             return
         self._budget.learn(self.call, usage)
         self.note = None
-        self._budget.end(self, self._budget.amount(self.call.role, usage))
+        self._budget.end(self, self._budget.amount(self.call.role, usage, self._priced))
 
     def lost(self) -> None:
         """Nobody knows whether it was paid: it counts in full."""

@@ -12,8 +12,8 @@ from harness.models.adapting import AdaptingTransport, Spoken
 from harness.models.certificates import trust_as_others_do
 from harness.models.endpoint import Endpoint
 from harness.models.letters import are_refused, letter_request, letter_shares, no_letters
-from harness.models.limiter import AdaptiveLimiter
 from harness.models.providers import api_key, need_client, provider_of
+from harness.models.relaying import RelayedSeam, RelayedTransport
 from harness.models.transport import MeteredTransport, Seam
 from harness.models.vectors import unit_rows
 from harness.protocols import Message
@@ -29,7 +29,12 @@ NO_URL = "http://fake.invalid/v1"
 """Of a provider without a server: its transport never looks at it."""
 
 
-def build_chat(config: GeneratorConfig, seam: Seam, server: "ServerAccess | None" = None) -> "OpenAIChat | None":
+AnySeam = Seam | RelayedSeam
+
+
+def build_chat(
+    config: GeneratorConfig, seam: AnySeam, server: "ServerAccess | None" = None
+) -> "OpenAIChat | None":
     """The generator or judge of a resolved config; None where there is none. `server`: one that was started for
     it.
     """
@@ -38,18 +43,29 @@ def build_chat(config: GeneratorConfig, seam: Seam, server: "ServerAccess | None
     return OpenAIChat(config, open_client(config, seam, server))
 
 
-def open_client(config: ModelConfig, seam: Seam, server: "ServerAccess | None" = None) -> "AsyncOpenAI":
+def open_client(config: ModelConfig, seam: AnySeam, server: "ServerAccess | None" = None) -> "AsyncOpenAI":
     """An openai client whose every request passes the seam; its own retries are off."""
     need_client()
     from openai import AsyncOpenAI
 
+    transport: httpx2.AsyncBaseTransport
+    if isinstance(seam, RelayedSeam):
+        # Whoever makes the calls has the key and knows where the server is.
+        url, key, transport = NO_URL, "relayed", RelayedTransport(seam, config.role, httpx2.URL(NO_URL).path)
+    else:
+        url, key, transport = *access_of(config, server), open_transport(config, seam, server)
     return AsyncOpenAI(
-        api_key=server.api_key if server else api_key(config),
-        base_url=_url(config, server),
+        api_key=key,
+        base_url=url,
         max_retries=0,
         timeout=config.timeout_s,
-        http_client=httpx2.AsyncClient(transport=open_transport(config, seam, server), timeout=config.timeout_s),
+        http_client=httpx2.AsyncClient(transport=transport, timeout=config.timeout_s),
     )
+
+
+def access_of(config: ModelConfig, server: "ServerAccess | None" = None) -> tuple[str, str]:
+    """(URL, key) of a role's server. Raises as `api_key` does."""
+    return _url(config, server), server.api_key if server else api_key(config)
 
 
 def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None" = None) -> MeteredTransport:
@@ -60,7 +76,7 @@ def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None
         role=config.role,
         base_url=url,
         max_retries=config.max_retries,
-        limiter=AdaptiveLimiter(config.max_concurrency, config.requests_per_minute, config.tokens_per_minute),
+        limiter=seam.limiters.of(config, url),
         fix=provider.fix,
         reasoning_tokens=config.reasoning_tokens if isinstance(config, GeneratorConfig) else 0,
         max_retry_after_s=config.max_retry_after_s,

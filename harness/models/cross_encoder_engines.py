@@ -14,10 +14,10 @@ import numpy as np
 
 from harness.errors import HarnessError, ModelUnavailable
 from harness.models.cores import usable_cores
-from harness.models.cross_encoders import Named, config_of, need_onnx, need_torch
+from harness.models.cross_encoder_names import Named, config_of, need_onnx, need_torch
 
 if TYPE_CHECKING:
-    from harness.models.cross_encoders import Rows
+    from harness.models.cross_encoder_names import Rows
 
 _MAX_TOKENS = 512
 """Of both texts together; what follows in a longer pair is not seen."""

@@ -8,12 +8,11 @@ import numpy as np
 
 from harness.config import EmbedderConfig
 from harness.identity import digest
-from harness.models.clients import OpenAIEmbedding, open_client
+from harness.models.clients import AnySeam, OpenAIEmbedding, open_client
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.identity import model_identity
 from harness.models.metering import current_meter
 from harness.models.providers import TextEncoder, provider_of
-from harness.models.transport import Seam
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -79,7 +78,7 @@ class _Within:
 
 
 def build_embedder(
-    config: EmbedderConfig, seam: Seam, cache: EmbeddingCache, progress: EmbedProgress | None = None
+    config: EmbedderConfig, seam: AnySeam, cache: EmbeddingCache, progress: EmbedProgress | None = None
 ) -> CachedEmbedder:
     """The embedder of a resolved config."""
     within = provider_of(config).encoder

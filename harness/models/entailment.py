@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.errors import ModelUnavailable
-from harness.models.cross_encoders import CrossEncoder, Named
+from harness.models.cross_encoder_names import CrossEncoder, Named
+from harness.models.cross_encoders import check_named, open_named
 
 if TYPE_CHECKING:
     from harness.protocols import Entailment
@@ -24,7 +25,7 @@ def check_entailment(name: str) -> None:
     if named.export:
         _Inference(named)
     else:
-        named.check(None)
+        check_named(named, None)
 
 
 def entailment_identity(name: str) -> str:
@@ -41,7 +42,7 @@ class _Inference:
     """See `harness.protocols.Entailment`."""
 
     def __init__(self, named: Named) -> None:
-        self._model: CrossEncoder = named.open(None)
+        self._model: CrossEncoder = open_named(named, None)
         found = [place for place, label in enumerate(self._model.labels) if label.lower().startswith("entail")]
         if len(found) != 1:
             labels = ", ".join(self._model.labels) or "none"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from harness.identity import digest
 from harness.models.catalogue import RERANKERS, WeightFile
-from harness.models.cross_encoders import CrossEncoder, Named, need_onnx, open_export
+from harness.models.cross_encoder_names import CrossEncoder, Named, need_onnx
+from harness.models.cross_encoders import check_named, open_export, open_named
 from harness.models.weights import fetch
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def check_reranker(name: str) -> None:
     if name in RERANKERS:
         need_onnx()
     else:
-        _named(name).check(1)
+        check_named(_named(name), 1)
 
 
 def reranker_identity(name: str) -> str:
@@ -43,7 +44,7 @@ def open_reranker(name: str) -> Reranker:
     if name in RERANKERS:
         model, tokenizer = map(fetch, RERANKERS[name])
         return _Reranker(open_export(named, model, tokenizer, 1))
-    return _Reranker(named.open(1))
+    return _Reranker(open_named(named, 1))
 
 
 class _Reranker:

@@ -18,9 +18,10 @@ import httpx2
 
 from harness.errors import HarnessError
 from harness.identity import digest
-from harness.models.budget import Budget, Call, Hold
+from harness.models.budget import Budget, Call, Hold, RolePriced
 from harness.models.endpoint import LIMIT, Endpoint, Outcome, fault
 from harness.models.heard import HeardReply, heard, without_key
+from harness.models.limiters import Limiters
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.replies import ACCEPTED_CODINGS, UnreadableReply, allowances, read_usage
 from harness.records import Usage
@@ -50,6 +51,10 @@ class Seam:
     """noted(role, dialect) hears in what a model is asked otherwise than the config says."""
     budget: Budget = field(default_factory=Budget)
     """What may still be paid; by default no limit."""
+    priced: RolePriced | None = None
+    """Where the budget is shared by runs whose models have other prices: those of this one."""
+    limiters: Limiters = field(default_factory=Limiters)
+    """Of the servers that it calls; whoever shares them keeps one limit."""
     backoff: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - jitter, no secret
     say: Callable[[str], None] = lambda _line: None
     """Hears what a person who waits should know, in one line."""
@@ -58,6 +63,10 @@ class Seam:
     def stop(self, error: HarnessError) -> None:
         """No further query can succeed, for this reason; the first counts."""
         self.fatal = self.fatal or error
+
+    def close(self) -> None:
+        """Close the journal."""
+        self.journal.close()
 
     def flight(self, key: CallKey) -> asyncio.Lock:
         """Held while that call is under way, so that two judgements that ask the same at once pay once."""
@@ -99,14 +108,14 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 # Of the usage, the journal keeps the tokens alone.
                 kept = read_usage(stored.response).model_dump(include={"cut_calls", "reasoning_tokens"})
                 meter.add_replayed(role, replace(stored, usage=stored.usage.model_copy(update=kept)))
-                return _response(200, stored.response, request)
+                return response_of(200, stored.response, request)
             if self._seam.fatal:
                 raise self._seam.fatal
             room = self._endpoint.reasoning_tokens
             call = Call(role, path, parsed, len(body), room)
-            with self._seam.budget.hold(call, self._seam.journal) as hold:
+            with self._seam.budget.hold(call, self._seam.journal, self._seam.priced) as hold:
                 reply = await self._pay(key, request, meter, hold)
-            return _response(reply.status, reply.content, request)
+            return response_of(reply.status, reply.content, request)
 
     async def _pay(self, key: CallKey, request: httpx2.Request, meter: Meter, hold: Hold) -> HeardReply:
         """Make the call, keep its answer in the journal and count it."""
@@ -234,6 +243,7 @@ def _parse_request(body: bytes) -> dict[str, Any]:
     return parsed
 
 
-def _response(status: int, content: bytes, request: httpx2.Request) -> httpx2.Response:
+def response_of(status: int, content: bytes, request: httpx2.Request) -> httpx2.Response:
+    """Of a JSON body."""
     headers = {"content-type": "application/json"}
     return httpx2.Response(status, headers=headers, content=content, request=request)

@@ -341,6 +341,12 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
             f"{counted(untold, 'latency is', 'latencies are')} wall time: when this run was recorded, waiting for "
             "a provider's limit was not told from other waiting. Compare no seconds with those of later runs."
         )
+    if spread := run.spread.read():
+        yield (
+            f"Answered over a cluster, by up to {counted(spread.n_workers, 'worker')} at once: a latency includes "
+            "the way to the machine that calls the models, and what the others took of them. CPU and RAM over "
+            "time were not sampled. Compare no seconds with those of runs that were answered otherwise."
+        )
     concurrency = identity.get("limits", {}).get("concurrency", 1)
     if concurrency != 1:
         yield f"{concurrency} queries were answered side by side: a latency includes what the others took."

@@ -1,5 +1,6 @@
 """What a person sees while a run goes on: a bar with ETA and cost, or now and then a plain line."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -51,6 +52,14 @@ class Reporter:
         if self.quiet or not self.console.is_terminal:
             yield _PlainBar(label, self)
             return
+        with self._progress() as progress:
+            self._shown, around = progress, self._shown
+            try:
+                yield _RichBar(progress, progress.add_task(label, total=None, note="", count=""))
+            finally:
+                self._shown = around
+
+    def _progress(self) -> Progress:
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -60,12 +69,7 @@ class Reporter:
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}", markup=False),
         )
-        with Progress(*columns, console=self.console, transient=True) as progress:
-            self._shown, around = progress, self._shown
-            try:
-                yield _RichBar(progress, progress.add_task(label, total=None, note="", count=""))
-            finally:
-                self._shown = around
+        return Progress(*columns, console=self.console, transient=True)
 
     @contextmanager
     def reading(self) -> Iterator[ReadingProgress]:
@@ -92,6 +96,38 @@ class Reporter:
             yield
         finally:
             shown.start()
+
+
+class SharedBars(Reporter):
+    """For work side by side: bars that are open at once stand below each other, and threads may open them."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        super().__init__(quiet=quiet)
+        self._lock = threading.RLock()
+        self._n_open = 0
+
+    @contextmanager
+    def bar(self, label: str) -> Iterator[Bar]:
+        """See `Reporter.bar`."""
+        if self.quiet or not self.console.is_terminal:
+            yield _PlainBar(label, self)
+            return
+        with self._lock:
+            self._n_open += 1
+            if self._shown is None:
+                self._shown = self._progress()
+                self._shown.start()
+            progress = self._shown
+            task = progress.add_task(label, total=None, note="", count="")
+        try:
+            yield _RichBar(progress, task)
+        finally:
+            with self._lock:
+                progress.remove_task(task)
+                self._n_open -= 1
+                if not self._n_open:
+                    progress.stop()
+                    self._shown = None
 
 
 class _RichBar:

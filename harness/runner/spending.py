@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ class Spending:
         self._budget, self.prices, self._results, self._payers = budget, prices, results, payers
         self._began = time.monotonic() if began is None else began
         self._before = Amount()
+        self._is_kept_elsewhere = False
         self._warn, self._warned = warn, set[str]()
 
     def begin(self) -> None:
@@ -80,6 +82,15 @@ class Spending:
         """The same, where time is not counted: for what is free and ends by itself."""
         budget = self._budget.model_copy(update={"minutes": None})
         return Spending(budget, self.prices, self._results, self._payers)
+
+    def kept_elsewhere(self) -> "Spending":
+        """The same, counted once: from now on somebody else keeps dollars and tokens, in one `Budget` for many
+        workers, and `check` raises where nothing was left or the time is over.
+        """
+        self.count()
+        kept = copy(self)
+        kept._is_kept_elsewhere = True
+        return kept
 
     def check_prices(self, models: Mapping[str, Any]) -> None:
         """Raise ConfigError where dollars are limited and a model that may be called has no price; where tokens
@@ -134,7 +145,8 @@ class Spending:
 
     def count(self) -> None:
         """Look at the journals: `allowance` and `note` go by this."""
-        self._before = self.spent()
+        if not self._is_kept_elsewhere:
+            self._before = self.spent()
 
     def check_time(self) -> None:
         """Raise BudgetReached where the minutes are over."""

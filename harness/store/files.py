@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from threading import get_native_id
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -25,8 +26,8 @@ def write_atomic(path: Path, text: str) -> None:
 
 def write_atomic_bytes(path: Path, content: bytes) -> None:
     """Likewise."""
-    # Two processes may write the same file, such as a corpus that both their runs need: each its own part.
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    # Two threads or processes may write the same file, such as a corpus that two runs need: each its own part.
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{get_native_id()}.partial")
     with explained_io("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -18,6 +18,7 @@ from harness.store.record_lines import RecordLines
 from harness.store.remembered import Remembered
 from harness.store.score_files import read_evaluations, read_scores, refuse_link, write_scores
 from harness.store.seals import FileSeal
+from harness.store.spread import SpreadFile
 
 RecordKey = tuple[str, int]
 """(query_id, repeat)."""
@@ -54,6 +55,8 @@ class RunDir:
         self._reach = ReachFile(path / "reach.json")
         self._race_path = path / "race.json"
         self._dialects_path = path / "dialects.json"
+        self.spread = SpreadFile(path / "spread.json")
+        """Whether it was answered on several machines."""
         self._closing = Closing(path / "done.json")
         self._read_header = Remembered[_Header]()
         self._fitting_sample = Remembered[None]()
@@ -328,14 +331,15 @@ class RunDir:
         """
         self._reach.close(tuple(reached), why)
         closed = (self._manifest_path, self._index_path, self._lines.path, self._resources_path)
-        self._closing.write(done, (*closed, self._reach.path, self._race_path, self._dialects_path))
+        beside = (self._reach.path, self._race_path, self._dialects_path, self.spread.path)
+        self._closing.write(done, (*closed, *beside))
 
     def done(self) -> Done | None:
         """The footer, or None where the run can still be resumed; one that does not fit what it closed is a
         `StoreError`.
         """
         closed = (self._manifest_path, self._index_path, self._lines.path)
-        beside = (self._reach.path, self._race_path, self._dialects_path)
+        beside = (self._reach.path, self._race_path, self._dialects_path, self.spread.path)
         return self._closing.read((*closed, *beside), lambda: self.whole_records().values())
 
     def reach(self) -> Reach | None:

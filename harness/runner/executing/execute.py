@@ -79,7 +79,24 @@ def run_cell(
     A finished run is left as it is, unless `again` asks for its failed queries. `spending` stops it before a
     budget is passed.
     """
-    spending = spending or Spending.unlimited()
+    outset = Outset(results, reporter, priced, again, spending or Spending.unlimited())
+    return carry_out(cell, outset, Execution)
+
+
+@dataclass(frozen=True)
+class Outset:
+    """What a cell is run with: see `run_cell`."""
+
+    results: Path
+    reporter: Reporter
+    priced: Priced
+    again: Again
+    spending: Spending
+
+
+def carry_out(cell: Cell, outset: Outset, make: Callable[..., Execution]) -> CellResult:
+    """See `run_cell`; `make` is `Execution`, or makes what is one."""
+    results, reporter, again, spending = outset.results, outset.reporter, outset.again, outset.spending
     run = open_run(cell, results, reporter.warn)
     with run.exclusive() as lock_fd:
         todo = begin(cell, run, results, reporter, again)
@@ -91,8 +108,8 @@ def run_cell(
                     spending.check()
                 models = prepare(cell, run, results, reporter)
                 with model_server(models.get("generator"), run.path) as server:
-                    execution = Execution(
-                        cell, run, results, reporter, priced, spending, lock_fd, server, again.index
+                    execution = make(
+                        cell, run, results, reporter, outset.priced, spending, lock_fd, server, again.index
                     )
                     execution.ensure_index()
                     execution.answer(todo)

@@ -8,8 +8,9 @@ from harness.analysis.prices import Price
 from harness.config import EmbedderConfig, GeneratorConfig, LimitsConfig
 from harness.models.budget import Allowance, Amount
 from harness.models.local_server import ServerAccess
+from harness.models.relaying import CallNews, RelayedCall
 from harness.protocols import Route
-from harness.records import AnswerStyle, Cost, IndexStats, Phase, RunStatus, Usage
+from harness.records import AnswerStyle, Cost, IndexStats, Phase, RunRecord, RunStatus, Usage
 
 
 class WorkerMessage(BaseModel):
@@ -76,6 +77,9 @@ class Job(WorkerMessage):
     """Answering: the systems that it hands queries to."""
     stays: bool = False
     """When `todo` is answered, it waits for turns, a line each, until one is empty."""
+    is_relayed: bool = False
+    """The worker is on another machine: it asks for model calls instead of making them, and sends its records. It
+    reads what lies in `results`, and writes there only into the store of an index."""
 
 
 class Turn(WorkerMessage):
@@ -84,6 +88,14 @@ class Turn(WorkerMessage):
     todo: tuple[Todo, ...] = ()
     allowance: Allowance = Allowance()
     """What is left of the budget now, after the turns of others."""
+
+
+class ToWorker(WorkerMessage):
+    """What a worker reads after its job, a line each: one of the two."""
+
+    turn: Turn | None = None
+    news: CallNews | None = None
+    """Of a call that it asked for."""
 
 
 class Event(WorkerMessage):
@@ -102,6 +114,7 @@ class Event(WorkerMessage):
         "refused",
         "stopped",
         "broken",
+        "asks",
     ]
     todo: Todo | None = None
     """started, extended, finished."""
@@ -109,6 +122,10 @@ class Event(WorkerMessage):
     """extended: seconds until the query is overdue, at least; its clock stood for a while."""
     status: RunStatus | None = None
     """finished."""
+    record: RunRecord | None = None
+    """finished, of a relayed worker: what is to be kept."""
+    call: RelayedCall | None = None
+    """asks."""
     usage: dict[str, Usage] = {}
     """finished: the query's; progress: the index's so far."""
     spent: Amount = Amount()

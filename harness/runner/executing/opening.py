@@ -13,13 +13,12 @@ import psutil
 
 from harness.config import EmbedderConfig
 from harness.errors import ConfigError, HarnessError
-from harness.models.clients import build_chat
+from harness.models.clients import AnySeam, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.lending import LendingServer, Lent
 from harness.models.metering import Meter, metered
 from harness.models.providers import provider_of
-from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.outside import cleaned
 from harness.protocols import System, SystemSpec
@@ -60,7 +59,7 @@ class OpenedSystem:
     """A system over its seam."""
 
     system: System
-    seam: Seam
+    seam: AnySeam
     lending: LendingServer
     is_elsewhere: bool
     embedder_rss_bytes: int | None
@@ -113,14 +112,14 @@ class OpenedSystem:
 
 
 @contextmanager
-def open_system(job: Job, index_dir: IndexDir, seam: Seam, around: Surroundings) -> Iterator[OpenedSystem]:
+def open_system(job: Job, index_dir: IndexDir, seam: AnySeam, around: Surroundings) -> Iterator[OpenedSystem]:
     """The system of a job, built and not yet loaded; it, its models and the journal are closed with the block.
 
     ConfigError where its version is another than the job's.
     """
     spec = SYSTEMS.load(job.system)
     check_version(spec, job.system_version)
-    with closing(seam.journal), _embedder(job, seam, around) as (vectors, rss_bytes):
+    with closing(seam), _embedder(job, seam, around) as (vectors, rss_bytes):
         index_params = spec.index_params.model_validate(job.index_params)
         answer_params = spec.answer_params.model_validate(job.answer_params)
         chat = build_chat(job.generator, seam, job.server) if job.generator else None
@@ -177,7 +176,9 @@ def said(error: BaseException) -> str:
 
 
 @contextmanager
-def _embedder(job: Job, seam: Seam, around: Surroundings) -> Iterator[tuple[CachedEmbedder | Unnamed, int | None]]:
+def _embedder(
+    job: Job, seam: AnySeam, around: Surroundings
+) -> Iterator[tuple[CachedEmbedder | Unnamed, int | None]]:
     """It, and the memory that loading it took, where it works within this process."""
     config: EmbedderConfig | None = job.embedder
     if config is None:

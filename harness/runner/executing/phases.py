@@ -12,7 +12,7 @@ from harness.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRe
 from harness.runner.executing.messages import Event, Job, LentJob, Todo
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.standing import index_dirs
-from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd
+from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd, Workplace
 from harness.runner.executing.tally import Tally
 from harness.runner.lent import joined_index
 from harness.runner.plan import Cell, LentCell
@@ -119,7 +119,7 @@ class Execution:
     def _try_alone(self, suspect: Todo, heard: Heard) -> None:
         outcome = self._supervise("answer", [suspect], heard)
         if suspect in self._left([suspect], outcome):
-            self._record_death(suspect, "error", outcome.death)
+            self.record_death(suspect, "error", outcome.death)
 
     def _left(self, batch: Sequence[Todo], outcome: WorkerEnd) -> list[Todo]:
         """What of `batch` is still to do after a worker ended with `outcome`; overdue queries are recorded."""
@@ -127,7 +127,7 @@ class Execution:
         self.run.repair()
         # What blocks a process keeps it from telling of others that they are answered.
         for todo in self._unanswered(outcome.overdue):
-            self._record_death(todo, "timeout", "the query blocked its process past its time limit")
+            self.record_death(todo, "timeout", "the query blocked its process past its time limit")
         if outcome.death and not outcome.in_flight and not outcome.n_finished:
             raise SystemBroken(f"{outcome.death} before its first query")
         left = self._unanswered(batch)
@@ -144,7 +144,8 @@ class Execution:
             if (found := records.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
         ]
 
-    def _record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
+    def record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
+        """The record of a query that ended its worker's process."""
         # What it had asked of its model went with the process that counted it.
         cell, unmetered = self.cell, Usage(unmetered_calls=1)
         role = "generator" if "generator" in cell.roles.answer else OWN_MODELS
@@ -170,7 +171,11 @@ class Execution:
         interval_s = self.cell.config.runner.resources_interval_s
         sampler = ResourceSampler(self.run, phase, interval_s, self._servers(phase))
         self.spending.check()
-        job = self._job(phase, todo)
+        at = Workplace(self.run.log_path, sampler, self.lock_fd)
+        return Supervisor(self.job(phase, todo), at, self.told(on_event))
+
+    def told(self, on_event: Heard) -> Heard:
+        """As `on_event`, and what a worker says is said."""
 
         def heard(event: Event) -> None:
             if event.kind in {"said", "warned"}:
@@ -178,7 +183,7 @@ class Execution:
                 tell(f"{self.run.run_id}: {event.what}")
             on_event(event)
 
-        return Supervisor(job, self.run.log_path, sampler, heard, self.lock_fd)
+        return heard
 
     def _servers(self, phase: Phase) -> Servers:
         cell = self.cell
@@ -188,7 +193,8 @@ class Execution:
         databases = [url for one in asked if one.spec.servers for url in one.spec.servers(one.index_params)]
         return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
 
-    def _job(self, phase: Phase, todo: Sequence[Todo]) -> Job:
+    def job(self, phase: Phase, todo: Sequence[Todo]) -> Job:
+        """What a worker is told to do."""
         cell = self.cell
         roles = cell.roles.index if phase == "index" else cell.roles.answer
         return Job(

@@ -1,8 +1,10 @@
 """CPU and RAM over time: the machine, the system's process tree, and model servers and databases apart."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import psutil
 
@@ -92,6 +94,58 @@ class _Served:
         if not self._is_whole or not seen or len(seen) < len(taken):
             return [NOT_SAMPLED, NOT_SAMPLED]
         return [f"{sum(percent for percent, _ in seen):.1f}", str(sum(rss for _, rss in seen))]
+
+
+class Sampler(Protocol):
+    """Hears of a worker's process, and of time passing."""
+
+    def watch(self, pid: int) -> None:
+        """From now on `pid` is the system."""
+        ...
+
+    def pause(self) -> None:
+        """The system waits while others have their turns."""
+        ...
+
+    def resume(self) -> None:
+        """It goes on."""
+        ...
+
+    def rss_bytes(self) -> int:
+        """What the system holds in memory now."""
+        ...
+
+    def wait_s(self) -> float:
+        """Seconds until the next sample is due."""
+        ...
+
+    def sample_if_due(self) -> None:
+        """Take a sample if it is time."""
+        ...
+
+
+class Unsampled:
+    """Of a worker on another machine: what this one does meanwhile says nothing of it."""
+
+    def watch(self, pid: int) -> None:
+        """See `Sampler`, as all below."""
+
+    def pause(self) -> None:
+        """Nothing."""
+
+    def resume(self) -> None:
+        """Nothing."""
+
+    def rss_bytes(self) -> int:
+        """0: of this machine."""
+        return 0
+
+    def wait_s(self) -> float:
+        """Never."""
+        return math.inf
+
+    def sample_if_due(self) -> None:
+        """Nothing."""
 
 
 class ResourceSampler:

@@ -22,7 +22,9 @@ from typing import BinaryIO
 
 from harness.errors import BudgetReached, HarnessError, StoreError
 from harness.models.budget import Amount, Budget
+from harness.models.clients import AnySeam
 from harness.models.metering import LOADING, Meter, current_meter, metered
+from harness.models.relaying import CallRelay, RelayedCall, RelayedSeam
 from harness.models.transport import Seam
 from harness.outside import keep_secret
 from harness.records import (
@@ -34,13 +36,13 @@ from harness.records import (
     Usage,
 )
 from harness.registry import SYSTEMS
-from harness.runner.executing.messages import Event, Job, Todo, Turn
+from harness.runner.executing.messages import Event, Job, Todo, ToWorker, Turn
 from harness.runner.executing.opening import OpenedSystem, Surroundings, open_system, said
+from harness.runner.executing.places import EVENTS_ENV
 from harness.runner.executing.recording import RecordWriter
 from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 
-EVENTS_ENV = "RAG_HARNESS_EVENTS"
 _PROGRESS_INTERVAL_S = 0.2
 _FULL_DISK_BYTES = 1 << 19
 
@@ -58,6 +60,8 @@ class Worker:
         self._told_at = 0.0
         self._warned: set[str] = set()
         self._budget = Budget(job.allowance, lambda role, usage: job.prices[role].usd(usage))
+        self.relay = CallRelay(self._ask)
+        """Hears of the calls that a relayed job asks for."""
 
     async def work(self) -> None:
         """Do the phase; every outcome is an event."""
@@ -70,7 +74,7 @@ class Worker:
     async def _index(self) -> None:
         corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
         self._index_dir.begin()
-        seam = self._seam(self._journal(self._index_dir.journal_path, shared=True), self._job.servers)
+        seam = self._seam(self._index_dir.journal_path, self._job.servers)
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
         with self._system(seam) as opened, metered(Meter(scope)) as meter:
             start, cpu = time.monotonic(), time.process_time()
@@ -89,12 +93,10 @@ class Worker:
 
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
-        with self._system(self._seam(self._journal(self._run.journal_path))) as opened:
+        with self._system(self._seam(self._run.journal_path)) as opened:
             with metered(Meter(LOADING)):
                 await opened.system.load()
-            lent = (one.index_id for one in self._job.lent)
-            for index in indexes_of(Path(self._job.results), self._job.index_id, lent):
-                index.opened()
+            self._note_opened()
             # What was loaded stays. Wherever the collector of cycles looks through it again, every query stands
             # still: for a tenth of a second with a few libraries.
             gc.collect()
@@ -107,6 +109,13 @@ class Worker:
                 self._tell(Event(kind="waiting"))
                 turn = await asyncio.to_thread(self._turns.get)
                 self._budget.renew(turn.allowance)
+
+    def _note_opened(self) -> None:
+        # One of many on other machines leaves that to whoever started them.
+        if not self._job.is_relayed:
+            lent = (one.index_id for one in self._job.lent)
+            for index in indexes_of(Path(self._job.results), self._job.index_id, lent):
+                index.opened()
 
     async def _answer_turn(self, opened: OpenedSystem, queries: Mapping[str, Query], turn: Turn) -> None:
         waiting = iter(turn.todo)
@@ -143,11 +152,14 @@ class Worker:
             attempt=todo.attempt,
             started_at=started_at,
         )
-        await self._records.append(record)
-        spent = self._budget.spent
-        self._tell(Event(kind="finished", todo=todo, status=status, usage=record.cost.usage, spent=spent))
+        finished = Event(kind="finished", todo=todo, status=status, usage=record.cost.usage)
+        if self._job.is_relayed:
+            self._tell(finished.model_copy(update={"record": record}))
+        else:
+            await self._records.append(record)
+            self._tell(finished.model_copy(update={"spent": self._budget.spent}))
 
-    def _system(self, seam: Seam) -> AbstractContextManager[OpenedSystem]:
+    def _system(self, seam: AnySeam) -> AbstractContextManager[OpenedSystem]:
         sees_gold = SYSTEMS.load(self._job.system).sees_gold
         around = Surroundings(
             payer=self._job.run_id,
@@ -157,9 +169,12 @@ class Worker:
         )
         return open_system(self._job, self._index_dir, seam, around)
 
-    def _seam(self, journal: Journal, servers: Mapping[str, str] | None = None) -> Seam:
+    def _seam(self, journal: Path, servers: Mapping[str, str] | None = None) -> AnySeam:
+        """`servers`: of the journal that indexes share."""
+        if self._job.is_relayed:
+            return RelayedSeam(self.relay)
         return Seam(
-            journal,
+            Journal(journal, payer=self._job.run_id, shared=servers is not None, tell=self._warn),
             servers or {},
             dialects=Dialects.under(Path(self._job.results)),
             begun_in=self._run.dialects(),
@@ -167,9 +182,6 @@ class Worker:
             budget=self._budget,
             say=self._say,
         )
-
-    def _journal(self, path: Path, *, shared: bool = False) -> Journal:
-        return Journal(path, payer=self._job.run_id, shared=shared, tell=self._warn)
 
     def _gold(self) -> dict[str, Sequence[Evidence]]:
         return {row.query.query_id: row.reference.evidence for row in self._run.sample()}
@@ -179,6 +191,9 @@ class Worker:
             self._told_at = time.monotonic()
             usage, spent = current_meter().usage, self._budget.spent
             self._tell(Event(kind="progress", done=done, total=total, doing=doing, usage=usage, spent=spent))
+
+    def _ask(self, call: RelayedCall) -> None:
+        self._tell(Event(kind="asks", call=call))
 
     def _say(self, line: str) -> None:
         self._tell(Event(kind="said", what=line))
@@ -205,10 +220,16 @@ def _taken_input() -> BinaryIO:
     return ours
 
 
-def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]") -> None:
-    """End as soon as the runner's pipe closes: it is gone, or wants us gone. Until then it brings turns."""
+def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]", relay: CallRelay) -> None:
+    """End as soon as the runner's pipe closes: it is gone, or wants us gone. Until then it brings turns, and
+    news of calls.
+    """
     for line in lines:
-        turns.put(Turn.model_validate_json(line))
+        told = ToWorker.model_validate_json(line)
+        if told.news is not None:
+            relay.hear(told.news)
+        if told.turn is not None:
+            turns.put(told.turn)
     os._exit(1)
 
 
@@ -237,10 +258,11 @@ def main() -> None:
     job = Job.model_validate_json(lines.readline())
     keep_secret(*job.key_names)
     turns: SimpleQueue[Turn] = SimpleQueue()
-    threading.Thread(target=_die_with_parent, args=(lines, turns), daemon=True).start()
     with os.fdopen(int(os.environ[EVENTS_ENV]), "wb") as events:
+        worker = Worker(job, events, turns)
+        threading.Thread(target=_die_with_parent, args=(lines, turns, worker.relay), daemon=True).start()
         try:
-            asyncio.run(Worker(job, events, turns).work())
+            asyncio.run(worker.work())
         except Exception as error:
             known = _first_harness_error(error) or _full_disk(Path(job.results))
             if known:

@@ -1,0 +1,183 @@
+"""The two phases of a cell, by workers of a fleet: one builds its index, several answer shards of its queries.
+
+The run directory keeps its one writer, this process: workers send their records, and ask it for their model calls.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+from harness.errors import HarnessError
+from harness.models.budget import Allowance
+from harness.records import IndexRecord, Phase
+from harness.runner.executing.messages import Event, Job, Todo, Turn
+from harness.runner.executing.phases import Execution, Heard
+from harness.runner.executing.places import HERE, WorkerPlace
+from harness.runner.executing.resources import Unsampled
+from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd, Workplace
+from harness.runner.executing.tally import Tally
+from harness.runner.spreading.board import Board
+from harness.runner.spreading.fleet import Fleet, Listener
+from harness.store import IndexDir
+
+_MOST_LOST = 5
+"""Workers that are lost one after another before any of them has answered anything."""
+
+
+@dataclass
+class SpreadExecution(Execution):
+    """See `Execution`; its lock and its model server are those of this process."""
+
+    fleet: Fleet = field(kw_only=True)
+    place: WorkerPlace = field(kw_only=True, default=HERE)
+
+    def answer(self, todo: Sequence[Todo]) -> None:
+        """Answer `todo` in shards; what a lost worker was about to answer, others answer."""
+        if not todo:
+            return
+        expected = self.cell.n_answers
+        with (
+            self.index_in_use(),
+            self.reporter.bar(f"{self.cell.spec.name}: answer") as bar,
+            self._at_desk("answer") as execution,
+        ):
+            shards = _Shards(execution, todo, Tally(bar, self.spending, expected - len(todo), expected))
+            self.run.spread.keep(shards.n_workers)
+            shards.run()
+
+    def supervisor(self, phase: Phase, todo: Sequence[Todo], on_event: Heard) -> Supervisor:
+        """Likewise; what the fleet has spent is told with each event."""
+        self.fleet.check()
+        self.spending.check_time()
+
+        def heard(event: Event) -> None:
+            on_event(event.model_copy(update={"spent": self.fleet.spent}))
+
+        at = Workplace(self.run.log_path, Unsampled(), self.lock_fd, self.place)
+        return Supervisor(_relayed(self.job(phase, todo)), at, self.told(heard))
+
+    def _build(self, index: IndexDir) -> IndexRecord:
+        with self.fleet.slot(), self._at_desk("index") as execution:
+            return Execution._build(execution, index)
+
+    def _supervise(self, phase: Phase, todo: Sequence[Todo], on_event: Heard) -> WorkerEnd:
+        """One worker to its end, or another where it is lost."""
+        for _ in range(_MOST_LOST):
+            outcome = super()._supervise(phase, todo, on_event)
+            if not outcome.is_lost:
+                return outcome
+            self.reporter.warn(f"{self.run.run_id}: {outcome.death}; another worker goes on")
+        return outcome
+
+    @contextmanager
+    def _at_desk(self, phase: Phase) -> Iterator["SpreadExecution"]:
+        """The same, while the calls of a phase can be made."""
+        run_id = self.run.run_id
+        tell = Listener(
+            lambda line: self.reporter.say(f"{run_id}: {line}"),
+            lambda line: self.reporter.warn(f"{run_id}: {line}"),
+        )
+        with self.fleet.place(self.job(phase, ()), self.run, tell) as place:
+            yield replace(self, place=place)
+
+
+class _Shards:
+    """Workers that answer one cell together, each followed by a thread of its own."""
+
+    def __init__(self, execution: SpreadExecution, todo: Sequence[Todo], tally: Tally) -> None:
+        self._execution, self._tally = execution, tally
+        at_once = execution.cell.config.limits.concurrency
+        self.n_workers = min(execution.fleet.n_workers, ceil(len(todo) / at_once))
+        self._board = Board(todo, self.n_workers, at_once)
+        self._answered: set[Todo] = set()
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        """Until all is answered; what stops one worker for good stops all, and is raised."""
+        with ThreadPoolExecutor(self.n_workers) as pool:
+            shards = [pool.submit(self._work) for _ in range(self.n_workers)]
+            wait(shards, return_when=FIRST_EXCEPTION)
+            self._board.close()
+        errors = [error for shard in shards if (error := shard.exception()) is not None]
+        if errors:
+            # What a user can mend says more than what followed from it.
+            raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
+
+    def _work(self) -> None:
+        worker: Supervisor | None = None
+        n_lost = 0
+        try:
+            with self._execution.fleet.slot():
+                while shard := self._board.take():
+                    if worker is None or not worker.is_waiting:
+                        worker = self._execution.supervisor("answer", shard, self._heard)
+                    outcome = worker.turn(Turn(todo=tuple(shard)))
+                    n_lost = n_lost + 1 if outcome.is_lost and not outcome.n_finished else 0
+                    self._settle(shard, outcome, n_lost)
+                if worker is not None:
+                    worker.leave()
+        finally:
+            if worker is not None:
+                worker.end()
+
+    def _heard(self, event: Event) -> None:
+        """From the threads of all workers: one of them at a time writes a record."""
+        with self._lock:
+            if event.record is not None and event.todo is not None:
+                self._execution.run.append_record(event.record)
+                self._answered.add(event.todo)
+            self._tally.take(event, self._execution.priced)
+
+    def _settle(self, shard: Sequence[Todo], outcome: WorkerEnd, n_lost: int) -> None:
+        """See that what a worker left unanswered is answered, or has a record that says why not."""
+        self._execution.fleet.check()
+        for todo in outcome.overdue:
+            self._record(todo, outcome)
+        left = self._left(shard)
+        if outcome.completed and left:
+            raise SystemBroken("its process ended before every query was answered")
+        if outcome.death and not outcome.is_lost and not outcome.in_flight and not outcome.n_finished:
+            raise SystemBroken(f"{outcome.death} before its first query")
+        under_way = [one for one in outcome.in_flight if one in left]
+        if outcome.is_lost:
+            self._execution.reporter.warn(f"{self._execution.run.run_id}: {outcome.death}; others go on")
+            if n_lost >= _MOST_LOST:
+                raise _cluster_lost(outcome)
+            under_way = self._board.suspects(under_way)
+        for suspect in under_way:
+            self._try_by_itself(suspect)
+        self._board.give_back(self._left(shard))
+
+    def _left(self, shard: Sequence[Todo]) -> list[Todo]:
+        with self._lock:
+            return [one for one in shard if one not in self._answered]
+
+    def _try_by_itself(self, suspect: Todo) -> None:
+        """See `Execution.work_through`."""
+        outcome = self._execution.supervisor("answer", [suspect], self._heard).run()
+        self._execution.fleet.check()
+        if self._left([suspect]):
+            if outcome.is_lost and not self._answered:
+                # Where no other query is answered either, it is not to blame.
+                raise _cluster_lost(outcome)
+            self._record(suspect, outcome)
+
+    def _record(self, todo: Todo, outcome: WorkerEnd) -> None:
+        with self._lock:
+            is_late = todo in outcome.overdue
+            message = "the query blocked its process past its time limit" if is_late else outcome.death
+            self._execution.record_death(todo, "timeout" if is_late else "error", message)
+            self._answered.add(todo)
+
+
+def _cluster_lost(outcome: WorkerEnd) -> HarnessError:
+    return HarnessError(outcome.death, "look after the cluster, then run the same command again: it resumes")
+
+
+def _relayed(job: Job) -> Job:
+    """As a worker elsewhere is told it: calls, their servers and what they cost are this process's business."""
+    allowance = Allowance(end_by=job.allowance.end_by)
+    return job.model_copy(update={"is_relayed": True, "server": None, "allowance": allowance, "prices": {}})

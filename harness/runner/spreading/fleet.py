@@ -1,0 +1,134 @@
+"""What the workers of one command share: the loop in which their calls are made, its budget and its limiters."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakSet
+
+from harness.config import ModelConfig
+from harness.models.budget import Allowance, Amount, Budget
+from harness.models.limiters import Limiters
+from harness.models.providers import provider_of
+from harness.models.relay_desk import CallDesk
+from harness.models.transport import Seam
+from harness.runner.executing.messages import Job
+from harness.runner.executing.places import WorkerPlace
+from harness.runner.spreading.wires import MakeWire, WiredPlace, WorkerWire
+from harness.store import Dialects, IndexDir, Journal, RunDir
+
+_CLOSES_S = 30.0
+
+
+class FleetEnded(Exception):
+    """The command ends: no worker is started any more."""
+
+
+class Fleet:
+    """Workers on other machines, at most so many at once. Its methods are called from any thread.
+
+    As a context: at its end the loop has ended, and with it every call that was under way.
+    """
+
+    def __init__(self, make: MakeWire, n_workers: int, allowance: Allowance) -> None:
+        """`allowance`: what may be paid from now on, by all of them together."""
+        self._make, self.n_workers = make, n_workers
+        self._slots = threading.Semaphore(n_workers)
+        self._budget = Budget(allowance)
+        self._limiters = Limiters()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._is_ending = False
+        self._wires: WeakSet[WorkerWire] = WeakSet()
+
+    def __enter__(self) -> "Fleet":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_CLOSES_S)
+        if not self._loop.is_running():
+            self._loop.close()
+
+    @property
+    def spent(self) -> Amount:
+        """By all calls that ended here."""
+        return self._budget.spent
+
+    def stop(self) -> None:
+        """Start no more workers, and end those that are there."""
+        self._is_ending = True
+        for wire in tuple(self._wires):
+            wire.kill()
+
+    def check(self) -> None:
+        """Raise FleetEnded once it is stopped."""
+        if self._is_ending:
+            raise FleetEnded
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """Wait until one more worker may run, and let it."""
+        while not self._slots.acquire(timeout=0.5):
+            self.check()
+        try:
+            self.check()
+            yield
+        finally:
+            self._slots.release()
+
+    @contextmanager
+    def place(self, job: Job, run: RunDir, tell: "Listener") -> Iterator[WorkerPlace]:
+        """Where workers of that job are started. Their calls are made with its models, servers and prices, and its
+        journal is open until the end of the block.
+        """
+        desk = asyncio.run_coroutine_threadsafe(self._open(job, run, tell), self._loop).result()
+        try:
+            yield WiredPlace(self._started, desk)
+        finally:
+            asyncio.run_coroutine_threadsafe(desk.close(), self._loop).result(_CLOSES_S)
+
+    def _started(self) -> WorkerWire:
+        wire = self._make()
+        self._wires.add(wire)
+        if self._is_ending:
+            wire.kill()
+        return wire
+
+    async def _open(self, job: Job, run: RunDir, tell: "Listener") -> CallDesk:
+        results, builds = Path(job.results), job.phase == "index"
+        path = IndexDir(results, job.index_id).journal_path if builds else run.journal_path
+        seam = Seam(
+            Journal(path, payer=job.run_id, shared=builds, tell=tell.warn),
+            job.servers if builds else {},
+            dialects=Dialects.under(results),
+            begun_in=run.dialects(),
+            noted=run.keep_dialect,
+            budget=self._budget,
+            priced=lambda role, usage: job.prices[role].usd(usage),
+            limiters=self._limiters,
+            say=tell.say,
+        )
+        servers = {job.generator.role: job.server} if job.generator and job.server else {}
+        try:
+            return CallDesk(seam, _asked(job), servers, self._loop)
+        except BaseException:
+            seam.close()
+            raise
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who hears a line of the calls."""
+
+    say: Callable[[str], None]
+    warn: Callable[[str], None]
+
+
+def _asked(job: Job) -> dict[str, ModelConfig]:
+    """The job's models that are called: an encoder works where the worker is."""
+    named = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]
+    return {model.role: model for model in named if provider_of(model).encoder is None}

@@ -1,0 +1,217 @@
+"""Workers on the machines of a Ray cluster. Ray starts them and carries their lines; it keeps nothing of a run."""
+
+import os
+import secrets
+import signal
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ConfigError, HarnessError, ServiceUnavailable, explained_io, need
+from harness.runner.spreading.ray_wire import RayWire
+from harness.runner.spreading.sameness import Installed, differs, held_by, installed, other_packages
+from harness.runner.spreading.wires import WorkerLost
+
+LOCAL = "local"
+"""The address of a cluster of this machine alone, which is started and ended with the command."""
+_ANSWERS_S = 5.0
+_LOOKS_S = 60.0
+_MOST_OBJECTS = 100 << 20
+"""Bytes: lines pass through Ray one by one, and nothing is kept there."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One node of a cluster."""
+
+    node_id: str
+    host: str
+    cpus: int
+
+
+class RayCluster:
+    """Machines that were looked at, and the workers on them. Its methods are called from any thread."""
+
+    def __init__(self, address: str, machines: list[Machine], say: Callable[[str], None]) -> None:
+        self.address, self.machines, self._say = address, machines, say
+        self._busy: Counter[str] = Counter()
+        self._lost: set[str] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def n_workers(self) -> int:
+        """One for each processor."""
+        return sum(machine.cpus for machine in self.machines)
+
+    def start(self) -> RayWire:
+        """A worker on the machine that has most room. WorkerLost where it is gone meanwhile, HarnessError where
+        all are, or the cluster is.
+        """
+        check_answers(self.address)
+        machine = self._choose()
+        try:
+            return RayWire(machine.node_id, machine.host, self._say, lambda is_lost: self._leave(machine, is_lost))
+        except WorkerLost:
+            self._leave(machine, True)
+            raise
+
+    def _choose(self) -> Machine:
+        with self._lock:
+            there = [machine for machine in self.machines if machine.node_id not in self._lost]
+            if not there:
+                raise ServiceUnavailable(
+                    f"no machine of the Ray cluster at {self.address} is left",
+                    "start some again, then run the same command again: nothing answered is lost",
+                )
+            chosen = min(there, key=lambda machine: self._busy[machine.node_id] / machine.cpus)
+            self._busy[chosen.node_id] += 1
+            return chosen
+
+    def _leave(self, machine: Machine, is_lost: bool) -> None:
+        with self._lock:
+            self._busy[machine.node_id] -= 1
+            if is_lost and machine.node_id not in {found.node_id for found in _machines()}:
+                self._lost.add(machine.node_id)
+
+
+@contextmanager
+def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) -> Iterator[RayCluster]:
+    """Connect to the cluster at `address`, or to the one that this machine is in, and look whether each of its
+    machines runs the same code and sees `results`; the connection ends with the block.
+
+    HarnessError, of one line, where that is not so. Nothing is paid for until then.
+    """
+    need("executor-ray", "ray")
+    if address and "://" in address:
+        raise ConfigError(
+            f"{address} is no address of a Ray cluster", "give its HOST:PORT, and run this in the cluster"
+        )
+    if address and address != LOCAL:
+        check_answers(address)
+    # Ray reads its settings when it is loaded.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address == LOCAL:
+        # Whoever else is on this machine is to run nothing in our name; the token reaches no file.
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    import ray
+
+    _connect(address)
+    try:
+        known = ray.get_runtime_context().gcs_address
+        cluster = RayCluster(known, _machines(), say)
+        if not cluster.machines:
+            raise ServiceUnavailable(
+                f"the Ray cluster at {known} has no processor for a worker", "start some: ray start"
+            )
+        _look(cluster, results, say)
+        yield cluster
+    finally:
+        ray.shutdown()
+
+
+def check_answers(address: str) -> None:
+    """Raise where nobody listens there."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_S).close()
+    except ValueError:
+        raise ConfigError(f"'{address}' is no address of a Ray cluster", "give HOST:PORT, or local") from None
+    except OSError as error:
+        raise ServiceUnavailable(
+            f"no Ray cluster answers at {address} ({error})",
+            "start it (ray start --head), then run the same command again: nothing answered is lost",
+        ) from error
+
+
+def _connect(address: str | None) -> None:
+    import ray
+
+    own: dict[str, Any] = {}
+    if address == LOCAL:
+        own = {"include_dashboard": False, "object_store_memory": _MOST_OBJECTS}
+    stops = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR", **own)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        ray.shutdown()
+        raise _refused(address, error) from error
+    finally:
+        # Ray takes the signal by which a run is stopped.
+        with suppress(ValueError):
+            signal.signal(signal.SIGTERM, stops)
+
+
+def _refused(address: str | None, error: Exception) -> HarnessError:
+    said = " ".join(str(error).split())
+    if address is None and isinstance(error, ConnectionError):
+        fix = "give --ray-address HOST:PORT, or --ray-address local for one of this machine alone"
+        return ServiceUnavailable("this machine is in no Ray cluster", fix)
+    fix = "this command has to run on a machine of the cluster, with its versions of Ray and Python"
+    return ServiceUnavailable(f"cannot join the Ray cluster at {address or 'auto'} ({said[:400]})", fix)
+
+
+def _machines() -> list[Machine]:
+    """Those that are there and have a processor for a worker."""
+    import ray
+
+    return [
+        Machine(node["NodeID"], str(node["NodeManagerHostname"]), int(node["Resources"]["CPU"]))
+        for node in ray.nodes()
+        if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+    ]
+
+
+def _look(cluster: RayCluster, results: Path, say: Callable[[str], None]) -> None:
+    """Raise HarnessError for the first machine on which a worker would not do the same."""
+    token, ours = secrets.token_hex(16), installed()
+    shown = results.resolve() / f".seen-{token[:8]}"
+    with explained_io("write", shown):
+        shown.write_text(token, encoding="utf-8")
+    try:
+        found = _seen(cluster, str(shown))
+    finally:
+        shown.unlink(missing_ok=True)
+    for machine, (theirs, held) in found:
+        if why := differs(theirs, ours):
+            raise ConfigError(f"{machine.host} {why}", "install the same on every machine of the cluster")
+        if held != token:
+            raise ConfigError(
+                f"{machine.host} does not see {results.resolve()}",
+                "name a folder that every machine of the cluster sees under that path: --results",
+            )
+        if others := other_packages(theirs, ours):
+            say(f"{machine.host} has other versions: {others}")
+    say(f"Ray cluster at {cluster.address}: {len(cluster.machines)} machines, {cluster.n_workers} processors")
+
+
+def _seen(cluster: RayCluster, path: str) -> list[tuple[Machine, tuple[Installed, str | None]]]:
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
+
+    look = ray.remote(seen_from_here)
+    asked = [
+        (machine, look.options(num_cpus=0, max_retries=0, scheduling_strategy=On(machine.node_id, soft=False)))
+        for machine in cluster.machines
+    ]
+    found = []
+    for machine, answer in [(machine, there.remote(path)) for machine, there in asked]:
+        try:
+            found.append((machine, ray.get(answer, timeout=_LOOKS_S)))
+        except Exception as error:
+            said = next((line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
+            raise ServiceUnavailable(
+                f"{machine.host} of the Ray cluster cannot run a worker ({said.strip()[:300]})",
+                "install the same version of this project there as here",
+            ) from error
+    return found
+
+
+def seen_from_here(path: str) -> tuple[Installed, str | None]:
+    """What runs on the machine where this is called, and what it sees at a path."""
+    return installed(), held_by(path)

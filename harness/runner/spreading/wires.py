@@ -1,0 +1,186 @@
+"""A worker on another machine, followed as one of this: its lines come over a wire, its calls are made here."""
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import IO, Protocol
+
+from harness.models.relay_desk import CallDesk
+from harness.models.relaying import CallNews
+from harness.runner.executing.messages import Event, Job, ToWorker
+from harness.runner.executing.places import WorkerLink
+
+_ENDS_S = 10.0
+
+
+class WorkerLost(Exception):
+    """The machine of a worker, or the way to it, is gone; the message says what is known."""
+
+
+@dataclass(frozen=True)
+class Received:
+    """What came from a worker since it was last asked for."""
+
+    events: bytes = b""
+    log: bytes = b""
+    code: int | None = None
+    """It has ended so, and nothing follows."""
+
+
+class WorkerWire(Protocol):
+    """To one worker elsewhere. `send` and `receive` are called from a thread each; both raise WorkerLost."""
+
+    def send(self, lines: bytes) -> None:
+        """Whole lines for its standard input."""
+        ...
+
+    def receive(self) -> Received:
+        """What came; waits a while for something to come."""
+        ...
+
+    def kill(self) -> None:
+        """End the worker; what it said before can still be received. Raises nothing."""
+        ...
+
+    def close(self) -> None:
+        """Let go of where it was. Raises nothing."""
+        ...
+
+
+MakeWire = Callable[[], WorkerWire]
+"""Starts a worker somewhere; WorkerLost where that fails, HarnessError where no other could be started either."""
+
+
+class WiredPlace:
+    """Where wires lead; the calls of these workers are made at a desk of this process."""
+
+    def __init__(self, make: MakeWire, desk: CallDesk) -> None:
+        self._make, self._desk = make, desk
+
+    def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
+        """See `harness.runner.executing.places.WorkerPlace`: the lock stays here."""
+        del lock_fd
+        return WiredWorker(self._make, self._desk, log_fd)
+
+
+class WiredWorker:
+    """See `WorkerLink`. Two threads carry its lines, so that whoever follows it reads a pipe."""
+
+    pid = None
+
+    def __init__(self, make: MakeWire, desk: CallDesk, log_fd: int) -> None:
+        self.lost = ""
+        self._code = 0
+        read_end, self._pipe = os.pipe()
+        self.events: IO[bytes] = os.fdopen(read_end, "rb", buffering=0)
+        self._log_fd = log_fd
+        self._out: SimpleQueue[bytes | None] = SimpleQueue()
+        self._session = desk.open(self._tell)
+        self._gone = threading.Event()
+        self._wire: WorkerWire | None = None
+        try:
+            self._wire = make()
+        except WorkerLost as lost:
+            self._lose(lost)
+            os.close(self._pipe)
+            self._threads: list[threading.Thread] = []
+            return
+        except BaseException:
+            self.events.close()
+            os.close(self._pipe)
+            raise
+        work = ((self._carry_out, self._wire), (self._carry_in, self._wire))
+        self._threads = [threading.Thread(target=target, args=(wire,), daemon=True) for target, wire in work]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, message: Job | ToWorker) -> None:
+        """See `WorkerLink`."""
+        self._out.put(message.model_dump_json().encode() + b"\n")
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """See `WorkerLink`; 0 of one that was lost."""
+        return self._code if self._gone.wait(timeout_s) else None
+
+    def kill(self) -> None:
+        """See `WorkerLink`."""
+        if self._wire is not None:
+            self._wire.kill()
+
+    def end(self) -> None:
+        """See `WorkerLink`."""
+        if not self._gone.is_set():
+            self.kill()
+        self._out.put(None)
+        if self._wire is not None:
+            self._wire.close()
+        # Whoever writes into the pipe may wait for room in it.
+        self.events.close()
+        for thread in self._threads:
+            thread.join(_ENDS_S)
+
+    def _tell(self, news: CallNews) -> None:
+        if not self._gone.is_set():
+            self.send(ToWorker(news=news))
+
+    def _lose(self, lost: WorkerLost) -> None:
+        self.lost = f"the machine of its worker was lost ({lost})"
+        self._gone.set()
+
+    def _carry_out(self, wire: WorkerWire) -> None:
+        try:
+            while (lines := self._next_lines()) is not None:
+                wire.send(lines)
+        except WorkerLost:
+            # Whoever receives hears it, too, and knows what was received until then.
+            return
+
+    def _next_lines(self) -> bytes | None:
+        """All that waits to be sent; None: nothing more will."""
+        waiting = [self._out.get()]
+        with suppress(Empty):
+            while waiting[-1] is not None:
+                waiting.append(self._out.get_nowait())
+        lines = b"".join(line for line in waiting if line is not None)
+        if lines and waiting[-1] is None:
+            self._out.put(None)
+        return lines or None
+
+    def _carry_in(self, wire: WorkerWire) -> None:
+        pending = b""
+        try:
+            with os.fdopen(self._pipe, "wb", buffering=0) as pipe, suppress(BrokenPipeError):
+                while True:
+                    received = wire.receive()
+                    if received.log:
+                        self._print(received.log)
+                    *lines, pending = (pending + received.events).split(b"\n")
+                    for line in lines:
+                        self._take(line, pipe)
+                    if received.code is not None:
+                        self._code = received.code
+                        return
+        except WorkerLost as lost:
+            self._lose(lost)
+        finally:
+            self._gone.set()
+
+    def _take(self, line: bytes, pipe: IO[bytes]) -> None:
+        event = Event.model_validate_json(line)
+        if event.kind == "asks" and event.call is not None:
+            self._session.take(event.call)
+        else:
+            _write_all(pipe, line + b"\n")
+
+    def _print(self, log: bytes) -> None:
+        with suppress(OSError):
+            os.write(self._log_fd, log)
+
+
+def _write_all(pipe: IO[bytes], line: bytes) -> None:
+    left = memoryview(line)
+    while left:
+        left = left[pipe.write(left) :]

@@ -1,0 +1,98 @@
+"""A run over a cluster of Ray: one of this machine, and what is refused before one is joined."""
+
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from command_line import CommandLine, CommandLineHere, over_http
+from killing import journaled
+
+from harness.models.fake import FakeScript
+from harness.models.fake_server import FakeServer
+from harness.store import RunDir, find_runs
+
+N = 16
+DEMO = ("-d", "demo", "--set", f"dataset.sample.per_type={N // 4}", "--records-only")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> CommandLine:
+    return CommandLineHere(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--ray-address", "127.0.0.1:1"), "no Ray cluster answers at 127.0.0.1:1"),
+        (("--ray-address", "head"), "'head' is no address of a Ray cluster"),
+        (("--ray-address", "ray://127.0.0.1:10001"), "ray://127.0.0.1:10001 is no address of a Ray cluster"),
+        (("--executor", "ray", "--set", "race.margin=5"), "cells that take turns, or race"),
+        (("--executor", "ray", "--set", "schedule=interleaved"), "cells that take turns, or race"),
+    ],
+)
+def test_what_cannot_be_spread_is_one_line_before_anything_is_done(
+    here: CommandLine, words: tuple[str, ...], line: str
+) -> None:
+    fake = ("--set", "models.generator.provider=fake", "--set", "models.embedder.provider=fake")
+    assert line in here.refused("run", "-s", "gold", *DEMO, *fake, *words)
+    assert not list(here.results.glob("demo--*"))
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with FakeServer(FakeScript(latency_s=0.3)) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def killed_worker(command: "subprocess.Popen[str]") -> bool:
+    """SIGKILL to an actor of the command's cluster, and so to its worker; False where it has none yet."""
+    for process in psutil.Process(command.pid).children(recursive=True):
+        try:
+            if "WorkerAgent" in process.name() + " ".join(process.cmdline()):
+                process.send_signal(signal.SIGKILL)
+                return True
+        except psutil.Error:
+            continue
+    return False
+
+
+@pytest.mark.slow
+def test_a_worker_of_ray_that_is_killed_costs_no_answer_and_no_call_twice(
+    tmp_path: Path, server: FakeServer
+) -> None:
+    pytest.importorskip("ray")
+    line = CommandLine(tmp_path)
+    words = ("run", "-s", "gold", *DEMO, *over_http("generator", server), "--ray-address", "local")
+    command = subprocess.Popen(
+        line.command(*words),
+        cwd=tmp_path,
+        env=line.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while server.model.served["calls"] < N // 3 and command.poll() is None:
+        time.sleep(0.02)
+    was_killed = command.poll() is None and killed_worker(command)
+    _, said = command.communicate(timeout=300)
+    assert command.returncode == 0, said
+    assert was_killed
+    assert "was lost" in said
+    [run] = find_runs(tmp_path / "results", [])
+    assert [record.status for record in run.iter_records()] == ["ok"] * N
+    assert len(journaled(run.journal_path)) == N
+    # The first call of all looks whether the model answers.
+    assert server.model.served["calls"] == N + 1
+    assert RunDir(run.path).spread.read() is not None
+    assert not (Path.home() / ".ray").exists() or "auth_token" not in {
+        path.name for path in (Path.home() / ".ray").iterdir()
+    }

@@ -1,0 +1,243 @@
+"""Cells over workers on other machines: the same as here, whichever of them is lost; nothing is paid twice."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from damaging import WorkersHere
+from killing import journaled, what_was_answered
+from workers_in_threads import Machines, losing_at
+
+from harness.config import BenchConfig
+from harness.errors import HarnessError
+from harness.models.fake import FakeScript
+from harness.models.fake_server import FakeServer
+from harness.runner.executing.execute import NOTHING_AGAIN, CellResult, run_cell
+from harness.runner.plan import Cell, plan_cells
+from harness.runner.progress import Reporter
+from harness.runner.spending import Payer, Spending
+from harness.runner.spreading.cells import SpreadOptions, run_spread
+from harness.store import RunDir
+
+N = 8
+Serve = Callable[..., FakeServer]
+
+
+class Heard(Reporter):
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.warned: list[str] = []
+
+    def warn(self, line: str) -> None:
+        self.warned.append(line)
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    with ExitStack() as stack:
+
+        def start(**script: Any) -> FakeServer:
+            server = stack.enter_context(FakeServer(FakeScript.model_validate(script)))
+            thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown)
+            return server
+
+        yield start
+
+
+def cells(server: FakeServer | None, *systems: str, **keys: Any) -> list[Cell]:
+    """Without a server, the same model answers within whichever process calls it."""
+    generator: dict[str, Any] = {"provider": "fake"}
+    if server is not None:
+        generator = {"provider": "openai-compatible", "model": "m", "base_url": server.base_url}
+    generator |= {"max_tokens": 20, **keys.pop("generator", {})}
+    config = {
+        "systems": systems or ("gold",),
+        "dataset": {"name": "demo", "sample": {"per_type": N // 4}},
+        "models": {"generator": generator, "embedder": {"provider": "fake"}},
+        **keys,
+    }
+    return plan_cells(BenchConfig.model_validate(config))
+
+
+def spread(
+    found: list[Cell],
+    results: Path,
+    machines: Machines,
+    reporter: Reporter | None = None,
+    spending: Spending | None = None,
+) -> list[CellResult]:
+    options = SpreadOptions(results, lambda _cell: lambda _usage: None, NOTHING_AGAIN, machines.start, 3)
+    return run_spread(found, options, reporter or Heard(), spending or Spending.unlimited())
+
+
+def run_here(found: list[Cell], results: Path) -> list[CellResult]:
+    with WorkersHere():
+        return [run_cell(cell, results, Reporter(quiet=True), lambda _usage: None) for cell in found]
+
+
+def same(one: RunDir, other: RunDir) -> bool:
+    return what_was_answered(one) == what_was_answered(other) and sorted(journaled(one.journal_path)) == sorted(
+        journaled(other.journal_path)
+    )
+
+
+def test_what_workers_elsewhere_answer_is_what_one_here_answers(tmp_path: Path) -> None:
+    machines, found = Machines(), cells(None, "gold", "closed-book")
+    here = run_here(found, tmp_path / "here")
+    there = spread(found, tmp_path / "there", machines)
+    assert [one.status for one in there] == ["done", "done"]
+    assert all(same(one.run, other.run) for one, other in zip(here, there, strict=True))
+    # Each of the two indexes by a worker, and more than one worker for the queries of a cell.
+    assert len([one for one in machines.started if one.asked]) > 2
+    records = [record for result in there for record in result.run.iter_records()]
+    assert {record.cost.usage["generator"].calls for record in records} == {1}
+    assert all(result.run.resources_path() is None for result in there)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(1, "indexed"), (1, "started"), (5, "asks"), (N, "finished"), (1, "waiting")],
+)
+def test_a_worker_that_is_lost_costs_no_finished_query_and_no_call_twice(
+    tmp_path: Path, serve: Serve, number: int, kind: str
+) -> None:
+    server, machines, reporter = serve(latency_s=0.01), Machines(losing_at(number, kind)), Heard()
+    found = cells(server)
+    [result] = spread(found, tmp_path / "there", machines, reporter)
+    assert sum(one.is_lost for one in machines.started) == 1
+    assert (result.status, result.n_ok) == ("done", N)
+    assert len(list(result.run.iter_records())) == N
+    assert server.model.served["calls"] == N
+    assert any("was lost" in line for line in reporter.warned)
+    [whole] = spread(found, tmp_path / "whole", Machines())
+    assert same(whole.run, result.run)
+
+
+def test_a_query_that_loses_every_machine_is_a_record_and_the_others_are_answered(
+    tmp_path: Path, serve: Serve
+) -> None:
+    found = cells(serve())
+    victim = found[0].dataset.queries[3].query_id
+
+    def at(worker: Any, event: Any) -> None:
+        if event.kind == "asks" and f"/{victim}/" in event.call.scope:
+            worker.lose()
+
+    [result] = spread(found, tmp_path, Machines(at))
+    assert (result.status, result.n_ok, result.n_error) == ("done", N - 1, 1)
+    [failed] = [record for record in result.run.iter_records() if record.status != "ok"]
+    assert failed.query_id == victim
+    assert failed.failure is not None
+    assert "was lost" in failed.failure.message
+
+
+def test_where_every_machine_is_lost_at_once_it_ends_in_a_line_and_goes_on_later(
+    tmp_path: Path, serve: Serve
+) -> None:
+    server = serve()
+    found = cells(server)
+
+    def at(worker: Any, event: Any) -> None:
+        if event.kind == "started":
+            worker.lose()
+
+    with pytest.raises(HarnessError, match="run the same command again"):
+        spread(found, tmp_path, Machines(at))
+    [result] = spread(found, tmp_path, Machines())
+    assert (result.status, result.n_ok) == ("done", N)
+    assert server.model.served["calls"] == N
+
+
+def test_a_budget_is_kept_over_all_workers_of_all_cells_and_the_same_command_goes_on(
+    tmp_path: Path, serve: Serve
+) -> None:
+    server = serve(latency_s=0.01)
+    budget = {"tokens": 900}
+    found = cells(server, "gold", "closed-book", budget=budget)
+    payers = [Payer(RunDir(tmp_path / cell.run_id), cell.identity["models"]) for cell in found]
+    spending = Spending(found[0].config.budget, Spending.unlimited().prices, tmp_path, payers)
+    stopped = spread(found, tmp_path, Machines(), spending=spending)
+    counted = server.model.served
+    assert counted["input_tokens"] + counted["output_tokens"] <= budget["tokens"]
+    assert {one.status for one in stopped} == {"stopped"}
+    assert not [record for one in stopped for record in one.run.iter_records() if record.status != "ok"]
+    done = spread(found, tmp_path, Machines())
+    assert [(one.status, one.n_ok) for one in done] == [("done", N), ("done", N)]
+    assert server.model.served["calls"] == 2 * N
+
+
+def test_one_limit_of_a_model_holds_for_all_workers_of_all_cells(tmp_path: Path, serve: Serve) -> None:
+    server = serve(latency_s=0.02)
+    most, now = [0], [0]
+    respond = server.model.respond
+
+    def counting(path: str, body: bytes) -> Any:
+        now[0] += 1
+        most[0] = max(most[0], now[0])
+        try:
+            return respond(path, body)
+        finally:
+            now[0] -= 1
+
+    server.model.respond = counting  # type: ignore[method-assign]
+    keys = {"limits": {"concurrency": 4}}
+    found = cells(server, "gold", "closed-book", **keys)
+    limited = [
+        plan_cells(
+            cell.config.model_copy(
+                update={
+                    "systems": (cell.spec.name,),
+                    "models": cell.config.models.model_copy(
+                        update={
+                            "generator": cell.config.models.generator.model_copy(update={"max_concurrency": 2})
+                        }
+                    ),
+                }
+            )
+        )[0]
+        for cell in found
+    ]
+    spread(limited, tmp_path, Machines())
+    assert most[0] == 2
+
+
+def test_a_key_that_is_refused_stops_all_with_its_line(tmp_path: Path, serve: Serve) -> None:
+    server = serve()
+    server.key = "another"
+    with pytest.raises(HarnessError, match="refused the key"):
+        spread(cells(server, "gold", "closed-book"), tmp_path, Machines())
+
+
+def test_an_interrupt_ends_every_worker_and_the_next_command_goes_on(
+    tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(latency_s=0.05)
+    found, machines = cells(server), Machines()
+    monkeypatch.setattr("harness.runner.spreading.cells.wait", _interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        spread(found, tmp_path, machines)
+    assert all(one.is_killed for one in machines.started)
+    assert not [one for one in RunDir(tmp_path / found[0].run_id).iter_records() if one.status != "ok"]
+    monkeypatch.undo()
+    [result] = spread(found, tmp_path, Machines())
+    assert (result.status, result.n_ok, result.n_error) == ("done", N, 0)
+
+
+def _interrupted(*_: object, **__: object) -> None:
+    import time
+
+    time.sleep(0.4)
+    raise KeyboardInterrupt

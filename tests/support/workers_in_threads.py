@@ -1,0 +1,122 @@
+"""Workers as of other machines, each a thread of this process: any of them can be lost at any moment."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from harness.errors import HarnessError
+from harness.runner.executing.messages import Event, Job, Todo, ToWorker, Turn
+from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
+from harness.runner.spreading.wires import Received, WorkerLost
+
+_NOTHING = Received()
+
+
+class Gone(BaseException):
+    """Ends a worker's thread where it would say something and nobody is there."""
+
+
+class WorkerInThread:
+    """See `harness.runner.spreading.wires.WorkerWire`."""
+
+    def __init__(self, heard: Callable[["WorkerInThread", Event], None]) -> None:
+        self.is_lost = self.is_killed = False
+        self.asked: list[Todo] = []
+        """Every query that it began."""
+        self._heard = heard
+        self._said: SimpleQueue[bytes | int] = SimpleQueue()
+        self._turns: SimpleQueue[Turn] = SimpleQueue()
+        self._worker: Worker | None = None
+
+    def send(self, lines: bytes) -> None:
+        self._check()
+        for line in lines.splitlines():
+            if self._worker is None:
+                job = Job.model_validate_json(line)
+                self._worker = Worker(job, self, self._turns)  # type: ignore[arg-type]
+                threading.Thread(target=self._work, args=(self._worker,), daemon=True).start()
+                continue
+            told = ToWorker.model_validate_json(line)
+            if told.news is not None:
+                self._worker.relay.hear(told.news)
+            if told.turn is not None:
+                self._turns.put(told.turn)
+
+    def receive(self) -> Received:
+        try:
+            said = self._said.get(timeout=0.05)
+        except Empty:
+            self._check()
+            return Received(code=-9) if self.is_killed else _NOTHING
+        self._check()
+        return Received(code=said) if isinstance(said, int) else Received(events=said)
+
+    def kill(self) -> None:
+        self.is_killed = True
+
+    def close(self) -> None:
+        self.is_killed = True
+
+    def lose(self) -> None:
+        self.is_lost = True
+
+    def write(self, line: bytes) -> None:
+        """An event of the worker."""
+        event = Event.model_validate_json(line)
+        self._heard(self, event)
+        if self.is_lost or self.is_killed:
+            raise Gone
+        if event.kind == "started" and event.todo:
+            self.asked.append(event.todo)
+        self._said.put(line)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def _work(self, worker: Worker) -> None:
+        try:
+            asyncio.run(worker.work())
+        except Gone:
+            return
+        except BaseExceptionGroup as error:
+            if error.subgroup(Gone) is not None:
+                return
+            self._end_badly(error)
+        except Exception as error:
+            self._end_badly(error)
+        self._said.put(0)
+
+    def _end_badly(self, error: BaseException) -> None:
+        known = _first_harness_error(error)
+        event = _event_of(known) if isinstance(known, HarnessError) else Event(kind="broken", what=str(error))
+        self._said.put(event.model_dump_json().encode() + b"\n")
+
+    def _check(self) -> None:
+        if self.is_lost:
+            raise WorkerLost("its cable was pulled")
+
+
+class Machines:
+    """Starts workers. `at(worker, event)` sees every event before it leaves its machine, and may lose one."""
+
+    def __init__(self, at: Callable[[WorkerInThread, Event], None] | None = None) -> None:
+        self.started: list[WorkerInThread] = []
+        self._at = at or (lambda _worker, _event: None)
+
+    def start(self) -> WorkerInThread:
+        self.started.append(WorkerInThread(self._at))
+        return self.started[-1]
+
+
+def losing_at(number: int, kind: str) -> Callable[[WorkerInThread, Event], None]:
+    """For `Machines`: the machine whose worker says the so-many-th event of that kind is lost just before."""
+    seen: list[WorkerInThread] = []
+
+    def at(worker: WorkerInThread, event: Event) -> None:
+        if event.kind == kind:
+            seen.append(worker)
+            if len(seen) == number:
+                worker.lose()
+
+    return at
