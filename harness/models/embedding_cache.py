@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from harness.errors import StoreError
+from harness.store.databases import open_database
 from harness.store.seals import row_check
 
 if TYPE_CHECKING:
@@ -27,9 +28,7 @@ class EmbeddingCache:
         self._path = path
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=60)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db = open_database(path)
             # Tables of earlier versions stay as they are, so that those can use the same file.
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS checked (model TEXT, text_digest BLOB, vector BLOB NOT NULL,"

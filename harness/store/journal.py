@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.errors import StoreError
 from harness.records import Usage
+from harness.store.databases import open_database
 from harness.store.paid_calls import COLUMNS, PaidCalls, unpacked
 from harness.store.seals import row_check
 
@@ -94,7 +95,7 @@ class Journal:
         _check_place(path, shared=shared)
         with _explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=60)
+            self._db = open_database(path)
             try:
                 self._prepare()
             except BaseException:
@@ -102,8 +103,6 @@ class Journal:
                 raise
 
     def _prepare(self) -> None:
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(_SCHEMA)
         there = {row[1] for row in self._db.execute("PRAGMA table_info(calls)")}
         for name, kind in _ADDED.items():
