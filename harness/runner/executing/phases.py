@@ -127,11 +127,11 @@ class Execution:
         if outcome.death and not outcome.in_flight and not outcome.n_finished:
             raise SystemBroken(f"{outcome.death} before its first query")
         self.run.repair()
-        records = self.run.records()
+        endings = self.run.endings()
         left = [
             one
             for one in batch
-            if (found := records.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
+            if (found := endings.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
         ]
         if outcome.completed and left:
             raise SystemBroken("its process ended before every query was answered")
