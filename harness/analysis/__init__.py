@@ -10,7 +10,6 @@ if TYPE_CHECKING:
         Frame,
         aggregate_quantiles,
         aggregate_scores,
-        fitting_scores,
     )
     from harness.analysis.cost import index_costs, query_costs, resource_use, run_costs
     from harness.analysis.prices import Prices, default_prices_path, load_prices
@@ -26,7 +25,6 @@ __all__ = [
     "aggregate_quantiles",
     "aggregate_scores",
     "default_prices_path",
-    "fitting_scores",
     "index_costs",
     "load_prices",
     "load_resources",
@@ -39,7 +37,7 @@ __all__ = [
 _HOMES = {
     name: home
     for home, names in {
-        "aggregate": "NATURAL OVERALL Aggregate Frame aggregate_quantiles aggregate_scores fitting_scores",
+        "aggregate": "NATURAL OVERALL Aggregate Frame aggregate_quantiles aggregate_scores",
         "cost": "index_costs query_costs resource_use run_costs",
         "prices": "Prices default_prices_path load_prices",
         "resources": "Resources load_resources",

@@ -17,18 +17,30 @@ that repeats do not narrow the interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.analysis import intervals
 from harness.analysis.drawn import Drawn, clusters_of
 from harness.analysis.intervals import Bounds, Interval, Stratum
-from harness.errors import StoreError
-from harness.records import Score
-from harness.store import Records, RunDir, SampleRow
+from harness.analysis.score_columns import (
+    FAILED,
+    IMPUTED,
+    MISSING,
+    NONE,
+    NOT_APPLICABLE,
+    SCORED,
+    STATES,
+    ScoreColumns,
+    ScoresOrColumns,
+    in_columns,
+)
+from harness.analysis.slots import Slots
+from harness.store import RunDir, SampleRow
 
 OVERALL = "overall"
 NATURAL = "overall_natural"
@@ -100,6 +112,15 @@ class Frame:
             clusters=clusters_of(row.reference for row in sample) if is_clustered else {},
         )
 
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each query in the order of their ids, one mapping for all measures."""
+        return {query_id: place for place, query_id in enumerate(sorted(self.query_types))}
+
+    def slots(self, columns: ScoreColumns) -> Slots:
+        """Where scores stand in it."""
+        return Slots(columns, self.run_id, tuple(self.query_types), self.repeats)
+
     def row(self, measure: str, mean: float | None, interval: Interval = intervals.UNKNOWN) -> Aggregate:
         """A row for something measured once in a run: n_scored is 1, or n_failed is where `mean` is None."""
         known = int(mean is not None)
@@ -107,15 +128,34 @@ class Frame:
         return Aggregate(*base, mean, interval.low, interval.high, known, 0, 1 - known, 1)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Cell:
-    """One measure over some queries."""
+    """One measure over some queries: a row a query, a column a repeat."""
 
-    by_query: list[list[float]] = field(default_factory=list)
-    n_scored: int = 0
-    n_imputed: int = 0
-    n_failed: int = 0
-    n_not_applicable: int = 0
+    states: NDArray[np.uint8]
+    values: NDArray[np.float64]
+    """Not a number where there is none."""
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        found: list[int] = np.bincount(self.states.ravel(), minlength=len(STATES)).tolist()
+        return found
+
+    @property
+    def n_scored(self) -> int:
+        return self._counts[SCORED]
+
+    @property
+    def n_imputed(self) -> int:
+        return self._counts[IMPUTED]
+
+    @property
+    def n_failed(self) -> int:
+        return self._counts[NONE] + self._counts[FAILED] + self._counts[MISSING]
+
+    @property
+    def n_not_applicable(self) -> int:
+        return self._counts[NOT_APPLICABLE]
 
     @property
     def n_expected(self) -> int:
@@ -123,8 +163,10 @@ class _Cell:
 
     @cached_property
     def means(self) -> list[float]:
-        """One value for each query that has any; asked for when every query is in."""
-        return [mean_of(values) for values in self.by_query if values]
+        """One value for each query that has any."""
+        means = means_of(self.values)
+        found: list[float] = means[~np.isnan(means)].tolist()
+        return found
 
     @cached_property
     def mean(self) -> float | None:
@@ -132,25 +174,13 @@ class _Cell:
 
     @property
     def pooled(self) -> list[float]:
-        return [value for values in self.by_query for value in values]
-
-    def add_query(self, scores: Iterable[Score | None]) -> None:
-        values = []
-        for score in scores:
-            if score is None or score.status in {"failed", "missing"}:
-                self.n_failed += 1
-            elif score.status == "not_applicable":
-                self.n_not_applicable += 1
-            else:
-                self.n_scored += score.status == "scored"
-                self.n_imputed += score.status == "imputed"
-                values.append(float(score.value if score.value is not None else 0.0))
-        self.by_query.append(values)
+        found: list[float] = self.values[~np.isnan(self.values)].tolist()
+        return found
 
 
 def aggregate_scores(
     frame: Frame,
-    scores: Iterable[Score],
+    scores: ScoresOrColumns,
     *,
     proportions: bool = True,
     ranges: Mapping[str, tuple[float, float]] | None = None,
@@ -162,26 +192,26 @@ def aggregate_scores(
     which no limit passes. Scores of queries or repeats outside the frame are passed over.
     """
     rows = []
-    for measure, of_type in _cells(frame, scores).items():
+    for measure, of_type in _cells(frame, scores):
         bounds = (ranges or {}).get(measure, intervals.UNBOUNDED if proportions else (0.0, math.inf))
         wholes = _with_overall(of_type)
         for query_type, cell in wholes.items():
             interval = intervals.mean_interval(cell.means, proportion=proportions, bounds=bounds)
             rows.append(_row(frame, (query_type, measure), cell, cell.mean, interval))
-        if frame.type_mix:
+        if frame.type_mix and wholes:
             mean, interval = _natural_mean(frame, of_type, proportions, bounds)
             rows.append(_row(frame, (NATURAL, measure), wholes[OVERALL], mean, interval))
     return [row for row in rows if row.n_expected]
 
 
-def aggregate_quantiles(frame: Frame, scores: Iterable[Score], quantiles: Sequence[float]) -> list[Aggregate]:
+def aggregate_quantiles(frame: Frame, scores: ScoresOrColumns, quantiles: Sequence[float]) -> list[Aggregate]:
     """`<measure>_p50` and so on, for each type and `overall`: over single repeats, not over their means.
 
     Quantiles interpolate linearly between values. No interval with repeats: those of one query are not
     independent.
     """
     rows = []
-    for measure, cells in _cells(frame, scores).items():
+    for measure, cells in _cells(frame, scores):
         for query_type, cell in _with_overall(cells).items():
             for p in quantiles:
                 value = float(np.quantile(cell.pooled, p)) if cell.pooled else None
@@ -192,63 +222,36 @@ def aggregate_quantiles(frame: Frame, scores: Iterable[Score], quantiles: Sequen
     return [row for row in rows if row.n_expected]
 
 
-def fitting_scores(scores: Iterable[Score], records: Records) -> list[Score]:
-    """The scores as they fit the records that count: of a query that had failed when it was scored and has an
-    answer now, the failure's score is none of that answer's, which is missing.
-    """
-
-    def fits(score: Score) -> bool:
-        record = records.get((score.query_id, score.repeat))
-        return score.status != "imputed" or record is None or record.status != "ok"
-
-    return [one if fits(one) else one.model_copy(update={"status": "missing", "value": None}) for one in scores]
-
-
 def mean_of(values: Sequence[float]) -> float:
     """The mean of the repeats of one query; nearly always there is one, which is quicker than numpy's."""
     return values[0] if len(values) == 1 else float(np.mean(values))
 
 
-def scores_by_measure(frame: Frame, scores: Iterable[Score]) -> dict[str, dict[tuple[str, int], Score]]:
-    """Measure -> (query id, repeat) -> its score; two scores of one are one `StoreError` line."""
-    by_measure: dict[str, dict[tuple[str, int], Score]] = {}
-    for score in scores:
-        found = by_measure.setdefault(score.measure, {})
-        key = (score.query_id, score.repeat)
-        if key in found:
-            raise StoreError(
-                f"run {frame.run_id}: two scores of '{score.measure}' for query '{score.query_id}'",
-                "two evaluators share a measure's name: delete one of their files under scores/",
-            )
-        found[key] = score
-    return by_measure
+def means_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each row, the repeats of a query, the mean of what is there; not a number where nothing is."""
+    if values.shape[1] == 1:
+        return values[:, 0]
+    known = [row[~np.isnan(row)].tolist() for row in values]
+    return np.array([mean_of(own) if own else np.nan for own in known], dtype=np.float64)
 
 
-def _cells(frame: Frame, scores: Iterable[Score]) -> dict[str, dict[str, _Cell]]:
-    """Measure -> query type -> cell, both sorted."""
-    by_measure = scores_by_measure(frame, scores)
-    cells: dict[str, dict[str, _Cell]] = {}
-    keys = [
-        (query_type, [(query_id, repeat) for repeat in range(frame.repeats)])
-        for query_id, query_type in frame.query_types.items()
-    ]
-    for measure in sorted(by_measure):
-        of_type = {query_type: _Cell() for query_type in sorted(set(frame.query_types.values()))}
-        found = by_measure[measure]
-        for query_type, own in keys:
-            of_type[query_type].add_query([found.get(key) for key in own])
-        cells[measure] = of_type
-    return cells
+def _cells(frame: Frame, scores: ScoresOrColumns) -> Iterator[tuple[str, dict[str, _Cell]]]:
+    """Measure and query type -> cell, both sorted."""
+    slots = frame.slots(in_columns(scores))
+    types = np.array([*frame.query_types.values()], dtype=object)
+    members = {name: np.flatnonzero(types == name) for name in sorted(set(frame.query_types.values()))}
+    for measure in sorted(slots.columns.by_measure):
+        states, values = slots.filled(measure)
+        yield measure, {name: _Cell(states[own], values[own]) for name, own in members.items()}
 
 
 def _with_overall(cells: Mapping[str, _Cell]) -> dict[str, _Cell]:
-    whole = _Cell()
-    for cell in cells.values():
-        whole.by_query += cell.by_query
-        whole.n_scored += cell.n_scored
-        whole.n_imputed += cell.n_imputed
-        whole.n_failed += cell.n_failed
-        whole.n_not_applicable += cell.n_not_applicable
+    if not cells:
+        return {}
+    whole = _Cell(
+        np.concatenate([cell.states for cell in cells.values()]),
+        np.concatenate([cell.values for cell in cells.values()]),
+    )
     return {**{_type_name(name): cell for name, cell in cells.items()}, OVERALL: whole}
 
 

@@ -19,11 +19,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.aggregate import Frame, scores_by_measure
+from harness.analysis.aggregate import Frame
 from harness.analysis.correlation_spread import Influences, influences, spread_of
 from harness.analysis.difference_tests import scipy_stats
 from harness.analysis.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval
-from harness.records import EvaluationRecord, Score
+from harness.analysis.score_columns import SCORED, ScoreColumns, ScoresOrColumns, in_columns
+from harness.records import EvaluationRecord
 
 _ROUNDING = 1e-12
 _FEWEST = 5
@@ -84,7 +85,7 @@ def correlate(
 
 
 def twin_correlations(
-    frame: Frame, scores: Iterable[Score], evaluations: Iterable[EvaluationRecord]
+    frame: Frame, scores: ScoresOrColumns, evaluations: Iterable[EvaluationRecord]
 ) -> tuple[TwinCorrelation, ...]:
     """Every twin of a run's evaluators with the measure it stands in for, where both were scored.
 
@@ -93,23 +94,23 @@ def twin_correlations(
     """
     twins = [pair for evaluation in evaluations for pair in sorted(evaluation.twins.items())]
     named = {name for pair in twins for name in pair}
-    by_measure = scores_by_measure(frame, (score for score in scores if score.measure in named))
-    values = {measure: _by_query(found.values()) for measure, found in by_measure.items()}
+    columns = in_columns(scores).only(named)
+    values = {measure: _by_query(columns, measure) for measure in columns.by_measure}
     found = []
     for twin, measure in twins:
         shared = sorted(values.get(twin, {}).keys() & values.get(measure, {}).keys())
         if shared:
-            columns = [[values[name][query] for query in shared] for name in (measure, twin)]
+            one, other = ([values[name][query] for query in shared] for name in (measure, twin))
             alike = [frame.clusters.get(query, query) for query in shared] if frame.clusters else None
-            found.append(TwinCorrelation(measure, twin, correlate(columns[0], columns[1], alike)))
+            found.append(TwinCorrelation(measure, twin, correlate(one, other, alike)))
     return tuple(found)
 
 
-def _by_query(scores: Iterable[Score]) -> dict[str, float]:
+def _by_query(columns: ScoreColumns, measure: str) -> dict[str, float]:
+    ids, column = list(columns.query_ids), columns.by_measure[measure]
     repeats: dict[str, list[float]] = {}
-    for score in scores:
-        if score.status == "scored" and score.value is not None:
-            repeats.setdefault(score.query_id, []).append(score.value)
+    for row in column.rows(SCORED):
+        repeats.setdefault(ids[column.queries[row]], []).append(float(column.values[row]))
     return {query: fmean(values) for query, values in repeats.items()}
 
 

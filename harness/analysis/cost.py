@@ -38,7 +38,8 @@ from typing import Any, NamedTuple
 from harness.analysis.aggregate import Aggregate, Frame, aggregate_quantiles, aggregate_scores
 from harness.analysis.prices import NO_CALL, Prices, role_price, usage_usd
 from harness.analysis.resources import PHASES, QUANTITIES, Resources, load_resources
-from harness.records import Cost, IndexRecord, RunRecord, Score, Usage
+from harness.analysis.score_columns import FAILED, IMPUTED, SCORED, Gathered, ScoreColumns
+from harness.records import Cost, IndexRecord, RunRecord, Usage
 from harness.store import RunDir, counting
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
@@ -85,15 +86,22 @@ def is_lower_bound(row: Aggregate) -> bool:
 
 
 def run_costs(
-    run: RunDir, prices: Prices, attempts: Sequence[RunRecord] | None = None, frame: Frame | None = None
+    run: RunDir,
+    prices: Prices,
+    attempts: Sequence[RunRecord] | None = None,
+    frame: Frame | None = None,
+    used: ScoreColumns | None = None,
 ) -> list[Aggregate]:
     """Everything above for one run directory, finished or not; what is not there yet has no rows.
 
-    `attempts`, `frame`: what `run.iter_records()` and `Frame.of` give, where they were read before.
+    `attempts`, `frame`, `used`: what `run.iter_records()`, `Frame.of` and `query_scores` of the attempts that
+    count give, where they were read before.
     """
     frame, models = frame or Frame.of(run), run.manifest().identity.get("models", {})
     attempts = list(run.iter_records()) if attempts is None else attempts
-    rows = query_costs(frame, counting(attempts).values(), models, prices)
+    if used is None:
+        used = query_scores(list(counting(attempts).values()), models, prices, frame.query_limit_s)
+    rows = _query_rows(frame, used)
     costs = [record.cost for record in attempts]
     rows += [*attempt_costs(frame, costs, models, prices), *peak_memory(frame, costs)]
     index, resources = run.index(), run.resources_path()
@@ -103,15 +111,17 @@ def run_costs(
 
 def query_costs(frame: Frame, records: Iterable[RunRecord], models: Models, prices: Prices) -> list[Aggregate]:
     """The rows per query, of the records that count (`RunDir.records`)."""
-    scores = query_scores(list(records), models, prices, frame.query_limit_s)
-    times = [score for score in scores if score.measure in TIMES]
-    rows = aggregate_scores(frame, scores, proportions=False)
-    return rows + aggregate_quantiles(frame, times, QUANTILES)
+    return _query_rows(frame, query_scores(list(records), models, prices, frame.query_limit_s))
+
+
+def _query_rows(frame: Frame, used: ScoreColumns) -> list[Aggregate]:
+    rows = aggregate_scores(frame, used, proportions=False)
+    return rows + aggregate_quantiles(frame, used.only(TIMES), QUANTILES)
 
 
 def query_scores(
     records: Sequence[RunRecord], models: Models, prices: Prices, limit_s: float | None = None
-) -> list[Score]:
+) -> ScoreColumns:
     """What each query took, by measure; failed where it is not known, imputed where it is a lower bound.
 
     `limit_s`: after which a query timed out.
@@ -119,13 +129,14 @@ def query_scores(
     costs = [record.cost for record in records]
     priced, counted = not unpriced_roles(costs, models, prices), _counted_any(costs)
     has_generator = (models.get(GENERATOR) or {}).get("provider", NO_CALL) != NO_CALL
-    used: list[Score] = []
+    used = Gathered()
     for record in records:
         values = _tokens(record.cost, has_generator)
         if priced:
             values["usd"] = _usd(record.cost, models, prices)
-        used += _scores(record, values if counted else _without_bounds(values))
-    return [*used, *_timing_scores(records, limit_s)]
+        _add(used, record, values if counted else _without_bounds(values))
+    _add_times(used, records, limit_s)
+    return used.columns()
 
 
 def latencies(frame: Frame, records: Iterable[RunRecord]) -> list[float]:
@@ -270,13 +281,12 @@ def _times(record: RunRecord, limit_s: float | None) -> MeasuredCosts:
     return {name: Measured(seconds if known else None) for name, seconds in times.items()}
 
 
-def _timing_scores(records: Sequence[RunRecord], limit_s: float | None) -> list[Score]:
+def _add_times(used: Gathered, records: Sequence[RunRecord], limit_s: float | None) -> None:
     if all(record.cost.wall_s is None and record.status != "timeout" for record in records):
-        return []
+        return
     stages = sorted({stage for record in records for stage in record.cost.stages_s})
     with_throttling = any(record.cost.throttled_s is not None for record in records)
     with_cpu = any(record.cost.cpu_s is not None for record in records)
-    scores = []
     for record in records:
         cost, live = record.cost, record.status == "ok" and _is_live(record.cost)
         others = {f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) if live else None for stage in stages}
@@ -286,18 +296,11 @@ def _timing_scores(records: Sequence[RunRecord], limit_s: float | None) -> list[
         if with_cpu:
             others["cpu_s"] = cost.cpu_s if live else None
         measured = {name: Measured(value) for name, value in others.items()}
-        scores += _scores(record, {**_times(record, limit_s), **measured})
-    return scores
+        _add(used, record, {**_times(record, limit_s), **measured})
 
 
-def _scores(record: RunRecord, values: MeasuredCosts) -> list[Score]:
-    return [
-        Score(
-            query_id=record.query_id,
-            repeat=record.repeat,
-            measure=measure,
-            status="failed" if value is None else "imputed" if at_least else "scored",
-            value=None if value is None else float(value),
-        )
-        for measure, (value, at_least) in values.items()
-    ]
+def _add(used: Gathered, record: RunRecord, values: MeasuredCosts) -> None:
+    key = record.query_id, record.repeat
+    for measure, (value, at_least) in values.items():
+        state = FAILED if value is None else IMPUTED if at_least else SCORED
+        used.add(key, measure, state, value)

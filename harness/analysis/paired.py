@@ -206,7 +206,7 @@ class MeasureComparison:
 
     def differences(self, a: int, b: int) -> Array:
         """Run `a` minus run `b` on each of `query_ids`."""
-        first, second = (_values(self.measure.runs[place], self.query_ids) for place in (a, b))
+        first, second = (self.measure.runs[place].at(self.query_ids) for place in (a, b))
         return rounded(first - second)
 
 
@@ -240,7 +240,7 @@ def differing_queries(measure: PairedMeasure, place: PairPlaces, queries: frozen
     """The queries on which the two runs have different values, in order."""
     a, b = (measure.runs[position] for position in place)
     ids = sorted(queries & a.values.keys() & b.values.keys())
-    differences = rounded(_values(a, ids) - _values(b, ids))
+    differences = rounded(a.at(ids) - b.at(ids))
     return [query_id for query_id, difference in zip(ids, differences, strict=True) if difference]
 
 
@@ -250,7 +250,7 @@ def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int])
     values = np.stack([base.differences(*place) for place in shared], axis=1)
     by_query = Differences(values, base.weights, binary=measure.is_binary, span=measure.span)
     means = tuple(
-        float(np.average(_values(run, ids), weights=base.weights)) if place in compared else None
+        float(np.average(run.at(ids), weights=base.weights)) if place in compared else None
         for place, run in enumerate(measure.runs)
     )
     found = replace(base, means=means)
@@ -326,10 +326,6 @@ def _within(interval: Interval, span: float | None) -> Interval:
 def _turned(interval: Interval) -> Interval:
     low, high = (None if limit is None else 0.0 - limit for limit in interval)
     return Interval(high, low)
-
-
-def _values(run: QueryValues, query_ids: Sequence[str]) -> Array:
-    return np.array([run.values[query_id] for query_id in query_ids], dtype=np.float64)
 
 
 def _ranks(compared: MeasureComparison) -> tuple[PairPlaces, ...]:

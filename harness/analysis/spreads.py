@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from harness.records import EvaluationRecord, Score
+from harness.analysis.score_columns import SCORED, ScoresOrColumns, in_columns
+from harness.records import EvaluationRecord
 
 Spreads = dict[tuple[str, str], "Spread"]
 """(evaluator, measure) -> spread."""
@@ -24,7 +25,7 @@ class Spread:
         return Spread(self.n + other.n, min(self.low, other.low), max(self.high, other.high))
 
 
-def judged_spreads(scores: Iterable[Score], evaluations: Iterable[EvaluationRecord]) -> Spreads:
+def judged_spreads(scores: ScoresOrColumns, evaluations: Iterable[EvaluationRecord]) -> Spreads:
     """Of every graded measure whose evaluator asks a judge, over what it scored.
 
     Imputed values are not the judge's, and what is only ever 0 or 1 may well be the same for all.
@@ -32,8 +33,8 @@ def judged_spreads(scores: Iterable[Score], evaluations: Iterable[EvaluationReco
     asking = [one for one in evaluations if "judge" in one.models]
     owners = {name: one.evaluator for one in asking for name in one.measures if name not in one.binary}
     found: Spreads = {}
-    for score in scores:
-        if score.status == "scored" and score.value is not None and score.measure in owners:
-            key, own = (owners[score.measure], score.measure), Spread(1, score.value, score.value)
-            found[key] = own.joined(found[key]) if key in found else own
+    for measure, column in in_columns(scores).only(owners).by_measure.items():
+        values = column.values[column.states == SCORED]
+        if len(values):
+            found[owners[measure], measure] = Spread(len(values), float(values.min()), float(values.max()))
     return found

@@ -36,7 +36,7 @@ def planned_cells(config: BenchConfig, results: Path) -> list[PlannedCell]:
 def planned_cell(cell: Cell, results: Path) -> PlannedCell:
     """How far that one is."""
     run = RunDir(results / cell.run_id)
-    n_recorded = len(run.whole_records())
+    n_recorded = len(run.whole_endings())
     return PlannedCell(
         run_id=cell.run_id,
         system=cell.spec.name,

@@ -1,5 +1,7 @@
 """What a measure reads of a case, and what follows where one of those sides is missing or says nothing."""
 
+from functools import lru_cache
+
 from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.normalise import abstains, canonical, is_verdict, normalise
 from harness.evaluators.scores import not_applicable, scored
@@ -56,7 +58,13 @@ def reference_answer(reference: Reference) -> str:
 
 def is_null(reference: Reference) -> bool:
     """Whether the right answer to this query is that there is none."""
-    answers = said(reference)
+    return _say_nothing(reference.answers)
+
+
+@lru_cache(maxsize=4096)
+def _say_nothing(reference_answers: tuple[str, ...]) -> bool:
+    # A report asks it of the same references for every run.
+    answers = _said(reference_answers)
     return bool(answers) and all(map(abstains, answers))
 
 
@@ -68,4 +76,8 @@ def is_only_verdict(reference: Reference) -> bool:
 
 def said(reference: Reference) -> list[str]:
     """The reference answers that say anything."""
-    return [answer for answer in reference.answers if canonical(answer)]
+    return _said(reference.answers)
+
+
+def _said(answers: tuple[str, ...]) -> list[str]:
+    return [answer for answer in answers if canonical(answer)]

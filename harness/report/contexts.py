@@ -8,11 +8,12 @@ from statistics import mean, median
 
 from harness.analysis.paired_values import QueryValues
 from harness.analysis.prompt_sizes import equal_size
+from harness.analysis.score_columns import ScoresOrColumns, in_columns
 from harness.display.text import counted, printable
 from harness.errors import HarnessError
 from harness.evaluators.sides import is_null
 from harness.protocols import Measure
-from harness.records import EvaluationRecord, Score
+from harness.records import EvaluationRecord
 from harness.registry import SYSTEMS
 from harness.store import Manifest, SampleRow
 
@@ -26,13 +27,13 @@ _Points = Mapping[float, Sequence[str]]
 """Place on a curve -> the measures there."""
 
 
-def share_notes(evaluations: Iterable[EvaluationRecord], scores: Iterable[Score]) -> Iterator[str]:
+def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoresOrColumns) -> Iterator[str]:
     """Of one run: whose judge was not shown all of the contexts."""
     owner = {name: one.evaluator for one in evaluations for name in one.measures}
     shares: dict[str, list[float]] = {}
-    for score in scores:
-        if score.share_read is not None:
-            shares.setdefault(owner.get(score.measure, score.measure), []).append(score.share_read)
+    for measure, column in in_columns(scores).by_measure.items():
+        if column.facts.shares_read:
+            shares.setdefault(owner.get(measure, measure), []).extend(column.facts.shares_read)
     for evaluator, read in sorted(shares.items()):
         part = [share for share in read if share < _WHOLE]
         if part:

@@ -8,9 +8,10 @@ from typing import Any
 
 from harness.analysis import Frame, Prices, Resources
 from harness.analysis.cost import fails_too_often, unpriced_roles
+from harness.analysis.score_columns import FAILED, ScoreColumn, ScoreColumns
 from harness.analysis.spreads import Spreads
 from harness.display.text import counted, printable
-from harness.records import OWN_MODELS, EvaluationRecord, IndexRecord, RunRecord, Score, Usage
+from harness.records import OWN_MODELS, EvaluationRecord, IndexRecord, RunRecord, Usage
 from harness.report.contexts import lacks_evidence, sees_gold, share_notes
 from harness.report.labels import differences, other_weights
 from harness.store import Manifest, Records, RunDir
@@ -24,7 +25,7 @@ _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
 
-def run_notes(run: RunDir, frame: Frame, scores: Sequence[Score], records: Records, prices: Prices) -> list[str]:
+def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, records: Records, prices: Prices) -> list[str]:
     """One sentence for each thing; empty for a run that finished without any of them."""
     return [
         *(printable(note, _LONGEST_REASON) for note in (run.manifest().bracket, *run.manifest().notes) if note),
@@ -239,35 +240,32 @@ def _progress_notes(run: RunDir, frame: Frame, records: Records) -> Iterator[str
         yield f"{counted(retried, 'query was', 'queries were')} answered after a failed earlier attempt."
 
 
-def _score_notes(run: RunDir, scores: Sequence[Score], records: Records) -> Iterator[str]:
-    if not scores:
+def _score_notes(run: RunDir, scores: ScoreColumns, records: Records) -> Iterator[str]:
+    if not scores.by_measure:
         yield f"Not evaluated: there are no scores. Run: rag-harness evaluate {printable(run.run_id, 200)}"
-    if any(score.status == "missing" and (score.query_id, score.repeat) in records for score in scores):
+    if scores.any_missing_of(records):
         yield (
             "Out of date: answers were added after the evaluation. "
             f"Run: rag-harness evaluate {printable(run.run_id, 200)}"
         )
-    by_measure: dict[str, list[Score]] = {}
-    for score in scores:
-        by_measure.setdefault(score.measure, []).append(score)
+    by_measure = sorted(scores.by_measure.items())
     yield from _failed_notes(by_measure)
     unused: dict[str, list[str]] = {}
-    for measure, own in sorted(by_measure.items()):
-        if all(score.status == "not_applicable" for score in own):
-            reasons = ", ".join(dict.fromkeys(printable(score.explanation) for score in own))
+    for measure, own in by_measure:
+        if not own.facts.applies:
+            reasons = ", ".join(dict.fromkeys(map(printable, own.facts.reasons)))
             unused.setdefault(reasons, []).append(measure)
     for reasons, measures in unused.items():
         yield f"Not applicable to any query: {_shortened(measures)} ({reasons})."
 
 
-def _failed_notes(by_measure: Mapping[str, Sequence[Score]]) -> Iterator[str]:
+def _failed_notes(by_measure: Iterable[tuple[str, ScoreColumn]]) -> Iterator[str]:
     """Measures that failed alike, as those of one judgement do, share a note."""
     alike: dict[tuple[int, int, str], list[str]] = {}
-    for measure, own in sorted(by_measure.items()):
-        failed = [score for score in own if score.status == "failed"]
-        if failed:
-            reason = printable(failed[0].explanation, _LONGEST_REASON) or "no reason given"
-            alike.setdefault((len(failed), len(own), reason), []).append(measure)
+    for measure, own in by_measure:
+        if own.facts.first_failure is not None:
+            reason = printable(own.facts.first_failure, _LONGEST_REASON) or "no reason given"
+            alike.setdefault((own.count(FAILED), len(own.states), reason), []).append(measure)
     for (n_failed, n, reason), measures in alike.items():
         yield (
             f"{_shortened(measures)}: {counted(n_failed, 'score')} of {n:,}{' each' if len(measures) > 1 else ''} "

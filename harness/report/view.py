@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,21 +17,21 @@ from harness.analysis import (
     Prices,
     Resources,
     aggregate_scores,
-    fitting_scores,
     load_resources,
     run_costs,
 )
 from harness.analysis.correlation import TwinCorrelation, twin_correlations
-from harness.analysis.cost import fails_too_often, latencies
+from harness.analysis.cost import fails_too_often, latencies, query_scores
 from harness.analysis.estimates import Spent, answers_spent
 from harness.analysis.judging import evaluation_costs
 from harness.analysis.paired_values import COSTS, QueryValues, values_of
+from harness.analysis.score_columns import MISSING, ScoreColumns
 from harness.analysis.spreads import Spreads, judged_spreads
 from harness.display.text import printable
-from harness.evaluators.normalise import abstains
 from harness.evaluators.sides import is_null, said
 from harness.protocols import Measure
-from harness.records import EvaluationRecord, RaceRecord, RunRecord, Score
+from harness.records import EvaluationRecord, RaceRecord
+from harness.report.briefs import ABSTAINED, Brief, Briefs, read_briefly
 from harness.report.contexts import reach_notes
 from harness.report.labels import labels
 from harness.report.measures import (
@@ -70,6 +70,8 @@ class RunView:
     rows: tuple[Aggregate, ...]
     scored: tuple[str, ...]
     """The measures that evaluators scored; what else has a row is a cost."""
+    scores: ScoreColumns = field(repr=False)
+    """All of them, as they were read."""
     notes: tuple[str, ...]
     resources: Resources | None
     evaluations: tuple[EvaluationRecord, ...]
@@ -90,8 +92,8 @@ class RunView:
     """Those of them that failed."""
     unscored: frozenset[str]
     """Measures that were scored before every answer was there."""
-    answers: Mapping[str, tuple[str, ...]] = field(repr=False)
-    """What was said to each query, once for each repeat."""
+    briefs: Briefs = field(repr=False)
+    """What became of each query, and where the rest stands."""
     values: Mapping[str, QueryValues] = field(repr=False)
     """Measure -> one number for each query, costs included: what a comparison pairs."""
     race: RaceRecord | None = None
@@ -144,7 +146,15 @@ class RunView:
 
     def abstained(self, query_id: str) -> bool:
         """Whether any answer of it to that query says that there is none."""
-        return any(map(abstains, self.answers.get(query_id, ())))
+        return any(brief.status == ABSTAINED for brief in self._briefs_of(query_id))
+
+    def has_answer(self, query_id: str) -> bool:
+        """Whether it said anything to that query."""
+        return any(brief.answer is not None for brief in self._briefs_of(query_id))
+
+    def _briefs_of(self, query_id: str) -> Iterator[Brief]:
+        keys = ((query_id, repeat) for repeat in range(self.frame.repeats))
+        return (self.briefs[key] for key in keys if key in self.briefs)
 
     @property
     def refuses_most(self) -> bool:
@@ -328,26 +338,32 @@ def collector_paused() -> Iterator[None]:
 def _samples(runs: Sequence[RunDir]) -> list[dict[str, SampleRow]]:
     """Of each run; where two are the same, as nearly always, one object."""
     found: list[dict[str, SampleRow]] = []
+    known: dict[str, dict[str, SampleRow]] = {}
     for run in runs:
-        own = {row.query.query_id: row for row in run.sample()}
-        found.append(next((other for other in found if other == own), own))
+        digest = run.sample_digest()
+        own = known.get(digest or "") or {row.query.query_id: row for row in run.sample()}
+        found.append(next((other for other in found if other is own or other == own), own))
+        known.update({digest: own} if digest else {})
     return found
 
 
 def _load_view(run: RunDir, label: str, sample: Mapping[str, SampleRow], prices: Prices) -> RunView:
-    frame, attempts = Frame.of(run, sample.values()), list(run.iter_records())
+    frame, (attempts, briefs) = Frame.of(run, sample.values()), read_briefly(run)
     records = counting(attempts)
-    scores = fitting_scores(run.scores(), records)
+    read = ScoreColumns.read(run.score_lines())
+    scores = read.fitting(records)
     path = run.resources_path()
     resources = load_resources(path) if path else None
     evaluations = run.evaluations()
     aggregates = aggregate_scores(frame, scores, ranges=known_ranges(evaluations))
+    manifest = run.manifest()
+    models = manifest.identity.get("models", {})
+    costs = query_scores(list(records.values()), models, prices, frame.query_limit_s)
     rows = (
         *aggregates,
-        *run_costs(run, prices, attempts, frame),
+        *run_costs(run, prices, attempts, frame, costs),
         *evaluation_costs(frame, evaluations, prices),
     )
-    manifest = run.manifest()
     own = [
         record
         for (query_id, repeat), record in records.items()
@@ -362,34 +378,19 @@ def _load_view(run: RunDir, label: str, sample: Mapping[str, SampleRow], prices:
         sample=sample,
         rows=rows,
         scored=tuple(dict.fromkeys(row.measure for row in aggregates)),
+        scores=read,
         notes=(*run_notes(run, frame, scores, records, prices), *resource_notes(resources)),
         resources=resources,
         evaluations=tuple(evaluations),
         twins=twin_correlations(frame, scores, evaluations),
         judged=judged_spreads(scores, evaluations),
-        labelled=_labelled(scores),
+        labelled={name: own.facts.labels for name, own in scores.by_measure.items() if own.facts.labels},
         n_answered=len(own),
         n_errors=sum(1 for record in own if record.status != "ok"),
-        unscored=frozenset(score.measure for score in scores if score.status == "missing"),
-        answers=_answers(own),
-        values=values_of(manifest, frame, scores, records, prices),
+        unscored=frozenset(name for name, own in scores.by_measure.items() if own.count(MISSING)),
+        briefs=briefs,
+        values=values_of(frame, scores, costs),
         latencies=tuple(latencies(frame, records.values())),
         spent=answers_spent(attempts),
         race=run.race(),
     )
-
-
-def _labelled(scores: Iterable[Score]) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    for score in scores:
-        if score.label:
-            found[score.measure][score.label] += 1
-    return found
-
-
-def _answers(records: Sequence[RunRecord]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for record in records:
-        if record.prediction is not None and record.prediction.answer is not None:
-            found[record.query_id] = (*found.get(record.query_id, ()), record.prediction.answer)
-    return found

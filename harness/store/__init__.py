@@ -13,13 +13,14 @@ results/dialects.json         what servers of models refuse, or want by another 
 ```
 """
 
+from harness.store.attempts import Ending, RecordKey, Records, counting
 from harness.store.dialects import Dialect, Dialects
 from harness.store.finding import find_runs
 from harness.store.index_dir import IndexDir, indexes_of
 from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 from harness.store.reach import Reach
-from harness.store.run_dir import RecordKey, Records, RunDir, counting
+from harness.store.run_dir import RunDir
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -27,6 +28,7 @@ __all__ = [
     "Dialect",
     "Dialects",
     "Done",
+    "Ending",
     "IndexDir",
     "Journal",
     "Manifest",

@@ -16,7 +16,7 @@ from harness.records import Annotation
 from harness.store import files, lock, reading
 from harness.store.checked_lines import with_check, without_check
 from harness.store.run_dir import RunDir
-from harness.store.score_files import refuse_link
+from harness.store.score_writer import refuse_link
 
 _FOLDER = "annotations"
 _FIX = "restore the file, or delete that line: what it said is then not labelled, and all others count"

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from harness.errors import StoreError, explained_io
-from harness.records import RunRecord
 from harness.store import files, seals
+from harness.store.attempts import Ending
 from harness.store.manifest import Done
 from harness.store.remembered import Remembered, stamp_of
 
@@ -21,19 +21,19 @@ class Closing:
         """Close these files as they are now."""
         files.write_json(self._path, done, closed)
 
-    def read(self, closed: Iterable[Path], records: Callable[[], Iterable[RunRecord]]) -> Done | None:
+    def read(self, closed: Iterable[Path], endings: Callable[[], Iterable[Ending]]) -> Done | None:
         """The footer; None: there is none. StoreError: it does not fit `closed`, or, where an earlier version
-        wrote it, the number of `records`.
+        wrote it, the number of `endings`.
         """
         if not self._path.exists():
             return None
         closed, stamp = list(closed), stamp_of([self._path])
         try:
-            return self._fitting.get((self._path, *closed), lambda: self._checked(closed, records))
+            return self._fitting.get((self._path, *closed), lambda: self._checked(closed, endings))
         except StoreError:
             if stamp_of([self._path]) != stamp:
                 # A run was reopened or closed meanwhile.
-                return self.read(closed, records)
+                return self.read(closed, endings)
             raise
 
     def check(self, path: Path, fix: str) -> None:
@@ -48,13 +48,13 @@ class Closing:
         with explained_io("reopen", self._path.parent):
             self._path.unlink(missing_ok=True)
 
-    def _checked(self, closed: Iterable[Path], records: Callable[[], Iterable[RunRecord]]) -> Done:
+    def _checked(self, closed: Iterable[Path], endings: Callable[[], Iterable[Ending]]) -> Done:
         done, closes = files.read_closing(self._path, Done)
         for path in closed:
             if closes and path.name in closes:
                 seals.check_closed(path, closes, self._path.name, files.RUN_AGAIN)
         if closes is None:
-            there = [record.status == "ok" for record in records()]
+            there = [ending.status == "ok" for ending in endings()]
             if (there.count(True), there.count(False)) != (done.n_ok, done.n_error):
                 n_closed = done.n_ok + done.n_error
                 raise StoreError(

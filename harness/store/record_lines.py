@@ -4,8 +4,9 @@ The file grows for hours, so nothing can close it before its end: a line says it
 which run. What a crash tore off at its end is passed over; nothing else is.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
@@ -31,21 +32,42 @@ class RecordLines:
         run_id = self._run_id()
         files.append_bytes(self.path, b"".join(with_check(record, run_id) for record in records))
 
-    def read(self) -> Iterator[RunRecord]:
-        """Every record in the order written; damage, and a line that stands twice, is one `StoreError` line."""
+    def placed(self) -> Iterator[tuple[int, RunRecord]]:
+        """Every record in the order written, behind the byte at which it begins; damage, and a line that stands
+        twice, is one `StoreError` line.
+        """
         seen: set[_Attempt] = set()
+        start = 0
         for number, line in enumerate(self._lines(), start=1):
             try:
-                yield self._record(line, seen)
+                yield start, self._record(line, seen)
             except ValueError as error:
-                raise StoreError(
-                    f"{self.path} line {number} is damaged ({_reason(error)})",
-                    "run the same command again: its query alone is answered again, from what was paid",
-                ) from error
+                raise self._damaged(error, f" line {number}") from error
+            start += len(line)
 
-    def whole(self) -> list[RunRecord]:
+    def at(self, starts: Sequence[int]) -> list[RunRecord]:
+        """The records that begin at these bytes, in that order."""
+        if not starts:
+            return []
+        with reading.opened(self.path, files.MOVE_AWAY) as file:
+            return [self._at(file, start) for start in starts]
+
+    def _at(self, file: BinaryIO, start: int) -> RunRecord:
+        file.seek(start)
+        try:
+            return self._record(file.readline(reading.LONGEST_LINE), set())
+        except ValueError as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: ValueError, where: str = "") -> StoreError:
+        return StoreError(
+            f"{self.path}{where} is damaged ({_reason(error)})",
+            "run the same command again: its query alone is answered again, from what was paid",
+        )
+
+    def whole(self) -> Iterator[RunRecord]:
         """The records of the lines that are whole."""
-        return [record for _, record in self._sorted()[0]]
+        return (record for _, record in self._each_line() if record is not None)
 
     def since(self, start: int) -> tuple[list[RunRecord], int]:
         """The records from byte `start` on, and where the next one will begin: for whoever reads along."""
@@ -61,24 +83,25 @@ class RecordLines:
 
     def set_aside(self) -> int:
         """Move what is damaged, or stands there twice, into records.damaged.jsonl; how many lines that were."""
-        kept, damaged = self._sorted()
+        damaged = [line for line, record in self._each_line() if record is None]
         if damaged:
+            kept = [line for line, record in self._each_line() if record is not None]
             files.append_bytes(self._damaged_path, b"".join(damaged))
-            files.write_atomic_bytes(self.path, b"".join(line for line, _ in kept))
+            files.write_atomic_bytes(self.path, b"".join(kept))
         return len(damaged)
 
     def repair(self) -> bool:
         """Cut a torn last line; True if there was one."""
         return files.repair_tail(self.path)
 
-    def _sorted(self) -> tuple[list[tuple[bytes, RunRecord]], list[bytes]]:
-        kept, damaged, seen = [], [], set[_Attempt]()
+    def _each_line(self) -> Iterator[tuple[bytes, RunRecord | None]]:
+        """Every line, and the record that it is; None: it is damaged."""
+        seen = set[_Attempt]()
         for line in self._lines():
             try:
-                kept.append((line, self._record(line, seen)))
+                yield line, self._record(line, seen)
             except ValueError:
-                damaged.append(line)
-        return kept, damaged
+                yield line, None
 
     def _lines(self) -> Iterator[bytes]:
         if not self.path.exists():

@@ -10,20 +10,19 @@ from harness.errors import DISTRIBUTION, StoreError, explained_io
 from harness.plain_files import open_to_append
 from harness.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
 from harness.store import files, lock, migration, seals
+from harness.store.attempts import Ending, RecordKey, counting, endings_of
 from harness.store.closing import Closing
 from harness.store.dialects import Dialect, SpokenDialects
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 from harness.store.reach import Reach, ReachFile
 from harness.store.record_lines import RecordLines
 from harness.store.remembered import Remembered
-from harness.store.score_files import read_evaluations, read_scores, refuse_link, write_scores
+from harness.store.score_files import read_evaluations, score_lines
+from harness.store.score_lines import ScoreLines
+from harness.store.score_writer import ScoreWriter, refuse_link, score_key
 from harness.store.seals import FileSeal
 from harness.store.spread import SpreadFile
 
-RecordKey = tuple[str, int]
-"""(query_id, repeat)."""
-Records = Mapping[RecordKey, RunRecord]
-"""What `RunDir.records` gives."""
 _Header = tuple[Manifest, Mapping[str, FileSeal] | None]
 _NEW_MANIFEST = (
     "restore it, or delete it and run the same command again, `rag-harness run` or `import`: it is written anew,"
@@ -152,6 +151,17 @@ class RunDir:
         reached = self._reached()
         return self._drawn() if reached is None else self._reached_rows(reached)
 
+    def sample_digest(self) -> str | None:
+        """The same for two runs whose samples are the same, which need not be read twice; None: not known, as of a
+        run that was closed early.
+        """
+        _, closes = self._header()
+        seal = None if closes is None or self._reached() is not None else closes.get(self._sample_path.name)
+        if closes is None or seal is None:
+            return None
+        self._fitting_sample.get([self._manifest_path, self._sample_path], lambda: self._check_sample(closes))
+        return seal.sha256
+
     def _reached_rows(self, reached: Collection[str]) -> list[SampleRow]:
         kept = [row for row in self._drawn() if row.query.query_id in reached]
         if len(kept) < len(reached):
@@ -218,18 +228,30 @@ class RunDir:
         """Every line, earlier attempts included, in the order written; of a run that was closed early those of the
         queries that it is closed over.
         """
+        return (record for _, record in self.iter_placed_records())
+
+    def iter_placed_records(self) -> Iterator[tuple[int, RunRecord]]:
+        """Likewise, each behind its place: what `records_at` finds it by, for who cannot hold them all."""
         self.done()
         reached = self._reached()
-        records = map(self._migrated, self._lines.read())
-        return records if reached is None else (record for record in records if record.query_id in reached)
+        placed = ((place, self._migrated(record)) for place, record in self._lines.placed())
+        return placed if reached is None else (one for one in placed if one[1].query_id in reached)
+
+    def records_at(self, places: Sequence[int]) -> list[RunRecord]:
+        """The records at these places, in that order."""
+        return [self._migrated(record) for record in self._lines.at(places)]
 
     def records(self) -> dict[RecordKey, RunRecord]:
         """The record that counts for each (query_id, repeat): the one of the highest attempt."""
         return counting(self.iter_records())
 
-    def whole_records(self) -> dict[RecordKey, RunRecord]:
+    def endings(self) -> dict[RecordKey, Ending]:
+        """How each of those ended: for who needs no more of them, and may not have room for them all."""
+        return endings_of(self.iter_records())
+
+    def whole_endings(self) -> dict[RecordKey, Ending]:
         """Likewise, of all lines that are whole: what a resumed run goes on from."""
-        return counting(map(self._migrated, self._lines.whole()))
+        return endings_of(self._lines.whole())
 
     def records_since(self, start: int) -> tuple[list[RunRecord], int]:
         """Likewise, from byte `start` of their file, and where to go on: for the writer, who has mended them."""
@@ -272,7 +294,13 @@ class RunDir:
 
         What made them stands beside it as .json and closes it.
         """
-        write_scores(self._scores_path, evaluation, scores)
+        with self.scores_to_write(evaluation.evaluator) as writer:
+            writer.add(sorted(scores, key=score_key))
+            writer.close(evaluation)
+
+    def scores_to_write(self, evaluator: str) -> AbstractContextManager[ScoreWriter]:
+        """Likewise, part by part."""
+        return ScoreWriter(self._scores_path, evaluator)
 
     def evaluations(self) -> list[EvaluationRecord]:
         """What made the scores, by the evaluator's name."""
@@ -280,8 +308,11 @@ class RunDir:
 
     def scores(self) -> list[Score]:
         """Every score of every evaluator that has run."""
-        scores, version = read_scores(self._scores_path, self._evaluate_again), self._old_version
-        return list(scores if version is None else (migration.migrated_score(one, version) for one in scores))
+        return [score for batch in self.score_lines().batches() for score in batch.scores]
+
+    def score_lines(self) -> ScoreLines:
+        """Likewise, for who cannot hold them all."""
+        return score_lines(self._scores_path, self._evaluate_again, self._old_version)
 
     @property
     def _evaluate_again(self) -> str:
@@ -340,7 +371,7 @@ class RunDir:
         """
         closed = (self._manifest_path, self._index_path, self._lines.path)
         beside = (self._reach.path, self._race_path, self._dialects_path, self.spread.path)
-        return self._closing.read((*closed, *beside), lambda: self.whole_records().values())
+        return self._closing.read((*closed, *beside), lambda: self.whole_endings().values())
 
     def reach(self) -> Reach | None:
         """Where a closed run was ended and looked at before; None: it is open, or was never closed early."""
@@ -361,13 +392,3 @@ class RunDir:
     def reopen(self) -> None:
         """Make a finished run resumable again (to retry its failed queries)."""
         self._closing.remove()
-
-
-def counting(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
-    """Of every attempt, in the order written, those that count: see `RunDir.records`."""
-    counts: dict[RecordKey, RunRecord] = {}
-    for record in records:
-        key = (record.query_id, record.repeat)
-        if key not in counts or record.attempt > counts[key].attempt:
-            counts[key] = record
-    return counts

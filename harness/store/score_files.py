@@ -1,12 +1,13 @@
 """scores/<evaluator>.jsonl, and beside it as .json what made them, which closes it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import StoreError
-from harness.records import EvaluationRecord, Score
+from harness.records import EvaluationRecord
 from harness.store import files, seals
+from harness.store.score_lines import ScoreLines
 from harness.store.seals import FileSeal
 
 
@@ -17,23 +18,6 @@ class ScoreFile:
     path: Path
     evaluation: EvaluationRecord
     closes: Mapping[str, FileSeal] | None
-
-
-def write_scores(folder: Path, evaluation: EvaluationRecord, scores: Iterable[Score]) -> None:
-    """Write both files; a reader sees old scores, new ones, or that the two do not fit."""
-    refuse_link(folder)
-    ordered = sorted(scores, key=lambda score: (score.query_id, score.repeat, score.measure))
-    path = folder / f"{evaluation.evaluator}.jsonl"
-    files.write_jsonl(path, ordered)
-    files.write_json(path.with_suffix(".json"), evaluation, [path])
-
-
-def refuse_link(folder: Path) -> None:
-    """Raise StoreError where what is written to this folder would land elsewhere."""
-    if folder.is_symlink():
-        raise StoreError(
-            f"{folder} is a link, and a run writes in its own folder alone", "put the folder itself there"
-        )
 
 
 def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:
@@ -51,7 +35,7 @@ def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:
     return found
 
 
-def read_scores(folder: Path, fix: str) -> Iterator[Score]:
+def score_lines(folder: Path, fix: str, old_version: int | None = None) -> ScoreLines:
     """Every score; a file that is not what its evaluation closed is one `StoreError` line with `fix`."""
     known = set()
     for one in read_evaluations(folder, fix):
@@ -60,5 +44,4 @@ def read_scores(folder: Path, fix: str) -> Iterator[Score]:
             seals.check_closed(one.path, one.closes, one.path.with_suffix(".json").name, fix)
         elif one.evaluation.measures and not (one.path.exists() and one.path.stat().st_size):
             raise StoreError(f"{one.path} holds no score, and {one.evaluation.evaluator} has scored the run", fix)
-    for path in sorted(known | set(folder.glob("*.jsonl"))):
-        yield from files.iter_jsonl(path, Score, fix)
+    return ScoreLines(tuple(sorted(known | set(folder.glob("*.jsonl")))), fix, old_version)

@@ -151,7 +151,7 @@ def _write(run: RunDir, swap: str, cases: Sequence[SwapCase], choice: SwapChoice
 
 
 def _append(run: RunDir, cases: Sequence[SwapCase], started_at: str) -> None:
-    there = run.records()
+    there = run.endings()
     for case in cases:
         if (case.query_id, 0) not in there:
             run.append_record(_record(case.query_id, case.prediction, started_at))

@@ -9,7 +9,8 @@ The report is written in a process of its own, whose time and peak memory are pr
 Filter and query times run from the change of a control to the frame after the list or the query is there.
 
 Examples:
-  RAG_HARNESS_DATA=data .venv/bin/python scripts/bench/report.py
+  RAG_HARNESS_DATA=data .venv/bin/python scripts/bench/report.py        # 1,081,188 scores
+  .venv/bin/python scripts/bench/report.py --queries 500 --systems 4 --no-browser
   .venv/bin/python scripts/bench/report.py --queries 500 --systems 4 --keep /tmp/report
 """
 
@@ -36,6 +37,7 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--systems", type=int, default=9, help="how many runs (default and at most 9)")
     parser.add_argument("--queries", type=int, default=2556, help="how many queries (default 2,556)")
+    parser.add_argument("--no-browser", action="store_true", help="do not open it")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the runs and the report there")
     chosen = parser.parse_args()
     import_from_tests()
@@ -47,8 +49,16 @@ def main() -> None:
         began = time.perf_counter()
         runs = make_runs(folder / "results", SYSTEMS[: chosen.systems], chosen.queries)
         taken = time.perf_counter() - began
-        print(f"{len(runs)} runs of {chosen.queries:,} queries made in {taken:.0f} s\n", flush=True)
-        print_table(("what", "ms"), used(write(folder, runs)))
+        n_scores = sum(_lines_of(run.path / "scores") for run in runs)
+        made = f"{len(runs)} runs of {chosen.queries:,} queries with {n_scores:,} scores"
+        print(f"{made} made in {taken:.0f} s\n", flush=True)
+        page = write(folder, runs)
+        if not chosen.no_browser:
+            print_table(("what", "ms"), used(page))
+
+
+def _lines_of(folder: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl"))
 
 
 # The report
@@ -65,11 +75,12 @@ def write(folder: Path, runs: list[Any]) -> Path:
     page = out / "report.html"
     if not page.exists():
         sys.exit("rag-harness report wrote no report.html")
-    megabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000
+    taken_of = resource.getrusage(resource.RUSAGE_CHILDREN)
+    megabytes, processor_s = taken_of.ru_maxrss / 1000, taken_of.ru_utime + taken_of.ru_stime
     explorer, detailed = inside(page)
-    header = ("written in", "peak memory", "file", "its explorer", "queries with details")
+    header = ("written in", "processor", "peak memory", "file", "its explorer", "queries with details")
     sizes = f"{megabytes:,.0f} MB", f"{page.stat().st_size / 1e6:.2f} MB", f"{explorer:.2f} MB"
-    print_table(header, [(f"{taken:.0f} s", *sizes, f"{detailed:,}")])
+    print_table(header, [(f"{taken:.0f} s", f"{processor_s:.0f} s", *sizes, f"{detailed:,}")])
     print()
     return page
 

@@ -16,6 +16,7 @@ from harness.analysis.drawn import Drawn
 from harness.analysis.estimates import Spent
 from harness.analysis.non_inferior import MARGIN
 from harness.analysis.paired_values import QueryValues
+from harness.analysis.score_columns import ScoreColumns
 from harness.protocols import Measure
 from harness.records import Cost, EvaluationRecord, Query, Reference
 from harness.report.measures import RankingChoice, known_measures
@@ -170,6 +171,7 @@ def _view(
         sample=sample,
         rows=(),
         scored=tuple(values),
+        scores=ScoreColumns({}, {}),
         notes=(),
         resources=None,
         evaluations=(made,),
@@ -180,7 +182,7 @@ def _view(
         n_answered=len(sample),
         n_errors=0,
         unscored=frozenset(),
-        answers={},
+        briefs={},
         labelled={},
         values=values,
     )

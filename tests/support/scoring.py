@@ -62,10 +62,14 @@ def score_all(
 def score_run_answers(run: RunDir) -> list[Score]:
     """Score a run directory with the answer evaluator and write the scores."""
     scorer = build_scorer(SPEC)
-    scores = asyncio.run(score_run_dir(run, scorer))
+    scores = asyncio.run(_all_parts(run, scorer))
     measures = tuple(measure.name for measure in scorer.measures)
     run.write_scores(evaluation(scorer.name).model_copy(update={"measures": measures}), scores)
     return scores
+
+
+async def _all_parts(run: RunDir, scorer: Scorer) -> list[Score]:
+    return [score async for part in score_run_dir(run, scorer) for score in part]
 
 
 def evaluation(evaluator: str) -> EvaluationRecord:

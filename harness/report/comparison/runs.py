@@ -6,10 +6,12 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.analysis import Frame, Prices, fitting_scores
+from harness.analysis import Frame, Prices
+from harness.analysis.cost import query_scores
 from harness.analysis.drawn import Drawn
 from harness.analysis.paired import PairPlaces, SharedQueries
 from harness.analysis.paired_values import QueryValues, values_of
+from harness.analysis.score_columns import ScoreColumns
 from harness.display.text import printable, type_name
 from harness.errors import ConfigError, nearest
 from harness.records import EvaluationRecord
@@ -54,8 +56,10 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
     for run, label, manifest, sample in zip(unique, named, manifests, samples, strict=True):
         rows = {row.query.query_id: row for row in sample if row.reference.query_type in types}
         frame, records = Frame.of(run), run.records()
-        scores = fitting_scores(run.scores(), records)
-        found = values_of(manifest, frame, scores, records, prices)
+        scores = ScoreColumns.read(run.score_lines()).fitting(records)
+        models = manifest.identity.get("models", {})
+        costs = query_scores(list(records.values()), models, prices, frame.query_limit_s)
+        found = values_of(frame, scores, costs)
         values = {name: own.only(rows) for name, own in found.items()} if query_type else found
         notes = tuple(run_notes(run, frame, scores, records, prices))
         compared.append(ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes, frame))

@@ -184,8 +184,8 @@ def _costs(runs: Sequence[ComparedRun], compared: MeasureComparison, cost: str) 
 def _required(runs: Sequence[ComparedRun], costs: Array | None, cost: str) -> Array:
     """Those costs; ConfigError where they say nothing of what routing would cost."""
     for run in runs:
-        records = run.run.records().values()
-        if fails_too_often(sum(one.status != "ok" for one in records), len(records)):
+        endings = run.run.endings().values()
+        if fails_too_often(sum(one.status != "ok" for one in endings), len(endings)):
             raise ConfigError(
                 f"{run.label} failed too many queries to say what it costs", "leave it out, or --cost-weight 0"
             )

@@ -49,7 +49,7 @@ class Estimator:
         """What the whole run takes, and how much of it is left."""
         n_answers, expected = cell.n_answers, _expected(cell)
         run = RunDir(self._results / cell.run_id)
-        n_left = n_answers - len(run.whole_records())
+        n_left = n_answers - len(run.whole_endings())
         return Estimate(
             run_id=cell.run_id,
             index=self._index(cell, expected),
@@ -216,7 +216,7 @@ def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -
 def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -> None:
     """Estimate a run that begins, keep it in the run and say it in one line; nothing here can stop a run."""
     with _as_a_courtesy(reporter):
-        if run.estimate() is None and not run.whole_records():
+        if run.estimate() is None and not run.whole_endings():
             estimate = Estimator(run.path.parent, prices).estimate(cell)
             run.write_estimate(estimate)
             reporter.say(f"  estimate: {in_one_line(phases_left(estimate))}")

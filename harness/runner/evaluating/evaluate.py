@@ -3,8 +3,9 @@
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from harness.asking.loops import run_to_end
 from harness.errors import BudgetReached, HarnessError
@@ -25,12 +26,23 @@ class Evaluated:
 
     run: RunDir
     evaluator: str
-    n_counted: int
+    n_counted: int = 0
     """Scores with a value."""
-    n_failed: int
+    n_failed: int = 0
     """Scores without one although there is an answer."""
-    reason: str
+    reason: str = ""
     """Why the first of them has none."""
+
+    def with_more(self, scores: Sequence[Score]) -> Self:
+        """And what became of these."""
+        failed = [score for score in scores if score.status == "failed"]
+        counted = sum(score.value is not None for score in scores)
+        return replace(
+            self,
+            n_counted=self.n_counted + counted,
+            n_failed=self.n_failed + len(failed),
+            reason=self.reason or (failed[0].explanation if failed else ""),
+        )
 
 
 @dataclass(frozen=True)
@@ -115,32 +127,35 @@ class _Evaluation:
         with run.exclusive():
             runtime.begin(run.run_id)
             self._budget.check_time()
-            start, cpu, refused = time.monotonic(), time.process_time(), self._budget.n_refused
-            scores = await score_run_dir(run, scorer)
-            if self._budget.refusal and self._budget.n_refused > refused:
-                # An evaluator that made failed scores of it: the judge has failed at nothing.
-                raise self._budget.refusal
-            cost = cost_of(runtime.meter, time.monotonic() - start, time.process_time() - cpu)
-            record = EvaluationRecord(
-                evaluator=scorer.name,
-                version=planned.spec.version,
-                params=planned.params.model_dump(mode="json"),
-                models={
-                    role: runtime.identity(role, model)
-                    for role, model in self._plan.models.items()
-                    if role in planned.spec.roles
-                },
-                weights=planned.weights,
-                measures=tuple(measure.name for measure in scorer.measures),
-                binary=tuple(measure.name for measure in scorer.measures if measure.binary),
-                twins={measure.name: measure.twin_of for measure in scorer.measures if measure.twin_of},
-                cost=cost,
-            )
-            run.write_scores(record, scores)
-        return _evaluated(run, scorer.name, scores)
+            began, refused = (time.monotonic(), time.process_time()), self._budget.n_refused
+            found = Evaluated(run, scorer.name)
+            with run.scores_to_write(scorer.name) as written:
+                async for scores in score_run_dir(run, scorer, runtime.begin_part):
+                    if self._budget.refusal and self._budget.n_refused > refused:
+                        # An evaluator that made failed scores of it: the judge has failed at nothing.
+                        raise self._budget.refusal
+                    written.add(scores)
+                    found = found.with_more(scores)
+                written.close(self._record(planned, scorer, runtime, began))
+        return found
 
-
-def _evaluated(run: RunDir, evaluator: str, scores: Sequence[Score]) -> Evaluated:
-    failed = [score for score in scores if score.status == "failed"]
-    counted = sum(score.value is not None for score in scores)
-    return Evaluated(run, evaluator, counted, len(failed), failed[0].explanation if failed else "")
+    def _record(
+        self, planned: PlannedEvaluator, scorer: Scorer, runtime: MeteredEvaluation, began: tuple[float, float]
+    ) -> EvaluationRecord:
+        """What made the scores; `began`: by the clock, and in processor time."""
+        start, cpu = began
+        return EvaluationRecord(
+            evaluator=scorer.name,
+            version=planned.spec.version,
+            params=planned.params.model_dump(mode="json"),
+            models={
+                role: runtime.identity(role, model)
+                for role, model in self._plan.models.items()
+                if role in planned.spec.roles
+            },
+            weights=planned.weights,
+            measures=tuple(measure.name for measure in scorer.measures),
+            binary=tuple(measure.name for measure in scorer.measures if measure.binary),
+            twins={measure.name: measure.twin_of for measure in scorer.measures if measure.twin_of},
+            cost=cost_of(runtime.meter, time.monotonic() - start, time.process_time() - cpu),
+        )

@@ -124,6 +124,7 @@ class MeteredEvaluation:
         self.concurrency = models.concurrency
         self.meter = Meter(_SCOPE)
         """All that was charged since the current run began."""
+        self._part = ""
 
     @property
     def judge(self) -> ChatModel:
@@ -149,9 +150,14 @@ class MeteredEvaluation:
 
     def progress(self, done: int, total: int, doing: str) -> None:
         """Say how far the evaluation is."""
-        self._tell(done, total, doing)
+        self._tell(done, total, f"{doing}{self._part}")
 
     def begin(self, run_id: str) -> None:
         """A run begins: it pays for what is asked from now on."""
         self._models.begin(run_id)
         self.meter = Meter(_SCOPE)
+        self._part = ""
+
+    def begin_part(self, number: int, of: int) -> None:
+        """A part of a large run begins, whose progress is told by itself."""
+        self._part = f", part {number} of {of}"

@@ -158,12 +158,12 @@ def close_run(
     """Write done.json, over all queries or over those that were `reached`; `race`: what it was closed with."""
     n_queries = len(reached) or len(cell.dataset.queries)
     kept = set(reached)
-    records = [one for one in run.records().values() if not kept or one.query_id in kept]
-    n_ok = sum(record.status == "ok" for record in records)
+    endings = [one for (query_id, _), one in run.endings().items() if not kept or query_id in kept]
+    n_ok = sum(ending.status == "ok" for ending in endings)
     done = Done(
         n_expected=n_queries * cell.config.repeats,
         n_ok=n_ok,
-        n_error=len(records) - n_ok,
+        n_error=len(endings) - n_ok,
         finished_at=datetime.now(UTC).isoformat(),
     )
     run.write_race(race)
@@ -196,12 +196,12 @@ def check_system(spec: SystemSpec, index_params: Params, answer_params: Params) 
 
 def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[Todo]:
     """What is still to be answered, in the sample's order, repeat by repeat."""
-    records, todo = run.records(), []
+    endings, todo = run.endings(), []
     for repeat in range(cell.config.repeats):
         for query in cell.dataset.queries:
-            record = records.get((query.query_id, repeat))
-            if record is None or (retry_failed and record.status != "ok"):
-                attempt = record.attempt + 1 if record else 1
+            ending = endings.get((query.query_id, repeat))
+            if ending is None or (retry_failed and ending.status != "ok"):
+                attempt = ending.attempt + 1 if ending else 1
                 todo.append(Todo(query_id=query.query_id, repeat=repeat, attempt=attempt))
     return todo
 
@@ -209,9 +209,9 @@ def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[Todo]:
 def result_of(run: RunDir) -> CellResult:
     """What a run has so far."""
     n_ok = n_error = 0
-    for record in run.records().values():
-        n_ok += record.status == "ok"
-        n_error += record.status != "ok"
+    for ending in run.endings().values():
+        n_ok += ending.status == "ok"
+        n_error += ending.status != "ok"
     return CellResult(run, "done", n_ok, n_error)
 
 

@@ -137,11 +137,11 @@ class Execution:
 
     def _unanswered(self, batch: Sequence[Todo]) -> list[Todo]:
         """Those of which no record is on the disk."""
-        records = self.run.records() if batch else {}
+        endings = self.run.endings() if batch else {}
         return [
             one
             for one in batch
-            if (found := records.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
+            if (found := endings.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
         ]
 
     def record_death(self, todo: Todo, status: RunStatus, message: str) -> None:

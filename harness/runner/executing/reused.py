@@ -34,7 +34,7 @@ def reuse_lines(cell: Cell, run: RunDir, again: Again) -> Iterator[str]:
 def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
     """Where a run without an answer yet would be one that has some, if the files of a folder were as they were."""
     place = cell.config.dataset.path
-    if place is None or run.whole_records():
+    if place is None or run.whole_endings():
         return
     own = {**cell.identity, "dataset": None}
     for path in sorted(run.path.parent.glob(f"{cell.dataset.name}--*/manifest.json"), reverse=True):

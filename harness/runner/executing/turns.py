@@ -315,7 +315,7 @@ def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:
 
 def _n_common(order: Sequence[str], seats: Sequence[Seat]) -> int:
     """How many queries of the order every cell has answered, before the first that one has not."""
-    answered = [(seat.execution.run.whole_records().keys(), seat.execution.cell.config.repeats) for seat in seats]
+    answered = [(seat.execution.run.whole_endings().keys(), seat.execution.cell.config.repeats) for seat in seats]
     for place, query_id in enumerate(order):
         if not all((query_id, repeat) in keys for keys, repeats in answered for repeat in range(repeats)):
             return place

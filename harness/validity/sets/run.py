@@ -26,7 +26,7 @@ def run_of(human: HumanSet, results: Path, tell: Callable[[str], None]) -> RunDi
             tell(line)
         if run.done():
             return run
-        there = run.records()
+        there = run.endings()
         for item in human.items:
             if (item.item_id, 0) not in there:
                 run.append_record(_record(item, manifest.created_at))

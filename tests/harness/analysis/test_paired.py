@@ -11,7 +11,7 @@ from scipy import stats
 
 from harness.analysis import Frame, load_prices, query_costs
 from harness.analysis.binary import share_difference_interval
-from harness.analysis.cost import TIMES
+from harness.analysis.cost import TIMES, Models, query_scores
 from harness.analysis.difference_tests import ALPHA
 from harness.analysis.drawn import Drawn
 from harness.analysis.paired import (
@@ -392,6 +392,10 @@ def record(query_id: str, cost: Cost, *, ok: bool = True) -> RunRecord:
     )
 
 
+def costs(frame: Frame, records: Sequence[RunRecord], models: Models = OPENAI) -> dict[str, QueryValues]:
+    return cost_values(frame, query_scores(records, models, load_prices(), frame.query_limit_s))
+
+
 def test_costs_of_queries_are_those_whose_means_a_report_shows() -> None:
     used = {"generator": Usage(calls=1, input_tokens=1_000, output_tokens=20), "embedder": Usage(calls=0)}
     unknown = {"generator": Usage(calls=1, unmetered_calls=1)}
@@ -402,7 +406,7 @@ def test_costs_of_queries_are_those_whose_means_a_report_shows() -> None:
         record("q4", Cost(wall_s=4.0, usage=unknown)),
     ]
     frame = Frame("run", "naive", "demo", dict.fromkeys(("q1", "q2", "q3", "q4", "q5"), "t"), {})
-    found = cost_values(frame, records, OPENAI, load_prices())
+    found = costs(frame, records)
     assert found["latency_s"].values == {"q1": 2.0, "q4": 4.0}
     assert found["input_tokens"].values == {"q1": 1_000.0, "q2": 1_000.0, "q3": 1_000.0}
     assert found["usd"].values["q1"] == pytest.approx((1_000 * 0.15 + 20 * 0.60) / 1e6)
@@ -419,12 +423,12 @@ def test_a_model_without_a_price_has_no_dollars() -> None:
     models = {"generator": {"provider": "openai", "model": "nobody-knows"}}
     used = {"generator": Usage(calls=1, input_tokens=1)}
     frame = Frame("run", "naive", "demo", {"q1": "t"}, {})
-    assert "usd" not in cost_values(frame, [record("q1", Cost(wall_s=1.0, usage=used))], models, load_prices())
+    assert "usd" not in costs(frame, [record("q1", Cost(wall_s=1.0, usage=used))], models)
 
 
 def test_a_query_that_timed_out_is_compared_with_its_limit() -> None:
     """Otherwise who times out on what is slow would be the quicker of two."""
     frame = Frame("run", "naive", "demo", {"q1": "t", "q2": "t"}, {}, query_limit_s=30.0)
     late = record("q2", Cost(wall_s=30.2), ok=False).model_copy(update={"status": "timeout"})
-    found = cost_values(frame, [record("q1", Cost(wall_s=1.0)), late], OPENAI, load_prices())
+    found = costs(frame, [record("q1", Cost(wall_s=1.0)), late])
     assert found["latency_s"].values == found["wall_s"].values == {"q1": 1.0, "q2": 30.2}

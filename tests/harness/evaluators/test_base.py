@@ -236,3 +236,16 @@ def test_a_run_counts_its_repeats_from_the_manifest(
     run = make_run([reference("a", "Yes")], [record("a", "yes")], repeats=2)
     accuracy = [score.status for score in score_run_answers(run) if score.measure == "accuracy"]
     assert accuracy == ["scored", "missing"]
+
+
+def test_a_large_run_is_scored_in_parts_that_are_together_what_one_is(
+    make_run: MakeRun, reference: MakeReference, record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["d", "b", "e", "a", "c"]
+    answers = [record(name, "yes") for name in names if name != "b"]
+    run = make_run([reference(name, "Yes") for name in names], answers, repeats=2)
+    whole = score_run_answers(run)
+    written = (run.path / "scores" / "answer.jsonl").read_bytes()
+    monkeypatch.setattr("harness.evaluators.base.PART", 4)
+    assert score_run_answers(run) == whole
+    assert (run.path / "scores" / "answer.jsonl").read_bytes() == written

@@ -6,11 +6,13 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from explorer_runs import Answers, Asked, Said, explorer_of, record, records, score
 
 from harness.records import Context, Evidence, Failure
 from harness.report.page.explorer import Explorer
+from harness.report.page.explorer.reading import ShownColumn
 from harness.report.page.explorer.values import ValueTable
 
 TEXT = "The bridge was closed in 2031."
@@ -148,8 +150,7 @@ def test_a_run_without_records_and_scores_has_queries_to_show(tmp_path: Path) ->
 @pytest.mark.parametrize("distinct", [3, 300, 70_000])
 def test_cells_take_as_many_bytes_as_there_are_distinct_ones(distinct: int) -> None:
     table = ValueTable(distinct)
-    for place in range(distinct):
-        table.set(place, ("s", float(place)))
+    table.put(0, ShownColumn("s" * distinct, np.arange(distinct, dtype=np.float64)))
     head, _, codes = zlib.decompress(base64.b64decode(table.packed())).partition(b"\n")
     found = json.loads(head)
     width = len(codes) // distinct

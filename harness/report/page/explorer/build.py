@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,14 @@ from typing import Any
 from harness.display.text import printable
 from harness.report.page.explorer.details import Details
 from harness.report.page.explorer.packing import Block, pack_json
-from harness.report.page.explorer.reading import TEXT_CHARS, UNIT, AnswerKinds, RunCells, RunReader, Spill
+from harness.report.page.explorer.reading import (
+    NO_CELL,
+    TEXT_CHARS,
+    UNIT,
+    AnswerKinds,
+    RunCells,
+    RunReader,
+)
 from harness.report.page.explorer.values import MeasureFacts, ValueTable, measure_facts
 from harness.report.tables.kinds import found_labels
 from harness.report.view import Group, collector_paused
@@ -38,33 +44,38 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
     """Every query of a group with what each of its runs made of it.
 
     `budget_bytes` of base64: where the blocks would be larger, contexts, traces, times and explanations of the
-    last queries are left out, and the explorer says so. Queries, answers and values always stay. One run at a time
-    is in memory. The same runs, and the same zlib, give the same blocks.
+    last queries are left out, and the explorer says so. Queries, answers and values always stay. Of the rest a
+    unit of queries is in memory at a time. The same runs, and the same zlib, give the same blocks.
     """
     rows = list(group.widest.sample.values()) if group.views else []
-    tables: dict[str, ValueTable] = {}
-    cells: list[RunCells] = []
     kinds = _kinds(group)
-    with tempfile.TemporaryFile() as file, collector_paused():
-        spill = Spill(file)
-        for number, view in enumerate(group.views):
-            reader = RunReader(view)
-            cells.append(reader.cells(rows, kinds))
-            reader.spill(rows, spill, number)
-            for query, measure, cell in reader.values(rows):
-                table = tables.setdefault(measure, ValueTable(len(group.views) * len(rows)))
-                table.set(number * len(rows) + query, cell)
-            del reader
+    with collector_paused():
+        readers = [RunReader(view, rows) for view in group.views]
+        cells = [reader.cells(kinds) for reader in readers]
+        tables = _tables(group, readers, len(rows))
         facts = measure_facts(group, tables, name)
         values = [(fact.block, tables[fact.name].packed()) for fact in facts if fact.block]
         core = _core(rows, cells, facts, _mix(group)) | {"kinds": [one.as_json() for one in kinds]}
         room = budget_bytes - len(pack_json(core)) - sum(len(text) for _, text in values)
-        details, detailed = _details((name, room), rows, [fact.name for fact in facts], (spill, len(cells)))
+        details, detailed = _details((name, room), rows, [fact.name for fact in facts], readers)
     core |= {"detailed": detailed, "texts": details.first_texts}
     blocks = [(f"{name}-core", pack_json(core)), *values, *details.blocks]
     blocks.append((f"{name}-docs", pack_json(details.documents)))
     context = {"name": name, "n_queries": len(rows), "n_runs": len(cells), "n_detailed": detailed}
     return Explorer(name, context, blocks)
+
+
+def _tables(group: Group, readers: Sequence[RunReader], n_rows: int) -> dict[str, ValueTable]:
+    """The values of every measure that any of these queries has a score of."""
+    tables: dict[str, ValueTable] = {}
+    for number, (view, reader) in enumerate(zip(group.views, readers, strict=True)):
+        for measure in view.scores.by_measure:
+            column = reader.column(measure)
+            if column.letters.strip(NO_CELL[0]):
+                if measure not in tables:
+                    tables[measure] = ValueTable(len(readers) * n_rows)
+                tables[measure].put(number * n_rows, column)
+    return tables
 
 
 def _kinds(group: Group) -> list[AnswerKinds]:
@@ -80,14 +91,14 @@ def _mix(group: Group) -> Mapping[str, int]:
 
 
 def _details(
-    where: tuple[str, int], rows: Sequence[SampleRow], measures: Sequence[str], spilled: tuple[Spill, int]
+    where: tuple[str, int], rows: Sequence[SampleRow], measures: Sequence[str], readers: Sequence[RunReader]
 ) -> tuple[Details, int]:
     """The details of as many queries as there is room for, and how many those are."""
-    (name, room), (spill, n_runs) = where, spilled
+    name, room = where
     details = Details(name, measures)
-    for unit, start in enumerate(range(0, len(rows), UNIT)):
+    for start in range(0, len(rows), UNIT):
         gold = [row.reference.evidence for row in rows[start : start + UNIT]]
-        if not details.add(gold, [spill.get(run, unit) for run in range(n_runs)], room):
+        if not details.add(gold, [reader.details(start) for reader in readers], room):
             return details, start
     return details, len(rows)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.records import Evidence
 from harness.report.page.explorer.packing import Block, as_json, cut, pack, pack_json
-from harness.report.page.explorer.reading import NO_CELL, TEXT_CHARS, Detail
+from harness.report.page.explorer.reading import NO_WORDS, TEXT_CHARS, Detail, ShownWords, UnitDetails
 
 _TEXTS_BYTES = 96_000
 """Of one block of texts before it is packed: deflate looks back 32 kB, so that larger blocks gain little and cost
@@ -35,10 +35,8 @@ class Details:
         self._units = 0
         self._size = 0
 
-    def add(
-        self, gold: Sequence[Sequence[Evidence]], runs: Sequence[Sequence[Sequence[Detail]]], room: int
-    ) -> bool:
-        """The next unit: the gold facts of its queries, and of each run the repeats of each query.
+    def add(self, gold: Sequence[Sequence[Evidence]], runs: Sequence[UnitDetails], room: int) -> bool:
+        """The next unit: the gold facts of its queries, and what each run made of them.
 
         False, and nothing more can be added, where all details together would then take more than `room` bytes.
         """
@@ -63,27 +61,30 @@ class _Unit:
     """One unit under way."""
 
     def __init__(self, measures: Sequence[str], texts: dict[bytes, int], documents: dict[str, int]) -> None:
-        self.new_texts: list[Any] = []
+        self.new_texts: list[bytes] = []
+        """As JSON."""
         self.first_text = len(texts)
         self._measures = measures
         self._texts = texts
         self._documents = documents
 
-    def encode(self, gold: Sequence[Sequence[Evidence]], runs: Sequence[Sequence[Sequence[Detail]]]) -> Detail:
+    def encode(self, gold: Sequence[Sequence[Evidence]], runs: Sequence[UnitDetails]) -> Detail:
         """The unit as JSON. Scores stand by measure, for each record of the unit in turn: neighbours are alike
         then, which is what deflate is good at.
         """
         facts = [[self._fact(item) for item in dict.fromkeys(evidence)] for evidence in gold]
-        records = [[[self._record(one) for one in repeats] for repeats in queries] for queries in runs]
-        flat = [one["scores"] for queries in runs for repeats in queries for one in repeats]
-        scores = [_column([scores.get(measure) for scores in flat]) for measure in self._measures]
+        records = [[[self._record(one) for one in repeats] for repeats in run.records] for run in runs]
+        scores = [
+            _column([run.scores.get(name) or [NO_WORDS] * run.n_records for run in runs])
+            for name in self._measures
+        ]
         return {"gold": facts, "runs": records, "scores": scores}
 
     def _fact(self, item: Evidence) -> int:
         return self._text([cut(item.fact, TEXT_CHARS), "fact", [self._document(item.doc_id)]])
 
     def _record(self, detail: Detail) -> Detail:
-        told = {name: part for name, part in detail.items() if name != "scores"}
+        told = dict(detail)
         for part in ("contexts", "evidence"):
             if part in detail:
                 told[part] = [[self._context(context), context[3]] for context in detail[part]]
@@ -96,20 +97,22 @@ class _Unit:
 
     def _text(self, text: list[Any]) -> int:
         """The number of a text with what kind it is and where it comes from."""
-        key = hashlib.blake2b(as_json(text), digest_size=16).digest()
-        number = self._texts.setdefault(key, len(self._texts))
+        whole, about = text[0], (isinstance(text[0], str), text[1:])
+        key = hashlib.blake2b(repr(about).encode("utf-8", "replace"), digest_size=16)
+        key.update((whole if isinstance(whole, str) else repr(whole)).encode("utf-8", "replace"))
+        number = self._texts.setdefault(key.digest(), len(self._texts))
         if number == self.first_text + len(self.new_texts):
-            self.new_texts.append(text)
+            self.new_texts.append(as_json(text))
         return number
 
     def _document(self, doc_id: str) -> int:
         return self._documents.setdefault(doc_id[:_DOC_CHARS], len(self._documents))
 
 
-def _column(scores: Sequence[Sequence[Any] | None]) -> Detail:
+def _column(runs: Sequence[Sequence[ShownWords]]) -> Detail:
     """One measure: a letter, a value and the number of an explanation for each record, and the explanations."""
     reasons: dict[str, int] = {}
-    found = [score or (NO_CELL[0], None, "") for score in scores]
+    found = [score for run in runs for score in run]
     return {
         "status": "".join(status for status, _, _ in found),
         "value": [None if value is None else float(f"{value:.4g}") for _, value, _ in found],
@@ -118,12 +121,11 @@ def _column(scores: Sequence[Sequence[Any] | None]) -> Detail:
     }
 
 
-def _in_blocks(texts: Iterable[Any], first: int) -> Iterable[tuple[int, bytes]]:
+def _in_blocks(texts: Iterable[bytes], first: int) -> Iterable[tuple[int, bytes]]:
     """(number of the first text, JSON list of texts) for each block."""
     block: list[bytes] = []
     size = 0
-    for text in texts:
-        data = as_json(text)
+    for data in texts:
         if block and size + len(data) > _TEXTS_BYTES:
             yield first, b"[" + b",".join(block) + b"]"
             first, block, size = first + len(block), [], 0

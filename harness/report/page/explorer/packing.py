@@ -11,6 +11,7 @@ Block = tuple[str, str]
 """The id of its element, and its base64."""
 
 _LEVEL = 9
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def pack(data: bytes) -> str:
@@ -25,8 +26,7 @@ def pack_json(value: Any) -> str:
 
 def as_json(value: Any) -> bytes:
     """Compact JSON in UTF-8."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-8", errors="replace")
+    return _encoded(value).encode("utf-8", errors="replace")
 
 
 def cut(text: str, longest: int) -> str | list[Any]:

@@ -1,39 +1,44 @@
-"""One run at a time from the disk: what the list of queries shows is kept, all else goes to a temporary file."""
+"""What the list of queries shows of a run is kept; all else stays on the disk until its details are packed."""
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any
+from math import isnan, nan
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.analysis.slots import Slots
 from harness.display.text import printable
-from harness.evaluators.normalise import abstains
 from harness.protocols import Measure, ScoreLabel
 from harness.records import Context, Cost, RunRecord, Score
-from harness.report.page.explorer.packing import as_json, cut
+from harness.report.briefs import MISSING
+from harness.report.page.explorer.packing import cut
 from harness.report.places import ContextPlaces
 from harness.report.view import RunView
-from harness.store import SampleRow
+from harness.store import RecordKey, SampleRow
 
-ANSWER_CHARS = 400
-"""Of an answer in the list of queries; its details have more."""
 TEXT_CHARS = 20_000
 """Of any text in the page."""
 _EXPLANATION_CHARS = 400
 UNIT = 24
 """Queries whose details stand in one block."""
 
-# What became of a query, one bit each, since its repeats may differ.
-ANSWERED, ABSTAINED, ERROR, TIMEOUT, MISSING = 1, 2, 4, 8, 16
-
 ShownScore = tuple[str, float | None]
 """A status of a score and its value: s scored, i imputed, f failed, m missing, n not applicable, - none."""
 Detail = dict[str, Any]
-"""One record of one query with its scores, as JSON."""
+"""One record of one query, as JSON."""
 NO_CELL: ShownScore = ("-", None)
+ShownWords = tuple[str, float | None, str]
+"""A status of a score, its value and its explanation."""
+NO_WORDS: ShownWords = (*NO_CELL, "")
+_LETTERS = np.array([b"-", b"n", b"m", b"f", b"s", b"i"])
+"""What the scores of a query come to, by rank: of its repeats the highest counts."""
+_RANKS = np.array([0, 4, 5, 3, 2, 1], np.uint8)
+"""Of the states `NONE`, `SCORED`, `IMPUTED`, `FAILED`, `MISSING`, `NOT_APPLICABLE`."""
 
 
 @dataclass
@@ -72,122 +77,106 @@ class AnswerKinds:
         }
 
 
-class Spill:
-    """Details by run and unit, in a temporary file."""
+class ShownColumn(NamedTuple):
+    """One measure of one run: a cell for each query."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._places: dict[tuple[int, int], tuple[int, int]] = {}
-
-    def put(self, run: int, unit: int, details: Sequence[Sequence[Detail]]) -> None:
-        """Keep the details of a unit: of each query, its repeats."""
-        data = zlib.compress(as_json(details), 1)
-        self._places[run, unit] = (self._file.tell(), len(data))
-        self._file.write(data)
-
-    def get(self, run: int, unit: int) -> list[list[Detail]]:
-        """What was put there."""
-        start, length = self._places[run, unit]
-        self._file.seek(start)
-        found: list[list[Detail]] = json.loads(zlib.decompress(self._file.read(length)))
-        return found
+    letters: str
+    """As in a `ShownScore`."""
+    values: NDArray[np.float64]
+    """Means over repeats; not a number where there is none."""
 
 
-ScoresOf = Mapping[str, Sequence[Score]]
-"""Measure -> the scores of one query, one for each repeat that has any."""
+class UnitDetails(NamedTuple):
+    """Of a unit of queries of one run."""
+
+    records: list[list[Detail]]
+    """Of each query its repeats."""
+    n_records: int
+    scores: Mapping[str, list[ShownWords]]
+    """Of each measure that has any: a score for each of these records in turn."""
 
 
 class RunReader:
-    """The records and scores of one run, in memory for as long as this is."""
+    """One run: what the list shows of every query, and the details of some, which are read again for that.
 
-    def __init__(self, view: RunView) -> None:
+    `rows` are the queries of the group.
+    """
+
+    def __init__(self, view: RunView, rows: Sequence[SampleRow]) -> None:
         self._view = view
+        self._ids = [row.query.query_id for row in rows]
         self._repeats = range(view.frame.repeats)
-        self._records = view.run.records()
-        self._places = ContextPlaces(view.run)
-        self._scores: dict[str, dict[str, list[Score]]] = defaultdict(lambda: defaultdict(list))
-        for score in view.run.scores():
-            if score.repeat in self._repeats:
-                self._scores[score.query_id][score.measure].append(score)
+        self._lines = view.scores.lines
+        self._slots = Slots(view.scores, view.manifest.run_id, self._ids, len(self._repeats))
+        self._places = {name: self._slots.lines(name) for name in view.scores.by_measure}
+        self._contexts = ContextPlaces(view.run)
 
-    def cells(self, rows: Sequence[SampleRow], kinds: Sequence[AnswerKinds] = ()) -> RunCells:
+    def cells(self, kinds: Sequence[AnswerKinds] = ()) -> RunCells:
         """What the list shows."""
         cells = RunCells(self._view.label, self._view.run.run_id)
-        for row in rows:
-            records = [self._records.get((row.query.query_id, repeat)) for repeat in self._repeats]
+        briefs = self._view.briefs
+        for query_id in self._ids:
+            own = [briefs.get((query_id, repeat)) for repeat in self._repeats]
             status = 0
-            for record in records:
-                status |= _status(record)
+            for brief in own:
+                status |= brief.status if brief else MISSING
             cells.status.append(status)
-            cells.answers.append(_answer(records))
-        for one in kinds:
-            name = one.measure.name
-            cells.kinds.append([one.bits(self._scores_of(row.query.query_id).get(name, ())) for row in rows])
+            cells.answers.append(next((one.answer for one in own if one and one.answer is not None), None))
+        cells.kinds = [self._bits(one) for one in kinds]
         return cells
 
-    def values(self, rows: Sequence[SampleRow]) -> Iterator[tuple[int, str, ShownScore]]:
-        """(number of the query, measure, its cell) wherever there is a score."""
-        for number, row in enumerate(rows):
-            for measure, scores in self._scores_of(row.query.query_id).items():
-                yield number, measure, _cell(scores)
+    def column(self, measure: str) -> ShownColumn:
+        """Its cells; each a mean over the repeats that have a value, else why there is none."""
+        states, values = self._slots.filled(measure)
+        letters = _LETTERS[_RANKS[states].max(axis=1, initial=0)].tobytes().decode()
+        if len(self._repeats) == 1:
+            return ShownColumn(letters, values[:, 0])
+        known = ([value for value in own if not isnan(value)] for own in values.tolist())
+        means = [sum(own) / len(own) if own else nan for own in known]
+        return ShownColumn(letters, np.array(means, np.float64))
 
-    def spill(self, rows: Sequence[SampleRow], spill: Spill, run: int) -> None:
-        """Put the details of every unit."""
-        for unit, start in enumerate(range(0, len(rows), UNIT)):
-            spill.put(run, unit, [self._details(row.query.query_id) for row in rows[start : start + UNIT]])
+    def details(self, start: int) -> UnitDetails:
+        """Of the unit of queries that begins there."""
+        ids = self._ids[start : start + UNIT]
+        keys = [(query_id, repeat) for query_id in ids for repeat in self._repeats]
+        there = [key for key in keys if key in self._view.briefs]
+        found = self._view.run.records_at([self._view.briefs[key].place for key in there])
+        records = dict(zip(there, found, strict=True))
+        return UnitDetails(
+            [[_detail(records.get((one, repeat)), self._contexts) for repeat in self._repeats] for one in ids],
+            len(keys),
+            self._scores_of(start, {key: place for place, key in enumerate(keys)}),
+        )
 
-    def _scores_of(self, query_id: str) -> ScoresOf:
-        return self._scores.get(query_id, {})
+    def _scores_of(self, start: int, places: Mapping[RecordKey, int]) -> dict[str, list[ShownWords]]:
+        scores: dict[str, list[ShownWords]] = defaultdict(lambda: [NO_WORDS] * len(places))
+        for score in self._scores_at([own[start : start + UNIT] for own in self._places.values()]):
+            shown = score.status[0], score.value, score.said[:_EXPLANATION_CHARS]
+            scores[score.measure][places[score.query_id, score.repeat]] = shown
+        return scores
 
-    def _details(self, query_id: str) -> list[Detail]:
-        scores = self._scores_of(query_id)
-        return [
-            _detail(self._records.get((query_id, repeat)), _of_repeat(scores, repeat), self._places)
-            for repeat in self._repeats
-        ]
+    def _bits(self, kinds: AnswerKinds) -> list[int]:
+        bits = [0] * len(self._ids)
+        lines = self._places.get(kinds.measure.name)
+        if lines is None:
+            return bits
+        for start in range(0, len(bits), UNIT):
+            own = lines[start : start + UNIT]
+            found: dict[str, list[Score]] = defaultdict(list)
+            for score in self._scores_at([own]):
+                found[score.query_id].append(score)
+            bits[start : start + UNIT] = [kinds.bits(found[one]) for one in self._ids[start : start + UNIT]]
+        return bits
+
+    def _scores_at(self, lines: Sequence[NDArray[np.int64]]) -> list[Score]:
+        places = np.concatenate([own.ravel() for own in lines]) if lines else np.zeros(0, np.int64)
+        return self._lines.at(places[places >= 0].tolist()) if self._lines else []
 
 
-def _status(record: RunRecord | None) -> int:
+def _detail(record: RunRecord | None, places: ContextPlaces) -> Detail:
     if record is None:
-        return MISSING
-    if record.prediction is None:
-        return TIMEOUT if record.status == "timeout" else ERROR
-    return ABSTAINED if record.prediction.answer and abstains(record.prediction.answer) else ANSWERED
-
-
-def _answer(records: Sequence[RunRecord | None]) -> str | None:
-    """The first answer there is."""
-    answers = (record.prediction.answer for record in records if record and record.prediction)
-    answer = next((answer for answer in answers if answer is not None), None)
-    if answer is None or len(answer) <= ANSWER_CHARS:
-        return answer
-    return answer[: ANSWER_CHARS - 1] + "…"
-
-
-def _cell(scores: Sequence[Score]) -> ShownScore:
-    """The mean over the repeats that have a value, to six significant digits; else why there is none."""
-    values = [score.value for score in scores if score.value is not None]
-    if values:
-        imputed = any(score.status == "imputed" for score in scores)
-        return "i" if imputed else "s", float(f"{sum(values) / len(values):.6g}")
-    unscored = {score.status for score in scores}
-    return "f" if "failed" in unscored else "m" if "missing" in unscored else "n", None
-
-
-def _of_repeat(scores: ScoresOf, repeat: int) -> Detail:
-    return {
-        measure: [score.status[0], score.value, score.said[:_EXPLANATION_CHARS]]
-        for measure, of_query in scores.items()
-        for score in of_query
-        if score.repeat == repeat
-    }
-
-
-def _detail(record: RunRecord | None, scores: Detail, places: ContextPlaces) -> Detail:
-    detail: Detail = {"scores": scores}
-    if record is None:
-        return detail
-    detail["cost"] = _cost(record.cost)
+        return {}
+    detail: Detail = {"cost": _cost(record.cost)}
     if record.attempt > 1:
         detail["attempt"] = record.attempt
     if record.failure:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
 
 from harness.display.text import printable
 from harness.protocols import Measure
 from harness.report.page.explorer.packing import as_json, pack
-from harness.report.page.explorer.reading import NO_CELL, ShownScore
+from harness.report.page.explorer.reading import NO_CELL, ShownColumn, ShownScore
 from harness.report.view import Group
 
 
@@ -19,11 +20,21 @@ class ValueTable:
 
     def __init__(self, n_cells: int) -> None:
         self._numbers: dict[ShownScore, int] = {NO_CELL: 0}
-        self._codes = array("I", [0]) * n_cells
+        self._codes = np.zeros(n_cells, np.uint32)
 
-    def set(self, place: int, cell: ShownScore) -> None:
-        """The cell at run * queries + query."""
-        self._codes[place] = self._numbers.setdefault(cell, len(self._numbers))
+    def put(self, first: int, cells: ShownColumn) -> None:
+        """The cells of one run, the first of them at `first` (run * queries)."""
+        codes = np.zeros(len(cells.letters), np.uint32)
+        for letter in dict.fromkeys(cells.letters):
+            own = np.frombuffer(cells.letters.encode(), np.uint8) == ord(letter)
+            distinct, which = np.unique(cells.values[own], return_inverse=True, equal_nan=True)
+            numbers = [self._number(letter, value) for value in distinct.tolist()]
+            codes[own] = np.array(numbers, np.uint32)[which]
+        self._codes[first : first + len(codes)] = codes
+
+    def _number(self, letter: str, value: float) -> int:
+        cell = letter, None if isnan(value) else float(f"{value:.6g}")
+        return self._numbers.setdefault(cell, len(self._numbers))
 
     @property
     def has_values(self) -> bool:
@@ -40,13 +51,11 @@ class ValueTable:
         first the low byte of all, then the next.
         """
         ordered = sorted(self._numbers, key=lambda cell: (cell[0], cell[1] or 0.0))
-        new = {self._numbers[cell]: number for number, cell in enumerate(ordered)}
-        codes = array("I", (new[code] for code in self._codes))
-        if sys.byteorder == "big":
-            codes.byteswap()
-        raw, size = codes.tobytes(), codes.itemsize
+        new = np.zeros(len(ordered), np.uint32)
+        new[[self._numbers[cell] for cell in ordered]] = np.arange(len(ordered))
+        raw = new[self._codes].astype("<u4").tobytes()
         width = max(1, ((len(ordered) - 1).bit_length() + 7) // 8)
-        planes = b"".join(raw[byte::size] for byte in range(width))
+        planes = b"".join(raw[byte::4] for byte in range(width))
         return pack(as_json(ordered) + b"\n" + planes)
 
 

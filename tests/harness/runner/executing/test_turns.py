@@ -103,7 +103,7 @@ def test_a_budget_that_ends_leaves_done_runs_over_the_same_first_queries(
         assert reach.query_ids == tuple(order[:2])
         assert held(result.run) == set(order[:2]) == {query_id for query_id, _ in result.run.records()}
     # One of the two has answered more: that is kept for the next time.
-    assert sorted(len(one.run.whole_records()) for one in results) == [2, 4]
+    assert sorted(len(one.run.whole_endings()) for one in results) == [2, 4]
 
 
 def test_the_next_command_goes_on_and_the_earlier_look_is_remembered(

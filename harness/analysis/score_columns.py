@@ -1,0 +1,226 @@
+"""The scores of one run in columns, some thirty bytes a score: a report needs all their numbers at once, and as
+objects the scores of a hundred thousand queries take gigabytes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.records import Score, ScoreStatus
+from harness.store import Records
+from harness.store.score_lines import ScoreLines
+
+NONE, SCORED, IMPUTED, FAILED, MISSING, NOT_APPLICABLE = range(6)
+"""What is known of a query by a measure; `NONE`: there is no score."""
+STATES: tuple[ScoreStatus | None, ...] = (None, "scored", "imputed", "failed", "missing", "not_applicable")
+"""The status of a score for each of them."""
+_STATE_OF = {status: state for state, status in enumerate(STATES)}
+_FARTHEST = 1 << 62
+"""From here on numbers stand for repeats whose own are too large: a file may claim any."""
+_FIELDS = attrgetter("query_id", "repeat", "measure", "status", "value", "share_read", "label")
+
+
+@dataclass
+class ScoreFacts:
+    """What is kept of the scores of one measure beside numbers."""
+
+    shares_read: list[float] = field(default_factory=list)
+    """Of those that a judge of contexts made."""
+    labels: Counter[str] = field(default_factory=Counter)
+    first_failure: str | None = None
+    """Why the first that failed did; None: none failed."""
+    applies: bool = False
+    """To any query."""
+    reasons: dict[str, None] = field(default_factory=dict)
+    """Why it does not, of a measure that applies to none."""
+
+
+@dataclass(frozen=True)
+class ScoreColumn:
+    """The scores of one measure, in the order read."""
+
+    queries: NDArray[np.int32]
+    """Their numbers in `ScoreColumns.query_ids`."""
+    repeats: NDArray[np.int64]
+    states: NDArray[np.uint8]
+    values: NDArray[np.float64]
+    """Not a number where there is none."""
+    places: NDArray[np.int64]
+    """Of their lines (`ScoreLines`); empty where they stood in no file."""
+    facts: ScoreFacts
+
+    def count(self, state: int) -> int:
+        """Scores of that state."""
+        return int(np.count_nonzero(self.states == state))
+
+    def rows(self, state: int) -> list[int]:
+        """Which scores have that state."""
+        found: list[int] = np.flatnonzero(self.states == state).tolist()
+        return found
+
+    def without(self, rows: Sequence[int]) -> ScoreColumn:
+        """The same column where these scores are missing."""
+        states, values = self.states.copy(), self.values.copy()
+        states[rows], values[rows] = MISSING, np.nan
+        return replace(self, states=states, values=values)
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """Of one run."""
+
+    query_ids: Mapping[str, int]
+    """The number of each query that has a score."""
+    by_measure: Mapping[str, ScoreColumn]
+    """In the order in which the measures were met."""
+    lines: ScoreLines | None = None
+    """Where their words are; None: they stood in no file."""
+
+    @classmethod
+    def read(cls, lines: ScoreLines) -> ScoreColumns:
+        """Every score of a run directory."""
+        gathered = Gathered()
+        for places, scores in lines.batches():
+            gathered.take(scores, places)
+        return replace(gathered.columns(), lines=lines)
+
+    @classmethod
+    def of(cls, scores: Iterable[Score]) -> ScoreColumns:
+        """Scores that stand in no file."""
+        gathered = Gathered()
+        gathered.take(list(scores))
+        return gathered.columns()
+
+    def only(self, measures: Collection[str]) -> ScoreColumns:
+        """Those of some measures."""
+        kept = {name: own for name, own in self.by_measure.items() if name in measures}
+        return ScoreColumns(self.query_ids, kept)
+
+    def fitting(self, records: Records) -> ScoreColumns:
+        """The scores as they fit the records that count: of a query that had failed when it was scored and has an
+        answer now, the failure's score is none of that answer's, which is missing.
+        """
+        ids = list(self.query_ids)
+
+        def is_outdated(column: ScoreColumn, row: int) -> bool:
+            record = records.get((ids[column.queries[row]], int(column.repeats[row])))
+            return record is not None and record.status == "ok"
+
+        columns = {}
+        for measure, column in self.by_measure.items():
+            outdated = [row for row in column.rows(IMPUTED) if is_outdated(column, row)]
+            columns[measure] = column.without(outdated) if outdated else column
+        return ScoreColumns(self.query_ids, columns)
+
+    def any_missing_of(self, records: Records) -> bool:
+        """Whether any answer that there is has no score yet."""
+        ids = list(self.query_ids)
+        return any(
+            (ids[column.queries[row]], int(column.repeats[row])) in records
+            for column in self.by_measure.values()
+            for row in column.rows(MISSING)
+        )
+
+
+class _Numbers(dict[str, int]):
+    """A number for each name, in the order in which they are asked for."""
+
+    def __missing__(self, name: str) -> int:
+        number = self[name] = len(self)
+        return number
+
+
+class Gathered:
+    """Columns that grow."""
+
+    def __init__(self) -> None:
+        self._query_ids, self._measures = _Numbers(), _Numbers()
+        self._far: dict[int, int] = {}
+        self._facts: dict[str, ScoreFacts] = {}
+        self._columns = (array("i"), array("q"), array("i"), array("B"), array("d"), array("q"))
+
+    def add(self, key: tuple[str, int], measure: str, state: int, value: float | None) -> None:
+        """One score, by (query_id, repeat)."""
+        queries, repeats, measures, states, values, _ = self._columns
+        queries.append(self._query_ids[key[0]])
+        repeats.append(self._repeat(key[1]))
+        measures.append(self._measures[measure])
+        states.append(state)
+        values.append(np.nan if value is None else value)
+
+    def take(self, scores: Sequence[Score], found_at: Sequence[int] = ()) -> None:
+        """Many, and the places of their lines, if they have any."""
+        if not scores:
+            return
+        ids, repeat_numbers, names, statuses, numbers, shares, labels = zip(*map(_FIELDS, scores), strict=True)
+        queries, repeats, measures, states, values, places = self._columns
+        queries.extend(map(self._query_ids.__getitem__, ids))
+        repeats.extend(map(self._repeat, repeat_numbers))
+        measures.extend(map(self._measures.__getitem__, names))
+        states.extend(map(_STATE_OF.__getitem__, statuses))
+        values.frombytes(np.array(numbers, dtype=np.float64).tobytes())
+        places.extend(found_at)
+        self._note(scores, names, statuses)
+        if any(labels) or any(share is not None for share in shares):
+            self._note_readings(scores)
+
+    def columns(self) -> ScoreColumns:
+        """What was gathered."""
+        kinds = (np.int32, np.int64, np.int32, np.uint8, np.float64, np.int64)
+        queries, repeats, measures, states, values, places = (
+            np.array(own, dtype=kind) for own, kind in zip(self._columns, kinds, strict=True)
+        )
+        order = np.argsort(measures, kind="stable")
+        ends = np.cumsum(np.bincount(measures, minlength=len(self._measures)))
+        columns = {}
+        for measure, number in self._measures.items():
+            own = order[ends[number - 1] if number else 0 : ends[number]]
+            facts = self._facts.get(measure) or ScoreFacts(applies=True)
+            lines = places[own] if len(places) else places
+            columns[measure] = ScoreColumn(queries[own], repeats[own], states[own], values[own], lines, facts)
+        return ScoreColumns(dict(self._query_ids), columns)
+
+    def _repeat(self, number: int) -> int:
+        if -_FARTHEST < number < _FARTHEST:
+            return number
+        return _FARTHEST + self._far.setdefault(number, len(self._far))
+
+    def _note(self, scores: Sequence[Score], names: Sequence[str], statuses: Sequence[str]) -> None:
+        """What failed, and what does not apply."""
+        for name in set(names):
+            self._facts.setdefault(name, ScoreFacts())
+        applying = {name for name, status in zip(names, statuses, strict=True) if status != "not_applicable"}
+        for name in applying:
+            self._facts[name].applies = True
+            self._facts[name].reasons.clear()
+        if not {"failed", "not_applicable"} & set(statuses):
+            return
+        for score in scores:
+            facts = self._facts[score.measure]
+            if score.status == "failed" and facts.first_failure is None:
+                facts.first_failure = score.explanation
+            elif score.status == "not_applicable" and not facts.applies:
+                facts.reasons[score.explanation] = None
+
+    def _note_readings(self, scores: Iterable[Score]) -> None:
+        """How much of contexts judges were shown, and how answers were sorted."""
+        for score in scores:
+            if score.share_read is not None:
+                self._facts[score.measure].shares_read.append(score.share_read)
+            if score.label:
+                self._facts[score.measure].labels[score.label] += 1
+
+
+ScoresOrColumns = ScoreColumns | Iterable[Score]
+
+
+def in_columns(scores: ScoresOrColumns) -> ScoreColumns:
+    """Scores in whatever form."""
+    return scores if isinstance(scores, ScoreColumns) else ScoreColumns.of(scores)

@@ -1,0 +1,76 @@
+"""Writes scores/<evaluator>.jsonl, and beside it as .json what made them, which closes it."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from harness.errors import StoreError, explained_io
+from harness.records import EvaluationRecord, Score
+from harness.store import files
+
+_Key = tuple[str, int, str]
+
+
+class ScoreWriter:
+    """Both files of one evaluator; a reader sees old scores, new ones, or that the two do not fit. Scores come
+    part by part, sorted by `score_key` over all parts; nothing of them is there until `close`.
+    """
+
+    def __init__(self, folder: Path, evaluator: str) -> None:
+        refuse_link(folder)
+        self._path = folder / f"{evaluator}.jsonl"
+        self._partial = folder / f".{evaluator}.jsonl.{os.getpid()}.partial"
+        self._file: BinaryIO | None = None
+        self._last: _Key = ("", -1, "")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._partial.unlink(missing_ok=True)
+
+    def add(self, scores: Iterable[Score]) -> None:
+        """The next scores; ValueError where they are not behind those before."""
+        with explained_io("write", self._path):
+            file = self._opened()
+            for score in scores:
+                key = score_key(score)
+                if key < self._last:
+                    raise ValueError(f"{key} does not come behind {self._last}")
+                self._last = key
+                file.write(score.model_dump_json().encode() + b"\n")
+
+    def close(self, evaluation: EvaluationRecord) -> None:
+        """That were all."""
+        with explained_io("write", self._path), self._opened() as file:
+            file.flush()
+            os.fsync(file.fileno())
+            self._partial.replace(self._path)
+        files.write_json(self._path.with_suffix(".json"), evaluation, [self._path])
+
+    def _opened(self) -> BinaryIO:
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            # What a killed process of that number left, or somebody put there, is not written through.
+            self._partial.unlink(missing_ok=True)
+            self._file = self._partial.open("xb")
+        return self._file
+
+
+def score_key(score: Score) -> _Key:
+    """By what scores are sorted in their file."""
+    return score.query_id, score.repeat, score.measure
+
+
+def refuse_link(folder: Path) -> None:
+    """Raise StoreError where what is written to this folder would land elsewhere."""
+    if folder.is_symlink():
+        raise StoreError(
+            f"{folder} is a link, and a run writes in its own folder alone", "put the folder itself there"
+        )

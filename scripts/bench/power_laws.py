@@ -1,0 +1,122 @@
+"""Points of quantities that grow, power laws through them, a table and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import exp, log
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from benching import print_table
+
+from harness.display.plotting import WIDTH_IN, plotting, save
+from harness.report.figures.marks import look_of
+
+FAR = 1_000_000
+"""Documents that are spoken of and not measured."""
+
+
+class Points(NamedTuple):
+    """One quantity of one variant."""
+
+    variant: str
+    quantity: str
+    along: str
+    """documents or queries."""
+    at: Sequence[int]
+    values: Sequence[float]
+
+
+class Fit(NamedTuple):
+    """y = e^constant * x^exponent."""
+
+    exponent: float
+    interval: tuple[float, float] | None
+    far: float
+    far_interval: tuple[float, float] | None
+
+
+def fitted(points: Points, far: float = FAR) -> Fit | None:
+    """A power law by least squares of logarithms; None for fewer than two points."""
+    x, y = np.log(points.at), np.log(points.values)
+    n = len(x)
+    if n < 2:
+        return None
+    spread = float(((x - x.mean()) ** 2).sum())
+    exponent = float(((x - x.mean()) * (y - y.mean())).sum()) / spread
+    constant = float(y.mean()) - exponent * float(x.mean())
+    there = constant + exponent * log(far)
+    if n < 3:
+        return Fit(exponent, None, exp(there), None)
+    from scipy.special import stdtrit
+
+    residual = float(((y - constant - exponent * x) ** 2).sum()) / (n - 2)
+    t = float(stdtrit(n - 2, 0.975))
+    half = t * (residual / spread) ** 0.5
+    far_half = t * (residual * (1 + 1 / n + (log(far) - float(x.mean())) ** 2 / spread)) ** 0.5
+    return Fit(
+        exponent, (exponent - half, exponent + half), exp(there), (exp(there - far_half), exp(there + far_half))
+    )
+
+
+def tell(points: Sequence[Points], sizes: Sequence[int], numbers: Sequence[int]) -> None:
+    for along, at in (("documents", sizes), ("queries", numbers)):
+        header = ("system", "quantity", *(f"{one:,} {along}" for one in at), "exponent")
+        own = [one for one in points if one.along == along]
+        print_table(
+            (*header, f"at {FAR:,}, extrapolated") if along == "documents" else header, map(_row_of(at), own)
+        )
+        print()
+
+
+def _row_of(at: Sequence[int]) -> Callable[[Points], Sequence[str]]:
+    def row(points: Points) -> Sequence[str]:
+        values = dict(zip(points.at, points.values, strict=True))
+        fit = fitted(points)
+        shown = [short(values[one]) if one in values else "-" for one in at]
+        exponent = "-" if fit is None else f"{fit.exponent:.2f}{_limits(fit.interval, '{:.2f}')}"
+        far = "-" if fit is None else f"{short(fit.far)}{_limits(fit.far_interval)}"
+        return (points.variant, points.quantity, *shown, exponent, *([far] if points.along == "documents" else []))
+
+    return row
+
+
+def _limits(interval: tuple[float, float] | None, form: str = "") -> str:
+    if interval is None:
+        return ""
+    low, high = (form.format(one) if form else short(one) for one in interval)
+    return f" [{low}, {high}]"
+
+
+def short(value: float) -> str:
+    """Three digits: `0.0123`, `12.3`, `4.57e+08`."""
+    return f"{value:,.3g}" if 1e-3 <= value < 1e4 else f"{value:.2e}"
+
+
+def draw(points: Sequence[Points], folder: Path) -> list[Path]:
+    """A panel for each quantity, a line for each variant."""
+    panels = list(dict.fromkeys((one.quantity, one.along) for one in points if len(one.at) > 1))
+    looks = {name: look_of(number) for number, name in enumerate(dict.fromkeys(one.variant for one in points))}
+    with plotting() as new_figure:
+        lines = -(-len(panels) // 3)
+        figure = new_figure(figsize=(WIDTH_IN, 0.7 + 1.9 * lines), layout="constrained")
+        grid = figure.subplots(lines, 3, squeeze=False)
+        for axes, panel in zip(grid.flat, [*panels, *[None] * (grid.size - len(panels))], strict=True):
+            if panel is None:
+                axes.remove()
+                continue
+            for one in points:
+                if (one.quantity, one.along) == panel:
+                    look = looks[one.variant]
+                    style = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
+                    axes.loglog(one.at, one.values, label=one.variant, linewidth=1.1, markersize=4, **style)
+            axes.set_title(panel[0], fontsize=8)
+            axes.set_xlabel(panel[1], fontsize=8)
+        handles = {
+            text: line
+            for axes in figure.axes
+            for line, text in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(handles.values(), handles.keys(), loc="outside upper left", ncols=4, fontsize=7)
+        return save(figure, folder, "growth")
