@@ -52,6 +52,8 @@ from killing import journaled, what_was_answered  # noqa: E402 - found by import
 _INSIDE = "RAG_HARNESS_INSIDE_HOSTS"
 _ADDRESS = "10.77.0.{}"
 _PORT = 6379
+_PORTS = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent", "metrics-export")
+"""Where Ray is told them, it does not wait for its agents to choose: that ends it on a busy machine."""
 _FIRST = (_ADDRESS.format(1), _PORT)
 _STARTS_S, _MOST_STARTS = 180.0, 4
 _ENDS_S = 400.0
@@ -114,6 +116,7 @@ class Host:
             *(str(Path(sys.executable).with_name("ray")), "start", *where, f"--node-ip-address={self.address}"),
             *("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats", "--block"),
             *(["--include-dashboard=false"] if first else []),
+            *(f"--{name}-port={port}" for port, name in enumerate(_PORTS, start=_PORT + 1)),
         ]
         path = f"{self.code}:{os.environ.get('PYTHONPATH', '')}" if self.code else os.environ.get("PYTHONPATH", "")
         script = f"mount --bind {own} /tmp/ray && {hidden}exec {' '.join(words)}"
