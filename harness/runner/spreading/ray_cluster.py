@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError, HarnessError, ServiceUnavailable, explained_io, need
+from harness.runner.spreading.agent import ALONE_S
 from harness.runner.spreading.ray_wire import RayWire
 from harness.runner.spreading.sameness import Installed, differs, held_by, installed, other_packages
 from harness.runner.spreading.wires import WorkerLost
@@ -42,6 +43,9 @@ class RayCluster:
         self._busy: Counter[str] = Counter()
         self._lost: set[str] = set()
         self._lock = threading.Lock()
+
+    ends_within_s = ALONE_S
+    """So long after it was lost at most, a worker is there still."""
 
     @property
     def n_workers(self) -> int:
