@@ -24,6 +24,7 @@ Examples:
 """
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -189,29 +190,32 @@ class Hosts:
             host.kill()
 
     def _tried(self) -> bool:
-        until = time.monotonic() + _STARTS_S
+        """One after the other: each is in the cluster before the next begins."""
         for host in self.all:
             host.start()
-            while host.number == 1 and not _answers() and time.monotonic() < until:
-                time.sleep(0.5)
-        code = (
-            f"import ray; ray.init(address='{_FIRST[0]}:{_PORT}', log_to_driver=False, logging_level='ERROR');"
-            f"raise SystemExit(sum(n['Alive'] for n in ray.nodes()) < {len(self.all)})"
-        )
-        while time.monotonic() < until and all(host.is_there for host in self.all):
-            time.sleep(5)
-            if not subprocess.run(
-                [sys.executable, "-c", code], capture_output=True, check=False, env=_ENV
-            ).returncode:
-                return True
-        return False
-
-
-def _answers() -> bool:
-    with suppress(OSError):
-        socket.create_connection(_FIRST, 1).close()
+            until = time.monotonic() + _STARTS_S
+            while _n_joined() < host.number:
+                if time.monotonic() > until or not host.is_there:
+                    return False
+                time.sleep(2)
         return True
-    return False
+
+
+def _n_joined() -> int:
+    """How many hosts are in the cluster."""
+    try:
+        socket.create_connection(_FIRST, 1).close()
+    except OSError:
+        return 0
+    code = (
+        f"import ray; ray.init(address='{_FIRST[0]}:{_PORT}', log_to_driver=False, logging_level='ERROR');"
+        "print('joined', sum(node['Alive'] for node in ray.nodes()))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=_ENV
+    ).stdout
+    found = re.search(r"joined (\d+)", said)
+    return int(found[1]) if found else 0
 
 
 class Runs:
