@@ -62,7 +62,8 @@ _REPOSITORY = Path(__file__).resolve().parents[2]
 _SYSTEMS = ("naive", "gold")
 _ENV = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "150"}
 _OF_RAY = "raylet|gcs_server|ray::|ray start|monitor.py|agent"
-CASES = ("whole", "host lost", "command killed", "cluster lost")
+REFUSED = "refused"
+CASES = ("whole", "host lost", "command killed", "cluster lost", REFUSED)
 
 
 def _sh(*words: str, check: bool = True) -> str:
@@ -255,12 +256,14 @@ class Runs:
             else:
                 self._hosts.kill()
         said, code = self._end(command, check=False)
-        ended = f"exit {code}" if name != "cluster lost" else f"exit {code}: {said[:150]}"
+        ended = f"exit {code}" if name != "cluster lost" else f"exit {code}: {_last(said)}"
+        n_lost = said.count(" was lost (")
         if name == "cluster lost":
             self._hosts.start()
         if name in {"command killed", "cluster lost"}:
             self._end(self._start(results, "ray"))
-        row = [name, ended, *map(str, self._compared(results)), str(self.calls - before - self.n_calls)]
+        row = [name, ended, str(n_lost), *map(str, self._compared(results))]
+        row.append(str(self.calls - before - self.n_calls))
         if name == "host lost":
             self._hosts.kill()
             self._hosts.start()
@@ -270,7 +273,7 @@ class Runs:
         """The line with which nothing was paid for."""
         before = self.calls
         said, code = self._end(self._start(self._folder / "hidden", "ray", *words), check=False)
-        return f"exit {code}, {self.calls - before} calls: {said}"
+        return f"exit {code}, {self.calls - before} calls: {_last(said)}"
 
     def _compared(self, results: Path) -> tuple[int, int, int]:
         """(missing or doubled records, other answers, calls that the journals lack or have beyond those here)."""
@@ -310,8 +313,13 @@ class Runs:
         _, said = command.communicate(timeout=_ENDS_S)
         if check and command.returncode:
             raise ServiceUnavailable(f"the command ended with {command.returncode}", said[-1500:])
-        lines = [line for line in said.splitlines() if line.startswith("error")]
-        return (lines[-1] if lines else said.strip()[-200:]), command.returncode
+        return said, command.returncode
+
+
+def _last(said: str) -> str:
+    """The line with which a command ended."""
+    lines = said.strip().splitlines()
+    return next((line for line in reversed(lines) if line.startswith("error")), " ".join(lines)[-200:])
 
 
 @contextmanager
@@ -356,10 +364,10 @@ def _go(options: Any) -> None:
         print(f"{options.hosts} hosts as network namespaces, {machine()}, {datetime.now(UTC):%Y-%m-%d}\n")
         with hosts.cluster():
             runs = Runs(folder, server, hosts, options.queries)
-            header = ("case", "the command", "records missing or doubled", "other answers", "calls of journals")
-            rows = (runs.case(case) for case in options.only or CASES)
-            print_table((*header, f"calls beyond {runs.n_calls}"), rows)
-            if not options.only:
+            header = ("case", "the command", "workers lost", "records missing or doubled", "other answers")
+            rows = (runs.case(case) for case in options.only or CASES if case != REFUSED)
+            print_table((*header, "calls of journals", f"calls beyond {runs.n_calls}"), rows)
+            if REFUSED in (options.only or CASES):
                 print()
                 print_table(("a host", "what the command said"), _refusals(runs, hosts, folder))
 
