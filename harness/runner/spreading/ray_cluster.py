@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError, HarnessError, ServiceUnavailable, explained_io, need
+from harness.outside import keep_made
 from harness.runner.spreading.agent import ALONE_S
 from harness.runner.spreading.ray_wire import RayWire
 from harness.runner.spreading.sameness import Installed, differs, held_by, installed, other_packages
@@ -102,7 +103,7 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
     if address == LOCAL:
         # Whoever else is on this machine is to run nothing in our name; the token reaches no file.
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        keep_made(os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32)))
     import ray
 
     _connect(address)
