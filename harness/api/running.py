@@ -257,7 +257,14 @@ def _run_spread(
     for number, cell in enumerate(cells, 1):
         _announce(cell, f"{number}/{len(cells)}", options, reporter, spending)
     n_workers = min(checked.config.runner.workers or cluster.n_workers, cluster.n_workers)
-    spread = SpreadOptions(options.results.resolve(), _priced(spending), _again(options), cluster.start, n_workers)
+    spread = SpreadOptions(
+        options.results.resolve(),
+        _priced(spending),
+        _again(options),
+        cluster.start,
+        n_workers,
+        cluster.ends_within_s,
+    )
     return run_spread(cells, spread, reporter, spending)
 
 

@@ -24,6 +24,7 @@ Examples:
 """
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -52,6 +53,8 @@ from killing import journaled, what_was_answered  # noqa: E402 - found by import
 _INSIDE = "RAG_HARNESS_INSIDE_HOSTS"
 _ADDRESS = "10.77.0.{}"
 _PORT = 6379
+_PORTS = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent", "metrics-export")
+"""Where Ray is told them, it does not wait for its agents to choose: that ends it on a busy machine."""
 _FIRST = (_ADDRESS.format(1), _PORT)
 _STARTS_S, _MOST_STARTS = 180.0, 4
 _ENDS_S = 400.0
@@ -59,7 +62,8 @@ _REPOSITORY = Path(__file__).resolve().parents[2]
 _SYSTEMS = ("naive", "gold")
 _ENV = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "150"}
 _OF_RAY = "raylet|gcs_server|ray::|ray start|monitor.py|agent"
-CASES = ("whole", "host lost", "command killed", "cluster lost")
+REFUSED = "refused"
+CASES = ("whole", "host lost", "command killed", "cluster lost", REFUSED)
 
 
 def _sh(*words: str, check: bool = True) -> str:
@@ -114,6 +118,7 @@ class Host:
             *(str(Path(sys.executable).with_name("ray")), "start", *where, f"--node-ip-address={self.address}"),
             *("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats", "--block"),
             *(["--include-dashboard=false"] if first else []),
+            *(f"--{name}-port={port}" for port, name in enumerate(_PORTS, start=_PORT + 1)),
         ]
         path = f"{self.code}:{os.environ.get('PYTHONPATH', '')}" if self.code else os.environ.get("PYTHONPATH", "")
         script = f"mount --bind {own} /tmp/ray && {hidden}exec {' '.join(words)}"
@@ -186,29 +191,32 @@ class Hosts:
             host.kill()
 
     def _tried(self) -> bool:
-        until = time.monotonic() + _STARTS_S
+        """One after the other: each is in the cluster before the next begins."""
         for host in self.all:
             host.start()
-            while host.number == 1 and not _answers() and time.monotonic() < until:
-                time.sleep(0.5)
-        code = (
-            f"import ray; ray.init(address='{_FIRST[0]}:{_PORT}', log_to_driver=False, logging_level='ERROR');"
-            f"raise SystemExit(sum(n['Alive'] for n in ray.nodes()) < {len(self.all)})"
-        )
-        while time.monotonic() < until and all(host.is_there for host in self.all):
-            time.sleep(5)
-            if not subprocess.run(
-                [sys.executable, "-c", code], capture_output=True, check=False, env=_ENV
-            ).returncode:
-                return True
-        return False
-
-
-def _answers() -> bool:
-    with suppress(OSError):
-        socket.create_connection(_FIRST, 1).close()
+            until = time.monotonic() + _STARTS_S
+            while _n_joined() < host.number:
+                if time.monotonic() > until or not host.is_there:
+                    return False
+                time.sleep(2)
         return True
-    return False
+
+
+def _n_joined() -> int:
+    """How many hosts are in the cluster."""
+    try:
+        socket.create_connection(_FIRST, 1).close()
+    except OSError:
+        return 0
+    code = (
+        f"import ray; ray.init(address='{_FIRST[0]}:{_PORT}', log_to_driver=False, logging_level='ERROR');"
+        "print('joined', sum(node['Alive'] for node in ray.nodes()))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=_ENV
+    ).stdout
+    found = re.search(r"joined (\d+)", said)
+    return int(found[1]) if found else 0
 
 
 class Runs:
@@ -248,12 +256,14 @@ class Runs:
             else:
                 self._hosts.kill()
         said, code = self._end(command, check=False)
-        ended = f"exit {code}" if name != "cluster lost" else f"exit {code}: {said[:150]}"
+        ended = f"exit {code}" if name != "cluster lost" else f"exit {code}: {_last(said)}"
+        n_lost = said.count(" was lost (")
         if name == "cluster lost":
             self._hosts.start()
         if name in {"command killed", "cluster lost"}:
             self._end(self._start(results, "ray"))
-        row = [name, ended, *map(str, self._compared(results)), str(self.calls - before - self.n_calls)]
+        row = [name, ended, str(n_lost), *map(str, self._compared(results))]
+        row.append(str(self.calls - before - self.n_calls))
         if name == "host lost":
             self._hosts.kill()
             self._hosts.start()
@@ -263,7 +273,7 @@ class Runs:
         """The line with which nothing was paid for."""
         before = self.calls
         said, code = self._end(self._start(self._folder / "hidden", "ray", *words), check=False)
-        return f"exit {code}, {self.calls - before} calls: {said}"
+        return f"exit {code}, {self.calls - before} calls: {_last(said)}"
 
     def _compared(self, results: Path) -> tuple[int, int, int]:
         """(missing or doubled records, other answers, calls that the journals lack or have beyond those here)."""
@@ -303,8 +313,13 @@ class Runs:
         _, said = command.communicate(timeout=_ENDS_S)
         if check and command.returncode:
             raise ServiceUnavailable(f"the command ended with {command.returncode}", said[-1500:])
-        lines = [line for line in said.splitlines() if line.startswith("error")]
-        return (lines[-1] if lines else said.strip()[-200:]), command.returncode
+        return said, command.returncode
+
+
+def _last(said: str) -> str:
+    """The line with which a command ended."""
+    lines = said.strip().splitlines()
+    return next((line for line in reversed(lines) if line.startswith("error")), " ".join(lines)[-200:])
 
 
 @contextmanager
@@ -349,10 +364,10 @@ def _go(options: Any) -> None:
         print(f"{options.hosts} hosts as network namespaces, {machine()}, {datetime.now(UTC):%Y-%m-%d}\n")
         with hosts.cluster():
             runs = Runs(folder, server, hosts, options.queries)
-            header = ("case", "the command", "records missing or doubled", "other answers", "calls of journals")
-            rows = (runs.case(case) for case in options.only or CASES)
-            print_table((*header, f"calls beyond {runs.n_calls}"), rows)
-            if not options.only:
+            header = ("case", "the command", "workers lost", "records missing or doubled", "other answers")
+            rows = (runs.case(case) for case in options.only or CASES if case != REFUSED)
+            print_table((*header, "calls of journals", f"calls beyond {runs.n_calls}"), rows)
+            if REFUSED in (options.only or CASES):
                 print()
                 print_table(("a host", "what the command said"), _refusals(runs, hosts, folder))
 

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from pathlib import Path
 from typing import IO
 
@@ -11,6 +12,9 @@ _NEWS_S = 1.0
 """How long `receive` waits for something to come."""
 _LAST_WORDS_S = 2.0
 """How long what a worker said at its end is waited for: a process that it left behind may hold its pipes open."""
+ALONE_S = 30.0
+"""A worker of which nobody has fetched anything for so long is ended: its machine was cut off, and another may
+have taken its place."""
 _MOST_LOG = 1 << 20
 """Bytes that wait to be fetched; then a worker that prints waits, too."""
 _OF_THE_CLUSTER = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
@@ -36,6 +40,8 @@ class WorkerAgent:
         ]
         for reader in self._readers:
             reader.start()
+        self._fetched_at = time.monotonic()
+        threading.Thread(target=self._end_if_alone, daemon=True).start()
 
     def here(self) -> int:
         """The number of its worker's process."""
@@ -47,6 +53,7 @@ class WorkerAgent:
 
     def receive(self) -> tuple[bytes, bytes, int | None]:
         """(events, log, exit code) since the last time; a code comes once, with or after all else."""
+        self._fetched_at = time.monotonic()
         with self._lock:
             self._lock.wait_for(lambda: self._events or self._log, _NEWS_S)
         code = self._worker.wait(0)
@@ -63,11 +70,17 @@ class WorkerAgent:
         """End the worker and whatever it started; what it said can still be received."""
         self._worker.kill()
 
+    def _end_if_alone(self) -> None:
+        while (left_s := self._fetched_at + ALONE_S - time.monotonic()) > 0:
+            time.sleep(left_s)
+        self.kill()
+
     def _read_events(self, pipe: IO[bytes]) -> None:
-        while chunk := pipe.read(65536):
-            with self._lock:
-                self._events += chunk
-                self._lock.notify_all()
+        with pipe:
+            while chunk := pipe.read(65536):
+                with self._lock:
+                    self._events += chunk
+                    self._lock.notify_all()
 
     def _read_log(self, pipe: IO[bytes]) -> None:
         with pipe:

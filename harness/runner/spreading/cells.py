@@ -27,6 +27,8 @@ class SpreadOptions:
     make: MakeWire
     n_workers: int
     """At once, over all cells."""
+    ends_within_s: float = 0.0
+    """See `Fleet`."""
 
 
 def run_spread(
@@ -38,7 +40,7 @@ def run_spread(
     what the user can mend is raised. Interrupted anywhere, the next call goes on.
     """
     spending = spending.kept_elsewhere()
-    with Fleet(options.make, options.n_workers, spending.allowance()) as fleet:
+    with Fleet(options.make, options.n_workers, spending.allowance(), options.ends_within_s) as fleet:
         make = partial(SpreadExecution, fleet=fleet)
 
         def run(cell: Cell) -> CellResult:

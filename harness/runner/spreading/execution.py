@@ -70,6 +70,7 @@ class SpreadExecution(Execution):
             if not outcome.is_lost:
                 return outcome
             self.reporter.warn(f"{self.run.run_id}: {outcome.death}; another worker goes on")
+            self.fleet.wait_for_its_end()
         return outcome
 
     @contextmanager

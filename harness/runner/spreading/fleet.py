@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,9 +33,11 @@ class Fleet:
     As a context: at its end the loop has ended, and with it every call that was under way.
     """
 
-    def __init__(self, make: MakeWire, n_workers: int, allowance: Allowance) -> None:
-        """`allowance`: what may be paid from now on, by all of them together."""
-        self._make, self.n_workers = make, n_workers
+    def __init__(self, make: MakeWire, n_workers: int, allowance: Allowance, ends_within_s: float = 0.0) -> None:
+        """`allowance`: what may be paid from now on, by all of them together. A worker that was lost, and may be
+        there still, ends within so many seconds.
+        """
+        self._make, self.n_workers, self._ends_within_s = make, n_workers, ends_within_s
         self._slots = threading.Semaphore(n_workers)
         self._budget = Budget(allowance)
         self._limiters = Limiters()
@@ -68,6 +71,13 @@ class Fleet:
         """Raise FleetEnded once it is stopped."""
         if self._is_ending:
             raise FleetEnded
+
+    def wait_for_its_end(self) -> None:
+        """Wait until a worker that was lost has ended wherever it is: then another may write in its place."""
+        until = time.monotonic() + self._ends_within_s
+        while time.monotonic() < until:
+            self.check()
+            time.sleep(0.1)
 
     @contextmanager
     def slot(self) -> Iterator[None]:

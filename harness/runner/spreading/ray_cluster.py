@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError, HarnessError, ServiceUnavailable, explained_io, need
+from harness.outside import keep_made
+from harness.runner.spreading.agent import ALONE_S
 from harness.runner.spreading.ray_wire import RayWire
 from harness.runner.spreading.sameness import Installed, differs, held_by, installed, other_packages
 from harness.runner.spreading.wires import WorkerLost
@@ -42,6 +44,9 @@ class RayCluster:
         self._busy: Counter[str] = Counter()
         self._lost: set[str] = set()
         self._lock = threading.Lock()
+
+    ends_within_s = ALONE_S
+    """So long after it was lost at most, a worker is there still."""
 
     @property
     def n_workers(self) -> int:
@@ -98,7 +103,7 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
     if address == LOCAL:
         # Whoever else is on this machine is to run nothing in our name; the token reaches no file.
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        keep_made(os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32)))
     import ray
 
     _connect(address)

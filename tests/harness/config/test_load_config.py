@@ -95,7 +95,8 @@ def test_an_empty_file_gives_every_default(write: Write) -> None:
         ("limits: {concurency: 2}", "unknown key 'limits.concurency': did you mean 'concurrency'?"),
         (
             "runner: {zzz: 2}",
-            "unknown key 'runner.zzz': known: failure_tolerance, resources_interval_s",
+            "unknown key 'runner.zzz': known: executor, failure_tolerance, ray_address, resources_interval_s, "
+            "workers",
         ),
     ],
 )

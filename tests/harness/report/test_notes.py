@@ -31,6 +31,15 @@ def test_those_who_call_it_must_call_the_same(make_run: MakeRun) -> None:
     assert note.startswith("The runs differ in embedder.model (minilm, large), embedder.provider (minilm, openai)")
 
 
+def test_of_a_run_over_a_cluster_it_is_said_that_its_seconds_compare_with_no_others(make_run: MakeRun) -> None:
+    run = make_run()
+    run.reopen()
+    run.spread.keep(6)
+    [group] = load_groups([run], load_prices())
+    [note] = [note for view in group.views for note in view.notes if "over a cluster" in note]
+    assert "by up to 6 workers at once" in note
+
+
 def imported(manifest: Manifest, name: str, model: dict[str, Any] | None = None) -> Manifest:
     models = {"generator": model or {"provider": "imported", "model": name}}
     return manifest.model_copy(update={"identity": {**manifest.identity, "models": models, "imported": {}}})

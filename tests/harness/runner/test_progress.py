@@ -7,7 +7,7 @@ import pytest
 
 from harness.display.consoles import SafeConsole
 from harness.runner import progress
-from harness.runner.progress import Reporter
+from harness.runner.progress import Reporter, SharedBars
 
 
 def reporter_into(stream: io.StringIO, *, terminal: bool, quiet: bool = False) -> Reporter:
@@ -34,6 +34,24 @@ def test_a_terminal_gets_a_bar_with_eta_and_cost() -> None:
     assert "5/10" in stream.getvalue()
     assert "ETA" in stream.getvalue()
     assert "$0.0100" in stream.getvalue()
+
+
+def test_bars_of_work_side_by_side_stand_below_each_other_and_go_one_by_one() -> None:
+    stream = io.StringIO()
+    reporter = SharedBars()
+    reporter.console = SafeConsole(file=stream, force_terminal=True, width=100)
+    with reporter.bar("naive: answer") as one:
+        with reporter.bar("kg: index") as other:
+            one.update(5, 10, "$0.0100")
+            other.update(1, 4)
+            reporter.say("a line between")
+        one.update(6, 10)
+    shown = stream.getvalue()
+    for part in ("naive: answer", "kg: index", "a line between"):
+        assert part in shown
+    with reporter.bar("again") as bar:
+        bar.update(1, 1)
+    assert "again" in stream.getvalue()
 
 
 def test_the_terminal_is_left_to_the_bar_of_another_library_for_a_while() -> None:
