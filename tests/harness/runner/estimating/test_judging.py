@@ -15,7 +15,7 @@ JUDGE: dict[str, JsonValue] = {"provider": "fake", "model": "fake"}
 def judged(system: str, version: str, calls: int) -> ScoredRun:
     cost = Cost(wall_s=1.0, usage={"judge": Usage(calls=calls)})
     made = EvaluationRecord(evaluator="mine", version=version, models={"judge": JUDGE}, cost=cost)
-    return ScoredRun(system=system, scores={"grade": [1.0]}, evaluator=made)
+    return ScoredRun(system=system, scores={"grade": [1.0] * int(version)}, evaluator=made)
 
 
 @pytest.mark.parametrize(("system", "calls"), [("long", [20]), ("short", [5]), ("other", [5, 20])])
