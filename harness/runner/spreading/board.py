@@ -42,6 +42,12 @@ class Board:
             self._losses.update(under_way)
             return [one for one in under_way if self._losses[one] > _MOST_LOSSES]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody finds anything to take."""
+        with self._lock:
+            return self._is_closed or not self._left
+
     def close(self) -> None:
         """Nobody is to take more."""
         with self._lock:

@@ -47,7 +47,7 @@ def run_spread(
             outset = Outset(options.results, reporter, options.priced(cell), options.again, spending)
             return carry_out(cell, outset, make)
 
-        with ThreadPoolExecutor(_n_side_by_side(cells)) as pool:
+        with ThreadPoolExecutor(_n_side_by_side(cells, options.n_workers)) as pool:
             running = [pool.submit(run, cell) for cell in cells]
             with _stopping(fleet, running):
                 wait(running, return_when=FIRST_EXCEPTION)
@@ -69,7 +69,9 @@ def _stopping(fleet: Fleet, running: Sequence["Future[CellResult]"]) -> Iterator
         raise
 
 
-def _n_side_by_side(cells: Sequence[Cell]) -> int:
-    """A model server of this machine is started for each cell that has one: those run one after another."""
+def _n_side_by_side(cells: Sequence[Cell], n_workers: int) -> int:
+    """A model server of this machine is started for each cell that has one: those run one after another. Of others
+    no more than keep all workers busy while some cells begin or end.
+    """
     served = any(cell.generator and provider_of(cell.generator).serve for cell in cells)
-    return 1 if served else len(cells)
+    return 1 if served else min(len(cells), 2 * n_workers)

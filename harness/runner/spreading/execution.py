@@ -5,7 +5,7 @@ The run directory keeps its one writer, this process: workers send their records
 
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -98,8 +98,12 @@ class _Shards:
 
     def run(self) -> None:
         """Until all is answered; what stops one worker for good stops all, and is raised."""
+        fleet, shards = self._execution.fleet, list[Future[None]]()
         with ThreadPoolExecutor(self.n_workers) as pool:
-            shards = [pool.submit(self._work) for _ in range(self.n_workers)]
+            # A thread for each worker that may run, not for each that cells side by side would like to have.
+            while len(shards) < self.n_workers and not self._board.is_empty and not any(map(_has_failed, shards)):
+                if fleet.take_slot():
+                    shards.append(pool.submit(self._work))
             wait(shards, return_when=FIRST_EXCEPTION)
             self._board.close()
         errors = [error for shard in shards if (error := shard.exception()) is not None]
@@ -108,21 +112,22 @@ class _Shards:
             raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
 
     def _work(self) -> None:
+        """In a slot of the fleet, which is given back."""
         worker: Supervisor | None = None
         n_lost = 0
         try:
-            with self._execution.fleet.slot():
-                while shard := self._board.take():
-                    if worker is None or not worker.is_waiting:
-                        worker = self._execution.supervisor("answer", shard, self._heard)
-                    outcome = worker.turn(Turn(todo=tuple(shard)))
-                    n_lost = n_lost + 1 if outcome.is_lost and not outcome.n_finished else 0
-                    self._settle(shard, outcome, n_lost)
-                if worker is not None:
-                    worker.leave()
+            while shard := self._board.take():
+                if worker is None or not worker.is_waiting:
+                    worker = self._execution.supervisor("answer", shard, self._heard)
+                outcome = worker.turn(Turn(todo=tuple(shard)))
+                n_lost = n_lost + 1 if outcome.is_lost and not outcome.n_finished else 0
+                self._settle(shard, outcome, n_lost)
+            if worker is not None:
+                worker.leave()
         finally:
             if worker is not None:
                 worker.end()
+            self._execution.fleet.give_slot()
 
     def _heard(self, event: Event) -> None:
         """From the threads of all workers: one of them at a time writes a record."""
@@ -172,6 +177,10 @@ class _Shards:
             message = "the query blocked its process past its time limit" if is_late else outcome.death
             self._execution.record_death(todo, "timeout" if is_late else "error", message)
             self._answered.add(todo)
+
+
+def _has_failed(shard: "Future[None]") -> bool:
+    return shard.done() and shard.exception() is not None
 
 
 def _cluster_lost(outcome: WorkerEnd) -> HarnessError:

@@ -21,6 +21,7 @@ from harness.runner.spreading.wires import MakeWire, WiredPlace, WorkerWire
 from harness.store import Dialects, IndexDir, Journal, RunDir
 
 _CLOSES_S = 30.0
+_LOOKS_S = 0.5
 
 
 class FleetEnded(Exception):
@@ -79,16 +80,24 @@ class Fleet:
             self.check()
             time.sleep(0.1)
 
+    def take_slot(self, wait_s: float = _LOOKS_S) -> bool:
+        """Whether one more worker may run, after so many seconds at most; then `give_slot` ends it."""
+        self.check()
+        return self._slots.acquire(timeout=wait_s)
+
+    def give_slot(self) -> None:
+        """A worker that had one has gone."""
+        self._slots.release()
+
     @contextmanager
     def slot(self) -> Iterator[None]:
         """Wait until one more worker may run, and let it."""
-        while not self._slots.acquire(timeout=0.5):
-            self.check()
+        while not self.take_slot():
+            continue
         try:
-            self.check()
             yield
         finally:
-            self._slots.release()
+            self.give_slot()
 
     @contextmanager
     def place(self, job: Job, run: RunDir, tell: "Listener") -> Iterator[WorkerPlace]:
