@@ -312,16 +312,21 @@ class Score(Record):
     @property
     def said(self) -> str:
         """The explanation, and how much of the contexts stands behind it."""
-        if self.share_read is None:
-            return self.explanation
-        read = f"{100 * self.share_read:.0f} % of the contexts read"
-        return f"{self.explanation}; {read}" if self.explanation else read
+        return said_of(self.explanation, self.share_read)
 
     @model_validator(mode="after")
     def _value_iff_counted(self) -> Self:
         if (self.value is not None) != (self.status in {"scored", "imputed"}):
             raise ValueError("a score has a value exactly if it is scored or imputed")
         return self
+
+
+def said_of(explanation: str, share_read: float | None) -> str:
+    """See `Score.said`."""
+    if share_read is None:
+        return explanation
+    read = f"{100 * share_read:.0f} % of the contexts read"
+    return f"{explanation}; {read}" if explanation else read
 
 
 class Annotation(Record):

@@ -16,7 +16,7 @@ Examples:
   export RAG_HARNESS_DATA=data
   .venv/bin/python scripts/bench/growth.py
   .venv/bin/python scripts/bench/growth.py --documents 10 40 160 609 --queries 10 160 2556 --plot results/growth
-  .venv/bin/python scripts/bench/growth.py --only kg community --documents 10 40 160
+  .venv/bin/python scripts/bench/growth.py --only kg community --documents 10 40 160 --keep /tmp/growth
 """
 
 from __future__ import annotations
@@ -84,6 +84,9 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", default=[], help="the variants whose names begin with one of these words"
     )
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="leave runs there; interrupted, it goes on there"
+    )
     parser.add_argument("--price", default="openai/gpt-4o-mini", help="whose dollars (default openai/gpt-4o-mini)")
     parser.add_argument(
         "--plot", type=Path, metavar="FOLDER", help="write growth.svg, growth.png and points.json there"
@@ -95,8 +98,8 @@ def main() -> None:
     if not kept:
         raise ConfigError("no variant is called that", "one of: " + ", ".join(one.name for one in VARIANTS))
     print(f"{said_of_machine()}; processor seconds; prompts at the price of {chosen.price}\n", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        found = measured(kept, Path(folder), sizes, numbers)
+    with tempfile.TemporaryDirectory() as temporary:
+        found = measured(kept, chosen.keep or Path(temporary), sizes, numbers)
     points = [*of_documents(found, sizes, numbers[0], price), *of_queries(found, sizes[0], numbers, price)]
     tell(points, sizes, numbers)
     if chosen.plot:
@@ -122,7 +125,7 @@ def measured(
     found = {}
     for size in sizes:
         docs = folder / f"{size}"
-        docs.mkdir()
+        docs.mkdir(parents=True, exist_ok=True)
         (docs / "articles.jsonl").write_text("".join(_line(one.model_dump()) for one in articles[:size]))
         questions = folder / f"{size}.jsonl"
         asked = data.rows[: numbers[-1] if size == sizes[0] else numbers[0]]

@@ -36,7 +36,7 @@ def test_every_score_is_found_again_by_its_place_whichever_are_asked_for(
     found = read(lines)
     assert list(found.values()) == [*named[0], *named[1]]
     some = list(found)[1::3]
-    assert lines.at(some[::-1]) == [found[place] for place in some]
+    assert [Score.model_validate(one) for one in lines.at(some[::-1])] == [found[place] for place in some]
     assert lines.at([]) == []
 
 

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from harness.analysis.slots import Slots
 from harness.display.text import printable
 from harness.protocols import Measure, ScoreLabel
-from harness.records import Context, Cost, RunRecord, Score
+from harness.records import Context, Cost, RunRecord, said_of
 from harness.report.briefs import MISSING
 from harness.report.page.explorer.packing import cut
 from harness.report.places import ContextPlaces
 from harness.report.view import RunView
 from harness.store import RecordKey, SampleRow
+from harness.store.score_lines import ScoreLine
 
 TEXT_CHARS = 20_000
 """Of any text in the page."""
@@ -60,12 +61,12 @@ class AnswerKinds:
     measure: Measure
     labels: tuple[ScoreLabel, ...]
 
-    def bits(self, scores: Iterable[Score]) -> int:
-        """One for each label that any of these has, the first the lowest."""
+    def bits(self, labels: Iterable[str]) -> int:
+        """One for each label that is any of these, the first the lowest."""
         numbers = {label.name: number for number, label in enumerate(self.labels)}
         bits = 0
-        for score in scores:
-            bits |= 1 << numbers[score.label] if score.label in numbers else 0
+        for label in labels:
+            bits |= 1 << numbers[label] if label in numbers else 0
         return bits
 
     def as_json(self) -> Detail:
@@ -151,8 +152,9 @@ class RunReader:
     def _scores_of(self, start: int, places: Mapping[RecordKey, int]) -> dict[str, list[ShownWords]]:
         scores: dict[str, list[ShownWords]] = defaultdict(lambda: [NO_WORDS] * len(places))
         for score in self._scores_at([own[start : start + UNIT] for own in self._places.values()]):
-            shown = score.status[0], score.value, score.said[:_EXPLANATION_CHARS]
-            scores[score.measure][places[score.query_id, score.repeat]] = shown
+            why = said_of(score.get("explanation", ""), score.get("share_read"))[:_EXPLANATION_CHARS]
+            shown = score["status"][0], score.get("value"), why
+            scores[score["measure"]][places[score["query_id"], score["repeat"]]] = shown
         return scores
 
     def _bits(self, kinds: AnswerKinds) -> list[int]:
@@ -162,13 +164,13 @@ class RunReader:
             return bits
         for start in range(0, len(bits), UNIT):
             own = lines[start : start + UNIT]
-            found: dict[str, list[Score]] = defaultdict(list)
+            found: dict[str, list[str]] = defaultdict(list)
             for score in self._scores_at([own]):
-                found[score.query_id].append(score)
+                found[score["query_id"]].append(score.get("label", ""))
             bits[start : start + UNIT] = [kinds.bits(found[one]) for one in self._ids[start : start + UNIT]]
         return bits
 
-    def _scores_at(self, lines: Sequence[NDArray[np.int64]]) -> list[Score]:
+    def _scores_at(self, lines: Sequence[NDArray[np.int64]]) -> list[ScoreLine]:
         places = np.concatenate([own.ravel() for own in lines]) if lines else np.zeros(0, np.int64)
         return self._lines.at(places[places >= 0].tolist()) if self._lines else []
 
