@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -46,9 +47,34 @@ def spread(values: Sequence[float]) -> str:
     return f"{median(values):.2f}{around}"
 
 
+def counted(text: str) -> int:
+    """A count on the command line, at least 1."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no count: write a number of 1 or more")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Seconds on the command line, 0 or more."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: write seconds, 0 or more")
+    return found
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """`--json FILE`."""
-    parser.add_argument("--json", type=Path, help="also write what was measured into this file")
+
+    def place(text: str) -> Path:
+        # Told before anything is measured.
+        if not (path := Path(text)).parent.is_dir():
+            raise argparse.ArgumentTypeError(f"there is no folder {path.parent}: make it first")
+        return path
+
+    parser.add_argument("--json", type=place, help="also write what was measured into this file")
 
 
 def keep_json(path: Path | None, measured: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
-from benching import add_json, keep_json, print_table, said_of_machine
+from benching import add_json, counted, keep_json, print_table, said_of_machine
 from many_calls import messages, question
 from model_server import serving
 
@@ -232,9 +232,9 @@ def _row(layer: str, what: str, rounds: Sequence[float]) -> list[str]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=320, help="of each layer in each round")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--at-once", type=int, default=64)
+    parser.add_argument("--calls", type=counted, default=320, help="of each layer in each round")
+    parser.add_argument("--rounds", type=counted, default=5)
+    parser.add_argument("--at-once", type=counted, default=64)
     add_json(parser)
     return parser.parse_args()
 

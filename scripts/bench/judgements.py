@@ -28,7 +28,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benching import add_json, ended, keep_json, print_table, said_of_machine, spread
+from benching import add_json, counted, ended, keep_json, print_table, said_of_machine, seconds, spread
 from model_server import served, serving
 
 from harness.store import RunDir
@@ -162,10 +162,10 @@ def _passage(number: int, part: int) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=100)
-    parser.add_argument("--repeats", type=int, default=1, help="of each; medians are shown")
-    parser.add_argument("--latency-s", type=float, default=0.05, help="of each call of the judge (default 0.05)")
-    parser.add_argument("--at-once", type=int, default=64, help="judgements under way")
+    parser.add_argument("--rows", type=counted, default=100)
+    parser.add_argument("--repeats", type=counted, default=1, help="of each; medians are shown")
+    parser.add_argument("--latency-s", type=seconds, default=0.05, help="of each call of the judge (default 0.05)")
+    parser.add_argument("--at-once", type=counted, default=64, help="judgements under way")
     add_json(parser)
     return parser.parse_args()
 

@@ -4,7 +4,7 @@ A system of 8 calls a query, one after the other, answers 100 queries, 64 at onc
 each call after 0, 50 or 200 ms and is in processes of its own. Three ways make the same calls, in turn:
 
 - `rag-harness run`, as users get it: in its worker process, every call in the journal, every record synced.
-  From its first query's start to its last record, so without starting and planning (shown apart);
+  From its first query's start to its last record; the last column has the whole command, start and plan included;
 - `ragas.executor`, with openai's client and no journal, warmed up by one query;
 - the same with our journal under its client.
 
@@ -12,8 +12,8 @@ The critical path is what the calls of one query take, times the rounds that 100
 all calls spread over 64 places without a gap. No way can be faster than either. Processor milliseconds are of the
 processes that make the calls; of `rag-harness run` what the same command takes with a single query is taken off.
 
-A cell's queries are answered by one worker process: calls/s at 0 ms is what one core gives. Say what the server
-gives by itself (its line), and how many cores there are: with one, server and caller share it.
+A cell's queries are answered by one worker process: calls/s at 0 ms is what one core gives. The line above the
+table says what the server gives by itself. With one core, server and caller share it.
 
 Examples:
   .venv/bin/python scripts/bench/runner.py
@@ -35,14 +35,17 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benching import add_json, ended, keep_json, print_table, said_of_machine, spread
+from benching import add_json, counted, ended, keep_json, print_table, said_of_machine, seconds, spread
 from many_calls import NAME, installed
 from model_server import ceiling, serving
 
 from harness.store import RunDir
 
 _HERE = Path(__file__).parent
-HEADER = ("latency", "way", "seconds", "of the critical path", "of work", "calls/s", "processor ms a call")
+HEADER = (
+    *("latency", "way", "seconds", "of the critical path", "of work", "calls/s"),
+    *("processor ms a call", "whole command, s"),
+)
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,7 @@ def row(name: str, load: Load, times: Sequence[Took]) -> list[str]:
         of_work,
         f"{calls_a_s:,.0f}",
         spread(cpu_ms),
+        f"{median(one.command_s for one in times):.1f}",
     ]
 
 
@@ -194,13 +198,13 @@ WAYS: dict[str, Way] = {
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--latencies", nargs="+", type=float, default=[0.0, 0.05, 0.2], help="seconds")
-    parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--calls", type=int, default=8, help="of each query, one after the other")
-    parser.add_argument("--at-once", type=int, default=64, help="queries, and so calls, under way")
+    parser.add_argument("--latencies", nargs="+", type=seconds, default=[0.0, 0.05, 0.2], help="seconds")
+    parser.add_argument("--queries", type=counted, default=100)
+    parser.add_argument("--calls", type=counted, default=8, help="of each query, one after the other")
+    parser.add_argument("--at-once", type=counted, default=64, help="queries, and so calls, under way")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[*WAYS])
-    parser.add_argument("--repeats", type=int, default=1, help="of each; medians are shown")
-    parser.add_argument("--servers", type=int, default=1, help="processes of the model server")
+    parser.add_argument("--repeats", type=counted, default=1, help="of each; medians are shown")
+    parser.add_argument("--servers", type=counted, default=1, help="processes of the model server")
     add_json(parser)
     return parser.parse_args()
 

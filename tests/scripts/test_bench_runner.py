@@ -10,6 +10,23 @@ from typing import Any
 import pytest
 
 
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--repeats", "0"], "'0' is no count: write a number of 1 or more"),
+        (["--latencies", "nan"], "'nan' is no time: write seconds, 0 or more"),
+        (["--json", "nowhere/runner.json"], "there is no folder nowhere: make it first"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_line_before_anything_is(
+    words: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["runner.py", *words])
+    with pytest.raises(SystemExit, match="2"):
+        loaded("runner").main()
+    assert complaint in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_the_limit_is_the_longest_chain_of_calls_and_all_calls_without_a_gap() -> None:
     load = importlib.import_module("runner").Load(queries=100, calls=8, at_once=64, latency_s=0.05)
     assert load.path_s == pytest.approx(0.8)
@@ -21,7 +38,7 @@ def test_a_row_says_the_median_and_how_far_it_is_from_both_limits() -> None:
     load = runner.Load(queries=100, calls=8, at_once=64, latency_s=0.05)
     times = [runner.Took(wall_s=wall_s, cpu_s=0.8, calls=800, command_s=5.0) for wall_s in (1.0, 1.2, 0.9)]
     row = runner.row("this way", load, times)
-    assert row == ["50 ms", "this way", "1.00 (0.90 to 1.20)", "1.25", "1.60", "800", "1.00 (1.00 to 1.00)"]
+    assert row == ["50 ms", "this way", "1.00 (0.90 to 1.20)", "1.25", "1.60", "800", "1.00 (1.00 to 1.00)", "5.0"]
     instant = runner.row("this way", runner.Load(100, 8, 64, 0.0), times[:1])
     assert instant[2:5] == ["1.00", "-", "-"]
 
