@@ -23,7 +23,7 @@ def test_what_cannot_be_measured_is_one_line_before_anything_is(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["runner.py", *words])
     with pytest.raises(SystemExit, match="2"):
-        loaded("runner").main()
+        importlib.import_module("runner").main()
     assert complaint in capsys.readouterr().err.splitlines()[-1]
 
 
