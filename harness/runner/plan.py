@@ -106,10 +106,10 @@ def plan_cells(config: BenchConfig, progress: ReadingProgress = untold) -> list[
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:
-    """A shared key that none of the selected systems knows is a typo, not a wish."""
-    specs = [_system(name) for name in config.systems]
-    for name in config.per_system:
-        _system(name)
+    """A shared key that no system of the config knows is a typo, not a wish; one that `--system` left out still has a
+    place under `per_system`, and what was said for it stands.
+    """
+    specs = [_system(name) for name in [*config.systems, *config.per_system]]
     for half in ("index", "answer"):
         known = {key for spec in specs for key in _params_type(spec, half).model_fields}
         swept = [key.removeprefix(f"{half}.") for key in config.matrix if key.startswith(f"{half}.")]

@@ -127,6 +127,14 @@ def test_a_systems_own_section_wins_over_the_shared_one() -> None:
     assert found.answer_params.model_dump()["top_k"] == 8
 
 
+def test_a_shared_key_of_a_system_that_was_left_out_is_no_mistake() -> None:
+    of_both = ("index.headings=true", "per_system.naive.answer.top_k=3", "index.extractor=nlp")
+    (alone,) = cells("systems=[closed-book]", "per_system.kg.answer.top_k=3", *of_both)
+    assert alone.run_id == cell("systems=[closed-book]").run_id
+    with pytest.raises(ConfigError, match=r"unknown key 'index\.extractor'"):
+        cells("systems=[closed-book]", *of_both)
+
+
 KG = ("systems=[kg]",)
 NONE = "models.generator.provider=none"
 
