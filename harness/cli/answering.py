@@ -31,7 +31,9 @@ class AnswerOutput:
 
 
 def ask_run(name: str, question: str | None, options: AskOptions, output: AnswerOutput) -> int:
-    """Answer one question, or a line of standard input each; the exit status: 3 where an answer failed."""
+    """Answer one question, or a line of standard input each; the exit status: 3 where an answer
+    failed, or a line of a pipe was refused.
+    """
     if question is not None:
         from harness.runner.live import checked_question
 
@@ -47,6 +49,7 @@ def ask_run(name: str, question: str | None, options: AskOptions, output: Answer
                 if question is not None:
                     raise
                 complain(f"error: {error}")
+                failed |= not sys.stdin.isatty()  # Who types sees it, and asks again.
                 continue
             for line in asked.told:
                 complain(line)

@@ -106,8 +106,8 @@ def plan_cells(config: BenchConfig, progress: ReadingProgress = untold) -> list[
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:
-    """A shared key that no system of the config knows is a typo, not a wish; one that `--system` left out still has a
-    place under `per_system`, and what was said for it stands.
+    """A shared key that no system of the config knows is a typo, not a wish. A system that `--system` left out
+    still has its place under `per_system`, and what was said for it stands.
     """
     specs = [_system(name) for name in [*config.systems, *config.per_system]]
     for half in ("index", "answer"):

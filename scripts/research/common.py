@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from harness.errors import EXIT_USER, HarnessError
+from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError
 
 _TEST_SUPPORT = Path(__file__).resolve().parents[2] / "tests" / "support"
 
@@ -18,12 +18,15 @@ def command_line(doc: str | None) -> argparse.ArgumentParser:
 
 
 def started(main: Callable[[], None]) -> None:
-    """Run a script; what the user can fix ends it with one line and exit 2."""
+    """Run a script; what the user can fix ends it with one line and exit 2, Ctrl-C with one and 130."""
     try:
         main()
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(EXIT_USER)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(EXIT_INTERRUPTED)
 
 
 def import_from_tests() -> None:

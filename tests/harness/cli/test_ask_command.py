@@ -66,7 +66,7 @@ def test_without_a_question_each_line_is_one_and_what_is_none_ends_nothing(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{QUESTION}\n\n{'x' * 500_000}\n¿Quién dirige la central?\n"))
     done = cli.call("ask", run, "--json")
-    assert done.returncode == 0
+    assert done.returncode == 3, "a script learns that a line was refused"
     assert [json.loads(line)["question"] for line in done.stdout.splitlines()] == [
         QUESTION,
         "¿Quién dirige la central?",
