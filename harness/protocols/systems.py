@@ -185,6 +185,12 @@ class Route(Params):
         """The same for routes that say the same."""
         return json.dumps(self.model_dump(), sort_keys=True)
 
+    @property
+    def spoken(self) -> str:
+        """As people read it: `naive top_k=5`."""
+        own = ", ".join(f"{key}={value}" for half in (self.index, self.answer) for key, value in half.items())
+        return f"{self.system} {own}".rstrip()
+
 
 @dataclass(frozen=True)
 class Corpus:

@@ -6,7 +6,7 @@ from typing import Any
 from harness.config import BenchConfig, SystemOverrides
 from harness.errors import ConfigError
 from harness.protocols import Roles, Route, SystemSpec
-from harness.records import Cost, IndexRecord, IndexStats, Usage
+from harness.records import Cost, Expected, IndexRecord, IndexStats, Usage, Work
 
 
 def refuse_unroutable(spec: SystemSpec) -> None:
@@ -43,6 +43,35 @@ def with_roles(own: Roles, lent: Iterable[Roles]) -> Roles:
 def weights_of(identities: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Whatever learnt weights those systems load: name -> digest."""
     return {name: digest for one in identities for name, digest in one.get("weights", {}).items()}
+
+
+def joined_expectation(own: Expected, lent: Sequence[tuple[str, str, Expected]]) -> Expected:
+    """What a system and those which it hands queries to, each (name, index id, expectation), are expected to ask:
+    each index once, and a query as if all went to whichever asks for most, for who gets which is not known before.
+    """
+    dearest, _, most = max(lent, key=lambda one: _characters(one[2].query))
+    indexes = {index_id: expected.index for _, index_id, expected in lent}
+    conditions = [f"every query goes to {dearest}", *filter(None, (own.most, most.most))]
+    notes = [*own.notes, *(note for _, _, expected in lent for note in expected.notes)]
+    return Expected(
+        index=_works([own.index, *indexes.values()]),
+        query=_works([own.query, most.query]),
+        most=", ".join(conditions) if len(lent) > 1 else most.most,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _characters(work: Work) -> float:
+    """Read and embedded."""
+    return sum(kind.calls * kind.input_characters for kind in work.calls) + work.embedded_characters
+
+
+def _works(parts: Sequence[Work]) -> Work:
+    return Work(
+        calls=tuple(kind for part in parts for kind in part.calls),
+        embedded_texts=sum(part.embedded_texts for part in parts),
+        embedded_characters=sum(part.embedded_characters for part in parts),
+    )
 
 
 def joined_index(index_id: str, run_id: str, parts: Sequence[IndexRecord]) -> IndexRecord:

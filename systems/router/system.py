@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from harness.asking.query_types import QueryType, type_by_model, type_by_rules
 from harness.asking.structured import Unreadable
-from harness.protocols import NO_ROLE, Route, Runtime, System, SystemSpec
+from harness.protocols import NO_ROLE, Runtime, System, SystemSpec
 from harness.records import Document, IndexStats, Prediction, Query, Step
+from systems.router.expected import expect
 from systems.router.params import AnswerParams, IndexParams
 
 
@@ -38,7 +39,7 @@ class RouterSystem:
         if route.key not in self._systems:
             raise RuntimeError("answer() was called before load()")
         prediction = await self._systems[route.key].answer(query)
-        step = Step(name="route", content=f"{told or 'no type'} ({how}) -> {_named(route)}")
+        step = Step(name="route", content=f"{told or 'no type'} ({how}) -> {route.spoken}")
         return prediction.model_copy(update={"trace": (step, *prediction.trace)})
 
     def close(self) -> None:
@@ -59,11 +60,6 @@ class RouterSystem:
                 return None, str(error)
 
 
-def _named(route: Route) -> str:
-    own = ", ".join(f"{key}={value}" for half in (route.index, route.answer) for key, value in half.items())
-    return f"{route.system} {own}".rstrip()
-
-
 SPEC = SystemSpec(
     name="router",
     version="1",
@@ -73,5 +69,6 @@ SPEC = SystemSpec(
     build=RouterSystem,
     index_roles=NO_ROLE,
     answer_roles=lambda _, answer: answer.own_roles,
+    expect=expect,
     routes=lambda answer: answer.all_routes,
 )

@@ -16,6 +16,7 @@ from harness.records import Estimate, EvaluationRecord, Expected, PhaseEstimate,
 from harness.runner.estimating.earlier_runs import EarlierRuns, Wanted, server_of
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.executing.standing import index_dirs
+from harness.runner.lent import joined_expectation
 from harness.runner.machine import describe_machine
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
@@ -177,6 +178,15 @@ def _judge_usage(record: EvaluationRecord) -> Usage:
 
 
 def _expected(cell: Cell) -> Expected | None:
+    own = _own_expected(cell)
+    if own is None or not cell.lent:
+        return own
+    lent = [(one.route.spoken, one.cell.index_id, _own_expected(one.cell)) for one in cell.lent]
+    known = [(name, index_id, expected) for name, index_id, expected in lent if expected is not None]
+    return joined_expectation(own, known) if len(known) == len(lent) else None
+
+
+def _own_expected(cell: Cell) -> Expected | None:
     if cell.spec.expect is None:
         return None
     corpus = Corpus(cell.corpus_digest, cell.dataset.documents)

@@ -10,7 +10,7 @@ from harness.runner.spreading.wires import Received, WorkerLost
 
 _STARTS_S = 30.0
 _MOST_STARTS = 20
-_SILENT_S = 20.0
+_SILENT_S = 30.0
 """An actor answers every second; one that has not for so long is lost. Ray ends the whole process,
 without a line of ours, a minute after it lost its cluster: this comes before that.
 """

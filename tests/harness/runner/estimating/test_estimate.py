@@ -87,6 +87,32 @@ def test_a_system_that_says_nothing_is_unknown(tmp_path: Path) -> None:
     assert (found.index.calls, found.answer.calls, found.answer.usd) == (None, None, None)
 
 
+def routed(classifier: str, **answer: int) -> str:
+    small, large = {"system": "naive", "answer": answer}, {"system": "naive", "index": {"chunk_size": 400}}
+    policy = {"routes": {"comparison": small, "temporal": small}, "otherwise": large, "classifier": classifier}
+    return f"per_system.router.answer={json.dumps(policy)}"
+
+
+def test_a_router_is_expected_to_take_what_its_dearest_route_takes_and_each_index_once(tmp_path: Path) -> None:
+    by_rules = estimate(tmp_path, "systems=[router]", routed("rules", top_k=50))
+    dearest = estimate(tmp_path, "systems=[naive]", "answer.top_k=50")
+    other = estimate(tmp_path, "systems=[naive]", "index.chunk_size=400")
+    assert by_rules.answer.calls == dearest.answer.calls
+    assert by_rules.answer.input_tokens == dearest.answer.input_tokens
+    assert by_rules.expected
+    assert dearest.expected
+    assert other.expected
+    parts = (dearest.expected.index.embedded_texts, other.expected.index.embedded_texts)
+    assert by_rules.expected.index.embedded_texts == sum(parts)
+    assert "at most: every query goes to naive top_k=50" in by_rules.answer.notes
+
+
+def test_a_router_that_asks_a_model_for_the_type_is_expected_to_pay_for_that(tmp_path: Path) -> None:
+    rules, model = (estimate(tmp_path, "systems=[router]", routed(by, top_k=2)) for by in ("rules", "model"))
+    assert (model.answer.calls, rules.answer.calls) == (8, 4)
+    assert (model.answer.input_tokens or 0) > (rules.answer.input_tokens or 0)
+
+
 def test_a_run_that_begins_keeps_its_estimate_and_says_it_in_one_line(tmp_path: Path) -> None:
     (cell,) = cells()
     run, heard = open_run(cell, tmp_path), Heard()

@@ -1,0 +1,16 @@
+"""What a router expects to ask of models itself; the runner adds what those ask whom it hands queries to."""
+
+from harness.asking.query_types import REPLY_TOKENS, type_messages
+from harness.protocols import Workload
+from harness.records import Expected, ExpectedCalls, Work
+from systems.parts.expected import characters_of, typical_question
+from systems.router.params import AnswerParams, IndexParams
+
+
+def expect(_index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`: a short call to tell the type, or none."""
+    if answer.classifier == "rules":
+        return Expected(index=Work(), query=Work())
+    prompt = characters_of(type_messages(typical_question(workload.queries)))
+    call = ExpectedCalls(calls=1, input_characters=prompt, output_tokens_most=REPLY_TOKENS)
+    return Expected(index=Work(), query=Work(calls=(call,)), notes=("every reply names a type at once",))
