@@ -178,21 +178,24 @@ def _judge_usage(record: EvaluationRecord) -> Usage:
 
 
 def _expected(cell: Cell) -> Expected | None:
-    own = _own_expected(cell)
+    corpus = Corpus(cell.corpus_digest, cell.dataset.documents)
+    answer_tokens = cell.generator.max_tokens if cell.generator else 1
+    return expected_of(cell, Workload(corpus, cell.dataset.queries, answer_tokens, cell.answer_style))
+
+
+def expected_of(cell: Cell, workload: Workload) -> Expected | None:
+    """What its system says of that workload, with those that it hands queries to; None: one says nothing."""
+    own = _own_expected(cell, workload)
     if own is None or not cell.lent:
         return own
-    lent = [(one.route.spoken, one.cell.index_id, _own_expected(one.cell)) for one in cell.lent]
+    lent = [(one.route.spoken, one.cell.index_id, _own_expected(one.cell, workload)) for one in cell.lent]
     known = [(name, index_id, expected) for name, index_id, expected in lent if expected is not None]
     return joined_expectation(own, known) if len(known) == len(lent) else None
 
 
-def _own_expected(cell: Cell) -> Expected | None:
-    if cell.spec.expect is None:
-        return None
-    corpus = Corpus(cell.corpus_digest, cell.dataset.documents)
-    answer_tokens = cell.generator.max_tokens if cell.generator else 1
-    workload = Workload(corpus, cell.dataset.queries, answer_tokens, cell.answer_style)
-    return cell.spec.expect(cell.index_params, cell.answer_params, workload)
+def _own_expected(cell: Cell, workload: Workload) -> Expected | None:
+    expect = cell.spec.expect
+    return expect(cell.index_params, cell.answer_params, workload) if expect else None
 
 
 def _asked(work: Work, cell: Cell) -> Work:

@@ -12,6 +12,7 @@ from harness.config import BenchConfig, load_config
 from harness.datasets import Dataset
 from harness.protocols import Corpus, Workload
 from harness.records import Expected
+from harness.runner.estimating.estimate import expected_of
 from harness.runner.executing.execute import run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
@@ -57,7 +58,12 @@ class SystemExpectations(SystemUnderTest):
         if system.spec.expect is None:
             pytest.skip("it says nothing: estimated from its earlier runs")
         workload = Workload(Corpus("demo", demo.documents), demo.queries, FAKE.max_tokens)
-        return system.spec.expect(*system.params, workload)
+        if system.spec.routes is None:
+            return system.spec.expect(*system.params, workload)
+        found = expected_of(_planned(system, {}), workload)
+        if found is None:
+            pytest.skip("a system that it hands queries to says nothing")
+        return found
 
     def test_what_is_expected_is_a_number_of_calls_and_of_characters(self, expected: Expected) -> None:
         """Of each kind of call, and of all texts that are embedded."""
