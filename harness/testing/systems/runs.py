@@ -58,8 +58,6 @@ class SystemExpectations(SystemUnderTest):
         if system.spec.expect is None:
             pytest.skip("it says nothing: estimated from its earlier runs")
         workload = Workload(Corpus("demo", demo.documents), demo.queries, FAKE.max_tokens)
-        if system.spec.routes is None:
-            return system.spec.expect(*system.params, workload)
         found = expected_of(_planned(system, {}), workload)
         if found is None:
             pytest.skip("a system that it hands queries to says nothing")
