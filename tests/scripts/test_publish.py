@@ -26,8 +26,8 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def publish(repository: Path, name: str = "demo") -> "subprocess.CompletedProcess[str]":
-    command = [str(repository / "scripts" / "publish"), "report", name, "accuracy_by_type.png"]
+def publish(repository: Path, name: str = "demo", *flags: str) -> "subprocess.CompletedProcess[str]":
+    command = [str(repository / "scripts" / "publish"), *flags, "report", name, "accuracy_by_type.png"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -48,6 +48,15 @@ def test_what_is_no_report_is_one_line_and_the_example_stays(repository: Path) -
     assert refused.returncode == 2
     assert refused.stderr == "error: report holds no report.html: name the folder of a report\n"
     assert (repository / "results" / "published" / "demo" / "summary.md").read_text() == "# Old\n"
+
+
+def test_a_page_with_texts_of_others_is_left_out_where_asked(repository: Path) -> None:
+    assert publish(repository).returncode == 0
+    done = publish(repository, "demo", "--no-page")
+    assert (done.returncode, done.stderr) == (0, "the page is not kept: the same config makes it again\n")
+    demo = repository / "results" / "published" / "demo"
+    assert not (demo / "report.html").exists()
+    assert (demo / "summary.csv").is_file()
 
 
 def test_a_page_that_is_too_large_to_keep_is_left_out_and_said_so(repository: Path) -> None:
