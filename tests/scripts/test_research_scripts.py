@@ -1,14 +1,17 @@
 """scripts/research and scripts/bench as they are called: what they say of themselves, and the loop they share."""
 
+import csv
 import importlib
+import io
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from large_runs import make_runs
 
+import harness.api as rag
 from harness.datasets import load_dataset
-from harness.errors import StoreError
+from harness.errors import ConfigError, StoreError
 from harness.registry import DATASETS
 
 FOLDERS = [Path(__file__).resolve().parents[2] / "scripts" / name for name in ("bench", "research")]
@@ -80,6 +83,22 @@ def test_a_check_that_is_repeated_asks_its_judge_nothing_again(call: Call, run_d
     assert [line[:-1] for line in again] == [line[:-1] for line in first]
     assert all(line[-1] != "- |" for line in first), "seconds of calls that were made"
     assert all(line[-1] == "- |" for line in again), "no seconds where every call was there"
+
+
+def test_scores_that_may_be_given_away_hold_no_text_of_the_data_set(call: Call, run_dir: str) -> None:
+    header, *rows = csv.reader(io.StringIO(call("query_scores", run_dir, "--measures", "accuracy,token_f1")))
+    assert header[:4] == ["run_id", "query_id", "repeat", "query_type"]
+    assert header[-2:] == ["accuracy", "token_f1"]
+    frames = rag.load(run_dir)
+    scores = frames.scores[frames.scores["measure"] == "token_f1"].set_index("query_id")["value"]
+    assert {row[1]: float(row[-1]) for row in rows} == pytest.approx(dict(scores), abs=1e-6)
+    told = {cell for row in rows for cell in row}
+    assert not told & {*frames.records["question"], *frames.records["answer"], *frames.contexts["text"]}
+
+
+def test_a_measure_that_no_run_has_is_refused(call: Call, run_dir: str) -> None:
+    with pytest.raises(ConfigError, match="no run has a score of nothing"):
+        call("query_scores", run_dir, "--measures", "accuracy,nothing")
 
 
 def test_what_is_no_run_is_refused(call: Call, tmp_path: Path) -> None:
