@@ -94,15 +94,21 @@ def _differing(flat: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _telling(rivals: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The first keys, in order of preference, that tell all of `rivals` apart."""
+    """The first keys, in order of preference, that tell all of `rivals` apart; of one rank, those chosen by name:
+    `mode=global` says more than the size that goes with it.
+    """
+
+    def order(key: str) -> tuple[int, bool]:
+        return _preference(key)[0], not all(isinstance(own.get(key), str) for own in rivals)
+
     telling: list[str] = []
     groups = 1
-    for key in _differing(rivals):
+    for key in sorted(_differing(rivals), key=order):
         now = len({tuple(_exact(own, chosen) for chosen in (*telling, key)) for own in rivals})
         if now > groups:
             telling.append(key)
             groups = now
-    return telling
+    return sorted(telling, key=_preference)
 
 
 def _preference(key: str) -> tuple[int, str]:

@@ -41,6 +41,11 @@ def test_no_more_parameters_are_shown_than_it_takes_to_tell_runs_apart() -> None
     ]
 
 
+def test_what_is_chosen_by_name_tells_more_than_the_size_that_goes_with_it() -> None:
+    found = labels([identity(context_tokens=3000, mode="global"), identity(context_tokens=900, mode="local")])
+    assert found == ["naive mode=global", "naive mode=local"]
+
+
 def test_models_are_named_by_their_role_and_digests_are_left_out() -> None:
     found = labels([identity(model="small"), identity(model="large")])
     assert found == ["naive generator.model=small", "naive generator.model=large"]
