@@ -14,6 +14,8 @@ from harness.config.shipped import config_path
 from harness.errors import ConfigError
 from harness.store import RunDir
 
+_OF_A_CLUSTER = frozenset({"executor", "ray_address", "workers"})
+
 
 @dataclass(frozen=True)
 class DatasetChoice:
@@ -121,8 +123,13 @@ def _plain(value: object) -> object:
 
 
 def _own_config(config: Mapping[str, Any]) -> Tree:
-    """The part of a run's config that its evaluation reads: see `harness.api.said`."""
-    return {key: config[key] for key in ("evaluators", "runner") if key in config}
+    """The part of a run's config that its evaluation reads: see `harness.api.said`. Where the run worked is no
+    place to send its answers to.
+    """
+    own = {key: config[key] for key in ("evaluators", "runner") if key in config}
+    if isinstance(runner := own.get("runner"), Mapping):
+        own["runner"] = {key: value for key, value in runner.items() if key not in _OF_A_CLUSTER}
+    return own
 
 
 def named_judge(judge: str | None) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.analysis.prices import usage_usd
 from harness.api.configs import evaluation_config, price_table, prices_of_runs
 from harness.api.said import refuse_unsaid_judges
 from harness.config import BenchConfig
@@ -15,8 +14,11 @@ from harness.protocols import AnswerChoice, Case, OpenedAnswer, RunFacts
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_packages, plan_evaluation
+from harness.runner.evaluating.scoring import Elsewhere, nobody
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
+from harness.runner.spreading.clusters import Clusters
+from harness.runner.spreading.scoring import SpreadScoring, is_spread
 from harness.store import RunDir, find_runs
 
 
@@ -58,20 +60,25 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
         check_packages(plan)
     reporter = Reporter(quiet=options.quiet)
     spending = _spending(plans, options, reporter)
-    outcomes = tuple(
-        (evaluate_run_dirs(members, plan, options.results, reporter, spending), config)
-        for plan, config, members in plans
-    )
-    return Evaluation(tuple(runs), outcomes, spending)
+    outcomes = []
+    # Saved answers take no turns, however they were answered.
+    places = [BenchConfig(runner=config.runner) for _, config, _ in plans]
+    with Clusters(places, options.results, reporter) as clusters:
+        for plan, config, members in plans:
+            elsewhere = spread_by(clusters, config, plan, options.results, reporter)
+            outcome = evaluate_runs(members, plan, options.results, reporter, spending, elsewhere)
+            outcomes.append((outcome, config))
+    return Evaluation(tuple(runs), tuple(outcomes), spending)
 
 
-def evaluate_run_dirs(
-    runs: Sequence[RunDir], plan: EvaluationPlan, results: Path, reporter: Reporter, spending: Spending
-) -> EvaluationOutcome:
-    """Score each run with each evaluator of the plan and save the scores."""
-    return evaluate_runs(
-        runs, plan, results, reporter, lambda usage: usage_usd(spending.prices, plan.models, usage), spending
-    )
+def spread_by(
+    clusters: Clusters, config: BenchConfig, plan: EvaluationPlan, results: Path, reporter: Reporter
+) -> Elsewhere:
+    """Who scores in place of this process: the machines of the config's cluster, if it names one."""
+    if not any(map(is_spread, plan.evaluators)) or (cluster := clusters.joined(config)) is None:
+        return nobody
+    n_workers = cluster.n_workers_of(config.runner.workers)
+    return SpreadScoring(plan, results, cluster.start, n_workers, reporter.warn)
 
 
 @contextmanager

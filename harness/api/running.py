@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.prices import usage_usd
 from harness.api.configs import price_table
-from harness.api.evaluating import evaluate_run_dirs
+from harness.api.evaluating import spread_by
 from harness.config import NO_MODEL, BenchConfig
 from harness.errors import BudgetReached, ConfigError, explained_io
 from harness.runner.estimating.estimate import Estimator, keep_estimate, say_total
 from harness.runner.estimating.sizes import size_lines
-from harness.runner.evaluating.evaluate import EvaluationOutcome
+from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
 from harness.runner.executing.execute import (
     Again,
@@ -124,7 +124,7 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
         for checked in [_checked(config, options, reporter, clusters) for config in configs]:
             if benches:
                 checked.spending.begin()
-            benches.append(_run(checked, options, reporter))
+            benches.append(_run(checked, options, reporter, clusters))
             if benches[-1].stopped:
                 break
     return benches
@@ -135,10 +135,10 @@ def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     return run_benches([config], options)[0]
 
 
-def _run(checked: "_Checked", options: RunOptions, reporter: Reporter) -> Benchmark:
+def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, clusters: Clusters) -> Benchmark:
     """Run every cell and score it. A cell that fails is said and does not stop the next; nor does an evaluator."""
     config, cells, spending = checked.config, checked.cells, checked.spending
-    evaluation, race = checked.evaluation, checked.race
+    race = checked.race
     if sum(not cell.spec.bracket for cell in cells) > 1:
         for line in (*size_lines(cells), *pace_lines(race)):
             reporter.say(line)
@@ -154,7 +154,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter) -> Benchm
     for result in results:
         if result.status == "failed":
             reporter.say(_said(result))
-    outcome = None if options.records_only else _score(results, evaluation, options, reporter, spending)
+    outcome = None if options.records_only else _score(results, checked, options, reporter, clusters)
     return Benchmark(config, tuple(cells), tuple(results), outcome, spending)
 
 
@@ -220,21 +220,24 @@ def _fetch_weights(cells: Sequence[Cell], results: Path, reporter: Reporter, spe
 
 def _score(
     results: Sequence[CellResult],
-    evaluation: EvaluationPlan,
+    checked: "_Checked",
     options: RunOptions,
     reporter: Reporter,
-    spending: Spending,
+    clusters: Clusters,
 ) -> EvaluationOutcome | None:
     """Of what the budget stopped, only what is free: no judge is asked, and nothing is begun where the time is
     over; but what is done over a part of its queries is scored.
     """
+    evaluation, spending = checked.evaluation, checked.spending
     if any(result.ended_by for result in results):
         evaluation, spending = evaluation.without_models(), spending.without_minutes()
     elif any(result.stopped for result in results):
         evaluation = evaluation.without_models()
         if spending.time_is_over:
             return None
-    return evaluate_run_dirs([result.run for result in results], evaluation, options.results, reporter, spending)
+    elsewhere = spread_by(clusters, checked.config, evaluation, options.results, reporter)
+    runs = [result.run for result in results]
+    return evaluate_runs(runs, evaluation, options.results, reporter, spending, elsewhere)
 
 
 def _run_until_stopped(
@@ -256,7 +259,7 @@ def _run_spread(
     cells, spending = checked.cells, checked.spending
     for number, cell in enumerate(cells, 1):
         _announce(cell, f"{number}/{len(cells)}", options, reporter, spending)
-    n_workers = min(checked.config.runner.workers or cluster.n_workers, cluster.n_workers)
+    n_workers = cluster.n_workers_of(checked.config.runner.workers)
     spread = SpreadOptions(
         options.results.resolve(),
         _priced(spending),

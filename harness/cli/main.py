@@ -8,7 +8,7 @@ import typer
 
 from harness.cli.annotating import add_annotating
 from harness.cli.asking import add_asking
-from harness.cli.choices import Creatable, Executor, Listed, executor_settings
+from harness.cli.choices import Creatable, Listed, executor_settings
 from harness.cli.consoles import complain, show_bug
 from harness.cli.options import (
     NAMES,
@@ -16,12 +16,14 @@ from harness.cli.options import (
     DatasetOption,
     DocsOption,
     EvaluatorsOption,
+    ExecutorOption,
     JsonOption,
     MarginOption,
     PricesOption,
     QuestionsOption,
     QuietOption,
     RankOption,
+    RayAddressOption,
     ResultsOption,
     RunsArgument,
     SetOption,
@@ -148,14 +150,8 @@ def run(
         bool, typer.Option("--fresh-index", help="Build indexes anew, pay for them again, measure their seconds.")
     ] = False,
     records_only: Annotated[bool, typer.Option("--records-only", help="Neither evaluate nor report.")] = False,
-    executor: Annotated[
-        Executor | None,
-        typer.Option("--executor", help="Where systems work: this machine, or a Ray cluster."),
-    ] = None,
-    ray_address: Annotated[
-        str | None,
-        typer.Option("--ray-address", metavar="HOST:PORT", help="Of the cluster; default: this machine's."),
-    ] = None,
+    executor: ExecutorOption = None,
+    ray_address: RayAddressOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the report.")] = None,
     as_json: JsonOption = False,
     quiet: Annotated[
@@ -273,6 +269,8 @@ def evaluate(
     settings: SetOption = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
+    executor: ExecutorOption = None,
+    ray_address: RayAddressOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -289,11 +287,14 @@ def evaluate(
       rag-harness evaluate demo--naive demo--kg -e ragas --set models.judge.provider=openai
 
       rag-harness evaluate demo--naive -e bertscore --set per_evaluator.bertscore.model=roberta-large
+
+      rag-harness evaluate demo--naive -e kg,ragas --executor ray    (docs/many-machines.md)
     """
     from harness.api.evaluating import EvaluateOptions
     from harness.cli.evaluating import evaluate_named
 
-    options = EvaluateOptions(config, words(evaluators), tuple(settings or ()), prices, results, quiet)
+    said = (*(settings or ()), *executor_settings(executor, ray_address))
+    options = EvaluateOptions(config, words(evaluators), said, prices, results, quiet)
     raise typer.Exit(evaluate_named(runs, options, as_json=as_json))
 
 

@@ -11,19 +11,15 @@
 """
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
 
 from harness.errors import HarnessError, ModelUnavailable, RunInterrupted
 from harness.evaluators.scores import make_score
-from harness.evaluators.searched import KeptSearch
 from harness.protocols import Case, Evaluator, Measure, RunFacts, Searched
 from harness.records import Reference, RunRecord, Score, ScoreStatus
-from harness.store import RecordKey, Records, RunDir, SampleRow
+from harness.store import Records, SampleRow
 
-PART = 2_048
-"""Answers that are in memory at once, with their contexts."""
 NO_RECORD = "no record: the run is unfinished"
 NO_GENERATOR = "the run has no generator"
 NO_CONTEXTS = "the run records no contexts"
@@ -39,33 +35,6 @@ class Scorer:
     name: str
     measures: tuple[Measure, ...]
     evaluator: Evaluator
-
-
-async def score_run_dir(
-    run: RunDir, scorer: Scorer, begin_part: Callable[[int, int], None] = lambda _number, _of: None
-) -> AsyncIterator[list[Score]]:
-    """Score a run, finished or not; the same records give the same scores.
-
-    Answers with their contexts take more memory than anything else: those of a large run are read and scored in
-    parts, in the order of their queries' ids, so that all parts together are sorted as one is (`score_run`).
-    `begin_part` is told which part of how many begins.
-    """
-    manifest, rows = run.manifest(), run.sample()
-    repeats, searched = int(manifest.identity.get("repeats", 1)), KeptSearch(run)
-    if len(rows) * repeats <= PART:
-        records = run.records()
-        facts = _facts(manifest.has_generator, map(_Outline.of, records.values()))
-        yield await score_run(scorer, rows, records, repeats, facts, searched)
-        return
-    outlines = _outlines(run)
-    facts = _facts(manifest.has_generator, outlines.values())
-    parts = list(_parts(rows, max(1, PART // repeats)))
-    for number, part in enumerate(parts, start=1):
-        begin_part(number, len(parts))
-        asked = [row.query.query_id for row in part]
-        there = [key for key in itertools.product(asked, range(repeats)) if key in outlines]
-        found = run.records_at([outlines[key].place for key in there])
-        yield await score_run(scorer, part, dict(zip(there, found, strict=True)), repeats, facts, searched)
 
 
 async def score_run(
@@ -94,47 +63,6 @@ async def score_run(
             cases.append(Case(row.query, row.reference, record, left, searched))
     scores.update(await _evaluated(scorer, cases))
     return [scores[key] for key in sorted(scores)]
-
-
-class _Outline(NamedTuple):
-    """Of a record: where it stands, and what it names at all."""
-
-    attempt: int
-    place: int
-    is_answered: bool
-    has_contexts: bool
-    has_evidence: bool
-
-    @classmethod
-    def of(cls, record: RunRecord, place: int = 0) -> Self:
-        said = record.prediction
-        named = (bool(said.contexts), bool(said.evidence)) if said else (False, False)
-        return cls(record.attempt, place, said is not None, *named)
-
-
-def _outlines(run: RunDir) -> dict[RecordKey, _Outline]:
-    """Of the records that count."""
-    outlines: dict[RecordKey, _Outline] = {}
-    for place, record in run.iter_placed_records():
-        key = record.query_id, record.repeat
-        if key not in outlines or record.attempt > outlines[key].attempt:
-            outlines[key] = _Outline.of(record, place)
-    return outlines
-
-
-def _parts(rows: Sequence[SampleRow], size: int) -> Iterator[list[SampleRow]]:
-    ordered = sorted(rows, key=lambda row: row.query.query_id)
-    return (ordered[start : start + size] for start in range(0, len(ordered), size))
-
-
-def _facts(has_generator: bool, outlines: Iterable[_Outline]) -> RunFacts:
-    """What the answers name at all; a run without any answer is given the benefit of the doubt."""
-    answered = [outline for outline in outlines if outline.is_answered]
-    return RunFacts(
-        has_generator=has_generator,
-        has_contexts=not answered or any(outline.has_contexts for outline in answered),
-        has_evidence=not answered or any(outline.has_evidence for outline in answered),
-    )
 
 
 def _settled(

@@ -49,9 +49,11 @@ class OpenCall:
 class Meter:
     """Collects what the calls within one scope used. Child tasks inherit it with the context."""
 
-    def __init__(self, scope: str) -> None:
+    def __init__(self, scope: str, number: int = 0) -> None:
         self.scope = scope
         """`index`, or `answer/<query_id>/<repeat>/<attempt>`: the journal's scope."""
+        self.number = number
+        """Which of several blocks with that scope; 0: there is one."""
         self.usage: dict[str, Usage] = {}
         self.replayed_from: dict[str, dict[str, Usage]] = {}
         """What replayed calls used, by the run that paid, then by role."""
@@ -211,11 +213,11 @@ def metered(meter: Meter) -> Iterator[Meter]:
 
 
 @contextmanager
-def metered_apart(scope: str, total: Meter) -> Iterator[None]:
+def metered_apart(scope: str, total: Meter, number: int = 0) -> Iterator[None]:
     """Calls within count in a meter of their own, so that the same request in another block is the same call, and
     then in `total`, however the block ends.
     """
-    meter = Meter(scope)
+    meter = Meter(scope, number)
     try:
         with metered(meter):
             yield

@@ -106,7 +106,7 @@ class DeskSession:
 
     def __init__(self, desk: CallDesk, tell: TellNews) -> None:
         self._desk, self._tell = desk, tell
-        self._meters: dict[str, Meter] = {}
+        self._meters: dict[tuple[str, int], Meter] = {}
         self._calls: dict[int, asyncio.Task[None]] = {}
 
     def take(self, call: RelayedCall) -> None:
@@ -118,7 +118,11 @@ class DeskSession:
             if task := self._calls.get(call.number):
                 task.cancel()
             return
-        meter = self._meters.setdefault(call.scope, Meter(call.scope))
+        block = (call.scope, call.block)
+        if call.ends_block:
+            self._meters.pop(block, None)
+            return
+        meter = self._meters.setdefault(block, Meter(*block))
         task = self._desk.begin(call, meter, self._tell)
         self._calls[call.number] = task
         task.add_done_callback(lambda _: self._calls.pop(call.number, None))

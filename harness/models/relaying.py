@@ -40,6 +40,8 @@ class RelayedCall(RelayLine):
     """Of this worker's calls."""
     scope: str = ""
     """Of the meter that pays: see `harness.store.CallKey`."""
+    block: int = 0
+    """`number` of that meter."""
     role: str = ""
     path: str = ""
     """Below the server's URL."""
@@ -47,6 +49,8 @@ class RelayedCall(RelayLine):
     timeout_s: float | None = None
     is_withdrawn: bool = False
     """Its query has run out of time."""
+    ends_block: bool = False
+    """No call: nothing more is asked within that block."""
 
 
 class RelayedUsage(RelayLine):
@@ -106,6 +110,10 @@ class CallRelay:
         """Let it be cut off."""
         self._ask(RelayedCall(number=number, is_withdrawn=True))
 
+    def end_block(self, scope: str, number: int) -> None:
+        """Say that nothing more is asked by the meter of that number."""
+        self._ask(RelayedCall(number=0, scope=scope, block=number, ends_block=True))
+
     def hear(self, news: CallNews) -> None:
         """Hand over what became of a call; one that nobody follows any more is dropped."""
         if followed := self._open.get(news.number):
@@ -141,6 +149,7 @@ class RelayedTransport(httpx2.AsyncBaseTransport):
         call = RelayedCall(
             number=0,
             scope=meter.scope,
+            block=meter.number,
             role=self._role,
             path=request.url.path.removeprefix(self._base_path),
             body=await request.aread(),

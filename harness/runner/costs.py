@@ -2,9 +2,11 @@
 
 import resource
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from harness.models.metering import Meter
-from harness.records import Cost
+from harness.records import Cost, Usage
 
 
 def cost_of(meter: Meter, wall_s: float, cpu_s: float | None, embedder_rss_bytes: int | None = None) -> Cost:
@@ -26,3 +28,35 @@ def cost_of(meter: Meter, wall_s: float, cpu_s: float | None, embedder_rss_bytes
         replayed_calls=meter.replayed_calls,
         replayed_from=meter.replayed_from,
     )
+
+
+def cost_together(costs: Sequence[Cost], wall_s: float) -> Cost:
+    """Of pieces of work that processes did side by side in `wall_s` seconds: what was used is added up. How long
+    calls waited together, and what replayed ones would have taken, is not known of all of them.
+    """
+    payers = {payer for cost in costs for payer in cost.replayed_from}
+    measured = [cost.cpu_s for cost in costs if cost.cpu_s is not None]
+    return Cost(
+        wall_s=wall_s,
+        throttled_s=None,
+        usage=usage_together([cost.usage for cost in costs]),
+        cpu_s=sum(measured) if len(measured) == len(costs) else None,
+        peak_rss_bytes=max((cost.peak_rss_bytes or 0 for cost in costs), default=None),
+        embedded_texts=sum(cost.embedded_texts for cost in costs),
+        cached_texts=sum(cost.cached_texts for cost in costs),
+        cached_from=dict(sum((Counter(cost.cached_from) for cost in costs), Counter())),
+        replayed_calls=sum(cost.replayed_calls for cost in costs),
+        replayed_from={
+            payer: usage_together([cost.replayed_from.get(payer, {}) for cost in costs])
+            for payer in sorted(payers)
+        },
+    )
+
+
+def usage_together(used: Sequence[Mapping[str, Usage]]) -> dict[str, Usage]:
+    """The sum by role."""
+    total: dict[str, Usage] = {}
+    for one in used:
+        for role, usage in one.items():
+            total[role] = total.get(role, Usage()) + usage
+    return total

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from harness.evaluators.answer import SPEC
-from harness.evaluators.base import Scorer, score_run, score_run_dir
+from harness.evaluators.base import Scorer, score_run
+from harness.evaluators.run_answers import RunAnswers
 from harness.protocols import ChatModel, Embedder, EvaluatorSpec, Params, RunFacts
 from harness.records import Cost, EvaluationRecord, Query, Reference, RunRecord, Score
 from harness.store import RunDir, SampleRow
@@ -69,7 +70,7 @@ def score_run_answers(run: RunDir) -> list[Score]:
 
 
 async def _all_parts(run: RunDir, scorer: Scorer) -> list[Score]:
-    return [score async for part in score_run_dir(run, scorer) for score in part]
+    return [score async for part in RunAnswers(run).scored(scorer) for score in part]
 
 
 def evaluation(evaluator: str) -> EvaluationRecord:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from harness.errors import HarnessError
-from harness.runner.executing.messages import Event, Job, Todo, ToWorker, Turn
-from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
+from harness.runner.executing.messages import Event, Todo, ToWorker, Turn
+from harness.runner.executing.worker import AnyWorker, _event_of, _first_harness_error, read_job, worker_of
 from harness.runner.spreading.wires import Received, WorkerLost
 
 _NOTHING = Received()
@@ -27,14 +27,13 @@ class WorkerInThread:
         self._heard = heard
         self._said: SimpleQueue[bytes | int] = SimpleQueue()
         self._turns: SimpleQueue[Turn] = SimpleQueue()
-        self._worker: Worker | None = None
+        self._worker: AnyWorker | None = None
 
     def send(self, lines: bytes) -> None:
         self._check()
         for line in lines.splitlines():
             if self._worker is None:
-                job = Job.model_validate_json(line)
-                self._worker = Worker(job, self, self._turns)  # type: ignore[arg-type]
+                self._worker = worker_of(read_job(line), self, self._turns)  # type: ignore[arg-type]
                 threading.Thread(target=self._work, args=(self._worker,), daemon=True).start()
                 continue
             told = ToWorker.model_validate_json(line)
@@ -74,7 +73,7 @@ class WorkerInThread:
     def flush(self) -> None:
         """Nothing is kept back."""
 
-    def _work(self, worker: Worker) -> None:
+    def _work(self, worker: AnyWorker) -> None:
         try:
             asyncio.run(worker.work())
         except Gone:

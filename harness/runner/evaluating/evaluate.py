@@ -1,21 +1,22 @@
 """Evaluators over runs: each run's scores are written whole, with what made them beside them."""
 
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from harness.analysis.prices import usage_usd
 from harness.asking.loops import run_to_end
 from harness.errors import BudgetReached, HarnessError
-from harness.evaluators.base import Scorer, score_run_dir
+from harness.evaluators.base import Scorer
 from harness.models.budget import Budget
-from harness.records import EvaluationRecord, Score
-from harness.runner.costs import cost_of
+from harness.records import Cost, EvaluationRecord, Score, Usage
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
-from harness.runner.progress import Priced, Reporter
+from harness.runner.evaluating.scoring import Elsewhere, Scoring, ScoringHere, nobody
+from harness.runner.progress import Reporter
 from harness.runner.spending import Spending
 from harness.store import RunDir
 
@@ -64,14 +65,14 @@ def evaluate_runs(
     plan: EvaluationPlan,
     results: Path,
     reporter: Reporter,
-    priced: Priced,
     spending: Spending | None = None,
+    elsewhere: Elsewhere = nobody,
 ) -> EvaluationOutcome:
     """Score every run with every evaluator and write the scores; the outcome says what could not be scored.
 
-    `spending` stops judgements before a budget is passed.
+    `spending` stops judgements before a budget is passed; `elsewhere` may let others score.
     """
-    evaluation = _Evaluation(runs, plan, reporter, priced, spending or Spending.unlimited())
+    evaluation = _Evaluation(runs, plan, reporter, spending or Spending.unlimited(), elsewhere)
     return run_to_end(lambda: evaluation.run(results / "judge"))
 
 
@@ -83,11 +84,11 @@ class _Evaluation:
         runs: Sequence[RunDir],
         plan: EvaluationPlan,
         reporter: Reporter,
-        priced: Priced,
         spending: Spending,
+        elsewhere: Elsewhere,
     ) -> None:
-        self._runs, self._plan = runs, plan
-        self._reporter, self._priced, self._spending = reporter, priced, spending
+        self._runs, self._plan, self._elsewhere = runs, plan, elsewhere
+        self._reporter, self._spending = reporter, spending
         spending.count()
         prices = spending.prices_of(plan.models)
         self._budget = Budget(spending.allowance(), lambda role, usage: prices[role].usd(usage))
@@ -108,54 +109,63 @@ class _Evaluation:
         return EvaluationOutcome(tuple(evaluated), tuple(refusals))
 
     async def _score_all(self, planned: PlannedEvaluator, models: EvaluationModels) -> list[Evaluated]:
-        name = planned.spec.name
-        with self._reporter.bar(f"evaluate: {name}") as bar:
+        with self._scoring(planned, models) as scoring:
+            return [await self._score(run, planned, scoring, models) for run in self._runs]
+
+    @contextmanager
+    def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels) -> Iterator[Scoring]:
+        """Who scores, behind a bar."""
+        scoring: Scoring | None = None
+        with self._reporter.bar(f"evaluate: {planned.spec.name}") as bar:
 
             def tell(done: int, total: int, doing: str) -> None:
-                usd = self._priced(runtime.meter.paid)
+                usd = self._usd(scoring.paid) if scoring else None
                 note = self._spending.note(self._budget.spent) or (f"${usd:.4f}" if usd else "")
                 bar.update(done, total, f"{doing}, {note}" if note else doing)
 
+            if there := self._elsewhere(planned, models, tell):
+                with there as scoring:
+                    yield scoring
+                return
             runtime = MeteredEvaluation(models, tell)
             with closing(planned.spec.build(planned.params, runtime)) as evaluator:
-                scorer = Scorer(name, planned.measures, evaluator)
-                return [await self._score(run, planned, scorer, runtime) for run in self._runs]
+                scorer = Scorer(planned.spec.name, planned.measures, evaluator)
+                scoring = ScoringHere(scorer, runtime, self._budget)
+                yield scoring
 
     async def _score(
-        self, run: RunDir, planned: PlannedEvaluator, scorer: Scorer, runtime: MeteredEvaluation
+        self, run: RunDir, planned: PlannedEvaluator, scoring: Scoring, models: EvaluationModels
     ) -> Evaluated:
+        name = planned.spec.name
         with run.exclusive():
-            runtime.begin(run.run_id)
             self._budget.check_time()
-            began, refused = (time.monotonic(), time.process_time()), self._budget.n_refused
-            found = Evaluated(run, scorer.name)
-            with run.scores_to_write(scorer.name) as written:
-                async for scores in score_run_dir(run, scorer, runtime.begin_part):
-                    if self._budget.refusal and self._budget.n_refused > refused:
-                        # An evaluator that made failed scores of it: the judge has failed at nothing.
-                        raise self._budget.refusal
+            start, cpu = time.monotonic(), time.process_time()
+            found = Evaluated(run, name)
+            with run.scores_to_write(name) as written:
+                async for scores in scoring.parts(run):
                     written.add(scores)
                     found = found.with_more(scores)
-                written.close(self._record(planned, scorer, runtime, began))
+                cost = scoring.cost(time.monotonic() - start, time.process_time() - cpu)
+                written.close(self._record(planned, models, cost))
         return found
 
-    def _record(
-        self, planned: PlannedEvaluator, scorer: Scorer, runtime: MeteredEvaluation, began: tuple[float, float]
-    ) -> EvaluationRecord:
-        """What made the scores; `began`: by the clock, and in processor time."""
-        start, cpu = began
+    def _usd(self, paid: Mapping[str, Usage]) -> float | None:
+        return usage_usd(self._spending.prices, self._plan.models, paid)
+
+    def _record(self, planned: PlannedEvaluator, models: EvaluationModels, cost: Cost) -> EvaluationRecord:
+        """What made the scores."""
         return EvaluationRecord(
-            evaluator=scorer.name,
+            evaluator=planned.spec.name,
             version=planned.spec.version,
             params=planned.params.model_dump(mode="json"),
             models={
-                role: runtime.identity(role, model)
+                role: models.identity(role, model)
                 for role, model in self._plan.models.items()
                 if role in planned.spec.roles
             },
             weights=planned.weights,
-            measures=tuple(measure.name for measure in scorer.measures),
-            binary=tuple(measure.name for measure in scorer.measures if measure.binary),
-            twins={measure.name: measure.twin_of for measure in scorer.measures if measure.twin_of},
-            cost=cost_of(runtime.meter, time.monotonic() - start, time.process_time() - cpu),
+            measures=tuple(measure.name for measure in planned.measures),
+            binary=tuple(measure.name for measure in planned.measures if measure.binary),
+            twins={measure.name: measure.twin_of for measure in planned.measures if measure.twin_of},
+            cost=cost,
         )

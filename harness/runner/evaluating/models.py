@@ -4,19 +4,22 @@ One journal (`results/judge/calls.sqlite`) holds every call of every evaluation:
 the same model is paid once, whichever run it belongs to, and a killed evaluation goes on where it was.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from harness.models.budget import Budget
 from harness.models.clients import OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.identity import server_digests
+from harness.models.local_server import ServerAccess
 from harness.models.metering import Meter, metered_apart
 from harness.models.providers import provider_of
+from harness.models.relay_desk import CallDesk
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
@@ -25,7 +28,8 @@ from harness.runner.fetching import fetch_weights
 from harness.runner.progress import Reporter
 from harness.store import Dialect, Dialects, Journal
 
-_SCOPE = "judge"
+SCOPE = "judge"
+"""Of every judgement in the journal: a text is judged once, whichever run it belongs to."""
 
 
 class EvaluationModels:
@@ -44,9 +48,10 @@ class EvaluationModels:
         self.budget = budget or Budget()
         """What judgements may still take."""
         self._payer = ""
-        self.left_out: dict[str, list[str]] = {}
+        self._left_out: dict[str, list[str]] = {}
         """Role -> parameters that its model refuses, and so is not sent."""
         self._connected: list[OpenAIChat | CachedEmbedder] = []
+        self._at_desks: list[Journal] = []
 
     async def disconnect(self) -> None:
         """Close the connections to its servers, within the loop in which they were asked."""
@@ -61,23 +66,46 @@ class EvaluationModels:
     @cached_property
     def judge(self) -> ChatModel:
         """The model that judges; its server is started if it is one of this machine."""
-        config, server = self._plan.judge, None
-        fetch_weights(self._reporter, config)
-        if serve := provider_of(config).serve:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            server = self._stack.enter_context(serve(config, self._folder / "server.log")).access
-        chat = build_chat(config, self._seam(), server)
+        chat = build_chat(self._plan.judge, self._seam(self._journal), self._server)
         assert chat is not None  # noqa: S101 - the plan refuses evaluators that would ask nobody
         self._connected.append(chat)
         return chat
+
+    @cached_property
+    def _server(self) -> ServerAccess | None:
+        """The judge's, if it is one of this machine: then it is started."""
+        config = self._plan.judge
+        fetch_weights(self._reporter, config)
+        serve = provider_of(config).serve
+        if serve is None:
+            return None
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return self._stack.enter_context(serve(config, self._folder / "server.log")).access
 
     @cached_property
     def embedder(self) -> Embedder:
         """The embedder; its vectors come from the content cache where they can."""
         config = self._plan.embedder
         fetch_weights(self._reporter, config)
-        self._connected.append(embedder := build_embedder(config, self._seam(), self._cache))
+        self._connected.append(embedder := build_embedder(config, self._seam(self._journal), self._cache))
         return embedder
+
+    def start_server(self) -> None:
+        """Before others ask for the judge's replies."""
+        assert self._server or provider_of(self._plan.judge).serve is None  # noqa: S101 - it is there now
+
+    def desk(self, roles: Collection[str], loop: asyncio.AbstractEventLoop) -> CallDesk:
+        """Where workers elsewhere have the calls of these roles made; called in its loop, closed by the caller.
+
+        An encoder works where the worker is.
+        """
+        models = (self._plan.judge, self._plan.embedder)
+        called = {one.role: one for one in models if one.role in roles and provider_of(one).encoder is None}
+        judge = self._plan.judge.role
+        server = self._server if judge in called else None
+        journal = self._opened_journal()
+        self._at_desks.append(journal)
+        return CallDesk(self._seam(journal), called, {judge: server} if server else {}, loop)
 
     def begin(self, run_id: str) -> None:
         """What is asked from now on is paid by this run."""
@@ -85,11 +113,15 @@ class EvaluationModels:
         for name in ("_journal", "_cache"):
             if opened := self.__dict__.get(name):
                 opened.payer = run_id
+        for journal in self._at_desks:
+            journal.payer = run_id
 
     @cached_property
     def _journal(self) -> Journal:
-        journal = Journal(self._folder / "calls.sqlite", payer=self._payer, shared=True, tell=self._reporter.warn)
-        return self._stack.enter_context(closing(journal))
+        return self._stack.enter_context(closing(self._opened_journal()))
+
+    def _opened_journal(self) -> Journal:
+        return Journal(self._folder / "calls.sqlite", payer=self._payer, shared=True, tell=self._reporter.warn)
 
     @cached_property
     def _cache(self) -> EmbeddingCache:
@@ -97,11 +129,11 @@ class EvaluationModels:
         cache = EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=self._payer)
         return self._stack.enter_context(closing(cache))
 
-    def _seam(self) -> Seam:
+    def _seam(self, journal: Journal) -> Seam:
         # A seam for each model: where one server is down, the other's calls go on.
         servers = server_digests(self._plan.models)
         return Seam(
-            self._journal,
+            journal,
             servers,
             dialects=Dialects.under(self._folder.parent),
             noted=self._note,
@@ -109,8 +141,44 @@ class EvaluationModels:
             say=self._reporter.say,
         )
 
+    def check_time(self) -> None:
+        """Raise BudgetReached where the time is over."""
+        self.budget.check_time()
+
+    def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:
+        """What a model is, with what it refuses: what was not sent to a judge is part of how it judges."""
+        left_out = self._left_out.get(role)
+        return {**model, "left_out": left_out} if left_out else dict(model)
+
     def _note(self, role: str, dialect: Dialect) -> None:
-        self.left_out[role] = dialect.left_out
+        self._left_out[role] = dialect.left_out
+
+
+class EvaluatorModels(Protocol):
+    """Where an evaluator's models are from: `EvaluationModels`, or what stands for them on another machine."""
+
+    @property
+    def concurrency(self) -> int:
+        """Judgements worth having under way at once."""
+        ...
+
+    @property
+    def judge(self) -> ChatModel:
+        """The model that judges."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder:
+        """The evaluators' embedder."""
+        ...
+
+    def check_time(self) -> None:
+        """Raise BudgetReached where the time is over."""
+        ...
+
+    def begin(self, run_id: str) -> None:
+        """What is asked from now on is paid by this run."""
+        ...
 
 
 class MeteredEvaluation:
@@ -118,11 +186,11 @@ class MeteredEvaluation:
 
     seed = 0
 
-    def __init__(self, models: EvaluationModels, tell: Callable[[int, int, str], None]) -> None:
+    def __init__(self, models: "EvaluatorModels", tell: Callable[[int, int, str], None]) -> None:
         self._models = models
         self._tell = tell
         self.concurrency = models.concurrency
-        self.meter = Meter(_SCOPE)
+        self.meter = Meter(SCOPE)
         """All that was charged since the current run began."""
         self._part = ""
 
@@ -139,14 +207,9 @@ class MeteredEvaluation:
     @contextmanager
     def charge(self) -> Iterator[None]:
         """Charge what is called inside as one judgement."""
-        self._models.budget.check_time()
-        with metered_apart(_SCOPE, self.meter):
+        self._models.check_time()
+        with metered_apart(SCOPE, self.meter):
             yield
-
-    def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:
-        """What a model is, with what it refuses: what was not sent to a judge is part of how it judges."""
-        left_out = self._models.left_out.get(role)
-        return {**model, "left_out": left_out} if left_out else dict(model)
 
     def progress(self, done: int, total: int, doing: str) -> None:
         """Say how far the evaluation is."""
@@ -155,7 +218,7 @@ class MeteredEvaluation:
     def begin(self, run_id: str) -> None:
         """A run begins: it pays for what is asked from now on."""
         self._models.begin(run_id)
-        self.meter = Meter(_SCOPE)
+        self.meter = Meter(SCOPE)
         self._part = ""
 
     def begin_part(self, number: int, of: int) -> None:

@@ -5,12 +5,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from harness.analysis.prices import Price
-from harness.config import EmbedderConfig, GeneratorConfig, LimitsConfig
+from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, JudgeEmbedderConfig, LimitsConfig
 from harness.models.budget import Allowance, Amount
 from harness.models.local_server import ServerAccess
 from harness.models.relaying import CallNews, RelayedCall
 from harness.protocols import Route
-from harness.records import AnswerStyle, Cost, IndexStats, Phase, RunRecord, RunStatus, Usage
+from harness.records import AnswerStyle, Cost, IndexStats, Phase, RunRecord, RunStatus, Score, Usage
 
 
 class WorkerMessage(BaseModel):
@@ -38,11 +38,41 @@ class LentJob(WorkerMessage):
     answer_params: dict[str, object]
 
 
-class Job(WorkerMessage):
-    """The worker's whole task, its first line of standard input."""
+class WorkerJob(WorkerMessage):
+    """What every worker is told first, in a line of standard input."""
+
+    results: str
+    limits: LimitsConfig
+    allowance: Allowance = Allowance()
+    """What is left of the budget."""
+    todo: tuple[Todo, ...] = ()
+    key_names: tuple[str, ...] = ()
+    """Variables of the environment that hold the keys of all roles: see `harness.outside.keep_secret`."""
+    stays: bool = False
+    """When `todo` is done, it waits for turns, a line each, until one is empty."""
+
+
+class ScoringJob(WorkerJob):
+    """Score answers with one evaluator, on another machine: it reads runs, asks for its model calls and sends its
+    scores. `todo` names queries, all of whose repeats are scored.
+    """
+
+    of_run: str
+    """The run directory whose answers `todo` names."""
+    evaluator: str
+    version: str
+    """Of its spec, when the evaluation was planned."""
+    params: dict[str, object]
+    judge: JudgeConfig
+    embedder: JudgeEmbedderConfig
+    concurrency: int
+    """Judgements worth having under way at once."""
+
+
+class Job(WorkerJob):
+    """One phase of a run."""
 
     phase: Phase
-    results: str
     run_id: str
     index_id: str
     corpus_digest: str
@@ -63,28 +93,25 @@ class Job(WorkerMessage):
     seed: int
     servers: dict[str, str] = {}
     """Role -> digest of what serves it: keeps calls apart in the journal that indexes share."""
-    limits: LimitsConfig
-    allowance: Allowance = Allowance()
-    """What is left of the budget."""
     prices: dict[str, Price] = {}
     """Role -> price, where dollars are limited."""
-    todo: tuple[Todo, ...] = ()
-    key_names: tuple[str, ...] = ()
-    """Variables of the environment that hold the keys of all roles: see `harness.outside.keep_secret`."""
     is_fresh: bool = False
     """An index is built with nothing but what this run itself has paid for it."""
     lent: tuple[LentJob, ...] = ()
     """Answering: the systems that it hands queries to."""
-    stays: bool = False
-    """When `todo` is answered, it waits for turns, a line each, until one is empty."""
     is_relayed: bool = False
     """The worker is on another machine: it asks for model calls instead of making them, and sends its records. It
     reads what lies in `results`, and writes there only into the store of an index."""
 
 
-class Turn(WorkerMessage):
-    """What a worker that stays answers next; empty: nothing more, it ends."""
+AnyJob = Job | ScoringJob
 
+
+class Turn(WorkerMessage):
+    """What a worker that stays does next; empty: nothing more, it ends."""
+
+    of_run: str | None = None
+    """Scoring: the run directory whose answers `todo` names."""
     todo: tuple[Todo, ...] = ()
     allowance: Allowance = Allowance()
     """What is left of the budget now, after the turns of others."""
@@ -109,6 +136,7 @@ class Event(WorkerMessage):
         "extended",
         "finished",
         "indexed",
+        "scored",
         "waiting",
         "completed",
         "refused",
@@ -127,7 +155,7 @@ class Event(WorkerMessage):
     call: RelayedCall | None = None
     """asks."""
     usage: dict[str, Usage] = {}
-    """finished: the query's; progress: the index's so far."""
+    """finished: the query's; progress: the index's so far; scored: what was paid."""
     spent: Amount = Amount()
     """finished, progress: of the allowance, so far."""
     needed: Amount = Amount()
@@ -138,7 +166,9 @@ class Event(WorkerMessage):
     """progress: so many of all, of what."""
     stats: IndexStats | None = None
     cost: Cost | None = None
-    """indexed."""
+    """indexed; scored."""
+    scores: tuple[Score, ...] = ()
+    """scored: of one turn, sorted."""
     what: str = ""
     fix: str = ""
     """said (one line for who waits), warned (for who asked to be quiet, too), refused (the user can fix it),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Protocol
 
-from harness.runner.executing.messages import Job, ToWorker, WorkerMessage
+from harness.runner.executing.messages import ToWorker, WorkerJob, WorkerMessage
 
 EVENTS_ENV = "RAG_HARNESS_EVENTS"
 """Names the descriptor to which a worker writes its events."""
@@ -39,7 +39,7 @@ class WorkerLink(Protocol):
         """Why nobody knows how it ended; empty: it runs, or ended by itself."""
         ...
 
-    def send(self, message: Job | ToWorker) -> None:
+    def send(self, message: WorkerJob | ToWorker) -> None:
         """A line for it; dropped where it has gone."""
         ...
 

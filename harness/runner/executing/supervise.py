@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.errors import BudgetReached, HarnessError
 from harness.runner.executing.logs import CleanedLog
-from harness.runner.executing.messages import Event, Job, Todo, ToWorker, Turn
+from harness.runner.executing.messages import Event, Todo, ToWorker, Turn, WorkerJob
 from harness.runner.executing.places import HERE, WorkerLink, WorkerPlace
 from harness.runner.executing.resources import Sampler
 
@@ -56,7 +56,7 @@ class Workplace:
 class Supervisor:
     """Starts a worker and follows it: to its end (`run`), or from turn to turn (`turn`, then `leave` or `end`)."""
 
-    def __init__(self, job: Job, at: Workplace, on_event: Callable[[Event], None]) -> None:
+    def __init__(self, job: WorkerJob, at: Workplace, on_event: Callable[[Event], None]) -> None:
         self._job = job
         self._at = at
         self._sampler = at.sampler
@@ -89,7 +89,7 @@ class Supervisor:
         self._outcome, self._started_at = WorkerEnd(completed=False, n_finished=n_finished), {}
         try:
             if self._worker is None:
-                self._worker = self._start(self._job.model_copy(update={"stays": True, **dict(turn)}))
+                self._worker = self._start(self._job.model_copy(update={"stays": True, **_said(turn)}))
             else:
                 self._sampler.resume()
                 self._worker.send(ToWorker(turn=turn))
@@ -124,7 +124,7 @@ class Supervisor:
         self._worker = None
         self._stack.close()
 
-    def _start(self, job: Job) -> WorkerLink:
+    def _start(self, job: WorkerJob) -> WorkerLink:
         log = self._stack.enter_context(CleanedLog(self._at.log))
         worker = self._at.place.start(log.fd, self._at.lock_fd)
         self._stack.callback(worker.end)
@@ -197,6 +197,10 @@ class Supervisor:
             self._outcome.death = "" if self._outcome.overdue else lost or _describe(code)
             self._outcome.is_lost = bool(lost) and not self._outcome.overdue
         return self._outcome
+
+
+def _said(turn: Turn) -> dict[str, object]:
+    return {name: value for name, value in turn if value is not None}
 
 
 def _describe(code: int) -> str:

@@ -1,6 +1,7 @@
-"""The process in which a system runs: `python -m harness.runner.executing.worker`, one phase, then gone.
+"""The process in which a system runs: `python -m harness.runner.executing.worker`, one phase, then gone. On
+another machine it may score answers instead (`harness.runner.evaluating.worker`).
 
-It reads its `Job` from standard input, then its turns where it is to stay for them, and ends when that closes,
+It reads its job from standard input, then its turns where it is to stay for them, and ends when that closes,
 so it never outlives the runner. Events go to the descriptor named by RAG_HARNESS_EVENTS; whatever a library prints
 goes to the run's worker.log.
 """
@@ -18,7 +19,9 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
+
+from pydantic import TypeAdapter
 
 from harness.errors import BudgetReached, HarnessError, StoreError
 from harness.models.budget import Amount, Budget
@@ -36,7 +39,7 @@ from harness.records import (
     Usage,
 )
 from harness.registry import SYSTEMS
-from harness.runner.executing.messages import Event, Job, Todo, ToWorker, Turn
+from harness.runner.executing.messages import AnyJob, Event, Job, ScoringJob, Todo, ToWorker, Turn
 from harness.runner.executing.opening import OpenedSystem, Surroundings, open_system, said
 from harness.runner.executing.places import EVENTS_ENV
 from harness.runner.executing.recording import RecordWriter
@@ -252,14 +255,42 @@ def _full_disk(results: Path) -> HarnessError | None:
     return StoreError(f"no space left on the disk of {results}", "free some, then run the same command again")
 
 
+class AnyWorker(Protocol):
+    """Whoever does a job, whatever kind of job that is."""
+
+    @property
+    def relay(self) -> CallRelay:
+        """Hears of the calls that it asks for."""
+        ...
+
+    async def work(self) -> None:
+        """Do it; every outcome is an event."""
+        ...
+
+
+def worker_of(job: AnyJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> AnyWorker:
+    """Who does this kind of job."""
+    if isinstance(job, ScoringJob):
+        from harness.runner.evaluating.worker import ScoringWorker
+
+        return ScoringWorker(job, events, turns)
+    return Worker(job, events, turns)
+
+
+def read_job(line: bytes) -> AnyJob:
+    """The first line that a worker is sent."""
+    job: AnyJob = TypeAdapter(AnyJob).validate_json(line)
+    return job
+
+
 def main() -> None:
     """Read the job, do it, say how it went."""
     lines = _taken_input()
-    job = Job.model_validate_json(lines.readline())
+    job = read_job(lines.readline())
     keep_secret(*job.key_names)
     turns: SimpleQueue[Turn] = SimpleQueue()
     with os.fdopen(int(os.environ[EVENTS_ENV]), "wb") as events:
-        worker = Worker(job, events, turns)
+        worker = worker_of(job, events, turns)
         threading.Thread(target=_die_with_parent, args=(lines, turns, worker.relay), daemon=True).start()
         try:
             asyncio.run(worker.work())

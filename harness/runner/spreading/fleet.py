@@ -104,7 +104,17 @@ class Fleet:
         """Where workers of that job are started. Their calls are made with its models, servers and prices, and its
         journal is open until the end of the block.
         """
-        desk = asyncio.run_coroutine_threadsafe(self._open(job, run, tell), self._loop).result()
+        with self.place_at(lambda _loop: self._open(job, run, tell)) as place:
+            yield place
+
+    @contextmanager
+    def place_at(self, open_desk: Callable[[asyncio.AbstractEventLoop], CallDesk]) -> Iterator[WorkerPlace]:
+        """Likewise, at a desk that is opened in the loop, and closed at the end of the block."""
+
+        async def opened() -> CallDesk:
+            return open_desk(self._loop)
+
+        desk = asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
         try:
             yield WiredPlace(self._started, desk)
         finally:
@@ -117,7 +127,7 @@ class Fleet:
             wire.kill()
         return wire
 
-    async def _open(self, job: Job, run: RunDir, tell: "Listener") -> CallDesk:
+    def _open(self, job: Job, run: RunDir, tell: "Listener") -> CallDesk:
         results, builds = Path(job.results), job.phase == "index"
         path = IndexDir(results, job.index_id).journal_path if builds else run.journal_path
         seam = Seam(

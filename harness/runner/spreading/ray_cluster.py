@@ -53,6 +53,10 @@ class RayCluster:
         """One for each processor."""
         return sum(machine.cpus for machine in self.machines)
 
+    def n_workers_of(self, wanted: int | None) -> int:
+        """At once: as many as are wanted, if there are so many processors."""
+        return min(wanted or self.n_workers, self.n_workers)
+
     def start(self) -> RayWire:
         """A worker on the machine that has most room. WorkerLost where it is gone meanwhile, HarnessError where
         all are, or the cluster is.

@@ -10,7 +10,7 @@ from typing import IO, Protocol
 
 from harness.models.relay_desk import CallDesk
 from harness.models.relaying import CallNews
-from harness.runner.executing.messages import Event, Job, ToWorker
+from harness.runner.executing.messages import Event, ToWorker, WorkerJob
 from harness.runner.executing.places import WorkerLink
 
 _ENDS_S = 10.0
@@ -97,7 +97,7 @@ class WiredWorker:
         for thread in self._threads:
             thread.start()
 
-    def send(self, message: Job | ToWorker) -> None:
+    def send(self, message: WorkerJob | ToWorker) -> None:
         """See `WorkerLink`."""
         self._out.put(message.model_dump_json().encode() + b"\n")
 

@@ -10,7 +10,7 @@ from harness.analysis.prices import Prices, usage_usd
 from harness.config import BenchConfig
 from harness.errors import HarnessError
 from harness.protocols import Measure
-from harness.records import Score, Usage
+from harness.records import Score
 from harness.registry import EVALUATORS
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, check_judges, plan_evaluation
@@ -69,11 +69,8 @@ def score_set(
     spending = Spending(config.budget, prices, results, [Payer.of(run, {}, plan)], warn=reporter.warn)
     spending.check_prices(plan.models)
 
-    def priced(usage: Mapping[str, Usage]) -> float | None:
-        return usage_usd(prices, plan.models, usage)
-
     left = replace(plan, evaluators=tuple(one for one in plan.evaluators if not _is_scored(one, plan, run)))
-    outcome = evaluate_runs([run], left, results, reporter, priced, spending)
+    outcome = evaluate_runs([run], left, results, reporter, spending)
     return ScoredSet(_values(human, run, plan, prices), run, outcome, spending)
 
 

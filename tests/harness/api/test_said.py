@@ -106,3 +106,13 @@ def test_no_command_reads_the_price_table_that_a_run_names(cli: CommandLineHere,
     assert f"add --prices {trap}, or --prices configs/prices.yaml for the one that ships" in line
     if command == "show":
         assert cli.call(command, run.run_id, "--prices", "configs/prices.yaml").returncode == 0
+
+
+def test_a_run_sends_its_answers_to_no_cluster(cli: CommandLineHere) -> None:
+    places = {"executor": "ray", "ray_address": "198.51.100.7:6379", "workers": 3}
+    run = saying(cli.results, evaluators=["answer"], runner={"failure_tolerance": 0.4, **places})
+    runner = evaluation_config(run).runner
+    assert (runner.executor, runner.ray_address, runner.workers) == ("local", None, None)
+    assert runner.failure_tolerance == 0.4
+    said = evaluation_config(run, settings=["runner.executor=ray"]).runner
+    assert (said.executor, said.ray_address) == ("ray", None)

@@ -246,6 +246,6 @@ def test_a_large_run_is_scored_in_parts_that_are_together_what_one_is(
     run = make_run([reference(name, "Yes") for name in names], answers, repeats=2)
     whole = score_run_answers(run)
     written = (run.path / "scores" / "answer.jsonl").read_bytes()
-    monkeypatch.setattr("harness.evaluators.base.PART", 4)
+    monkeypatch.setattr("harness.evaluators.run_answers.PART", 4)
     assert score_run_answers(run) == whole
     assert (run.path / "scores" / "answer.jsonl").read_bytes() == written

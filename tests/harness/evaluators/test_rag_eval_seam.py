@@ -39,7 +39,7 @@ def test_a_row_is_one_call_or_five_and_a_second_evaluation_pays_nothing_and_writ
     plan = EvaluationPlan((PlannedEvaluator(SPEC, params),), judge, resolve_embedder(JudgeEmbedderConfig()), {})
 
     def evaluate() -> tuple[bytes, Cost]:
-        outcome = evaluate_runs([run], plan, tmp_path / "results", Reporter(quiet=True), lambda _usage: None)
+        outcome = evaluate_runs([run], plan, tmp_path / "results", Reporter(quiet=True))
         assert [(one.n_counted, one.n_failed) for one in outcome.evaluated] == [(N_ROWS * 8, 0)]
         (made,) = run.evaluations()
         return (run.path / "scores" / "rag_eval.jsonl").read_bytes(), made.cost

@@ -341,7 +341,7 @@ def test_over_the_seam_a_judgement_is_paid_once_and_scores_are_the_same_bytes(
         plan = EvaluationPlan(
             (PlannedEvaluator(SPEC, params),), resolve_generator(judge), resolve_embedder(embedder), {}
         )
-        outcome = evaluate_runs([run], plan, tmp_path / "results", Reporter(quiet=True), lambda _usage: None)
+        outcome = evaluate_runs([run], plan, tmp_path / "results", Reporter(quiet=True))
         assert not outcome.refusals
         (made,) = run.evaluations()
         return (run.path / "scores" / "ragas.jsonl").read_bytes(), made.cost

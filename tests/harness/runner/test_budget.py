@@ -105,7 +105,7 @@ def spending(
 
 def evaluate(results: Path, runs: Sequence[RunDir], plan: EvaluationPlan, **limits: Any) -> EvaluationOutcome:
     budget = spending(results, runs, BudgetConfig(**limits), plan)
-    return evaluate_runs(runs, plan, results, Reporter(quiet=True), lambda _usage: None, budget)
+    return evaluate_runs(runs, plan, results, Reporter(quiet=True), budget)
 
 
 def pay(path: Path, payer: str, role: str, usage: Usage, scope: str = "index") -> None:
@@ -225,7 +225,7 @@ def test_no_judgement_is_begun_after_the_time(results: Path) -> None:
     run, plan = make_run(results), plan_with(grader())
     began = time.monotonic()
     budget = Spending(BudgetConfig(minutes=0.01), PRICES, results, [], began - 10)
-    outcome = evaluate_runs([run], plan, results, Reporter(quiet=True), lambda _usage: None, budget)
+    outcome = evaluate_runs([run], plan, results, Reporter(quiet=True), budget)
     assert str(outcome.stopped) == "the time is over"
     assert (judged(results), budget.larger(BudgetReached(""))) == (0, "")
 

@@ -216,7 +216,7 @@ def test_over_the_seam_scores_are_the_same_bytes_and_nothing_is_paid_twice(
         judge = resolve_generator(JudgeConfig(provider="fake"))
         embedder = resolve_embedder(JudgeEmbedderConfig(provider="fake"))
         plan = EvaluationPlan((planned,), judge, embedder, {})
-        outcome = evaluate_runs([run], plan, tmp_path / "results", Reporter(quiet=True), lambda _usage: None)
+        outcome = evaluate_runs([run], plan, tmp_path / "results", Reporter(quiet=True))
         assert not outcome.refusals
         (made,) = run.evaluations()
         return (run.path / "scores" / "triplet.jsonl").read_bytes(), made.cost

@@ -96,3 +96,29 @@ def test_a_worker_of_ray_that_is_killed_costs_no_answer_and_no_call_twice(
     assert not (Path.home() / ".ray").exists() or "auth_token" not in {
         path.name for path in (Path.home() / ".ray").iterdir()
     }
+
+
+@pytest.mark.slow
+def test_evaluators_over_ray_write_the_scores_that_they_write_here(tmp_path: Path, server: FakeServer) -> None:
+    pytest.importorskip("ray")
+    line = CommandLine(tmp_path)
+    assert not line.call("run", "-s", "gold", *DEMO, "--set", "models.generator.provider=fake").returncode
+    [run] = find_runs(tmp_path / "results", [])
+    asked = ("evaluate", run.run_id, "-e", "answer,bertscore,rag_eval", *over_http("judge", server))
+    journal, ways = tmp_path / "results" / "judge" / "calls.sqlite", ((), ("--ray-address", "local"))
+    found = []
+    for way in ways:
+        for path in journal.parent.glob("calls.sqlite*"):
+            path.unlink()
+        done = line.call(*asked, *way)
+        assert not done.returncode, done.stderr
+        found.append((saved_scores(run), sorted(journaled(journal))))
+    assert found[0] == found[1]
+    # Again, and nothing is paid.
+    n_calls = server.model.served["calls"]
+    assert not line.call(*asked, *ways[1]).returncode
+    assert server.model.served["calls"] == n_calls == 2 * len(journaled(journal))
+
+
+def saved_scores(run: RunDir) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (run.path / "scores").glob("*.jsonl")}

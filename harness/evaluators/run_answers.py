@@ -1,0 +1,102 @@
+"""A run's answers, read to be scored: a part of them at a time, wherever that is.
+
+Answers with their contexts take more memory than anything else. Parts are in the order of their queries' ids, so
+that all parts together are sorted as one is (`score_run`).
+"""
+
+import itertools
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple, Self
+
+from harness.evaluators.base import Scorer, score_run
+from harness.evaluators.searched import KeptSearch
+from harness.protocols import RunFacts
+from harness.records import RunRecord, Score
+from harness.store import RecordKey, RunDir, SampleRow
+
+PART = 2_048
+"""Answers that are in memory at once, with their contexts."""
+
+
+class RunAnswers:
+    """Of a run, finished or not; the same records give the same scores."""
+
+    def __init__(self, run: RunDir) -> None:
+        self._run = run
+        manifest = run.manifest()
+        self._has_generator = manifest.has_generator
+        self._repeats = int(manifest.identity.get("repeats", 1))
+        self._searched = KeptSearch(run)
+
+    @cached_property
+    def rows(self) -> list[SampleRow]:
+        """The sampled queries, by id."""
+        return sorted(self._run.sample(), key=lambda row: row.query.query_id)
+
+    async def scored(
+        self, scorer: Scorer, begin_part: Callable[[int, int], None] = lambda _number, _of: None
+    ) -> AsyncIterator[list[Score]]:
+        """Of all answers; `begin_part` is told which part of how many begins."""
+        if len(self.rows) * self._repeats <= PART:
+            records = self._run.records()
+            facts = _facts_of(self._has_generator, map(_Outline.of, records.values()))
+            yield await score_run(scorer, self.rows, records, self._repeats, facts, self._searched)
+            return
+        size = max(1, PART // self._repeats)
+        parts = [self.rows[start : start + size] for start in range(0, len(self.rows), size)]
+        for number, part in enumerate(parts, start=1):
+            begin_part(number, len(parts))
+            yield await self._scored(scorer, part)
+
+    async def scored_of(self, scorer: Scorer, query_ids: Collection[str]) -> list[Score]:
+        """Of the answers to these queries alone: the same scores as when all are scored."""
+        asked = frozenset(query_ids)
+        return await self._scored(scorer, [row for row in self.rows if row.query.query_id in asked])
+
+    async def _scored(self, scorer: Scorer, rows: Sequence[SampleRow]) -> list[Score]:
+        outlines, queries = self._outlines, (row.query.query_id for row in rows)
+        there = [key for key in itertools.product(queries, range(self._repeats)) if key in outlines]
+        found = self._run.records_at([outlines[key].place for key in there])
+        records = dict(zip(there, found, strict=True))
+        return await score_run(scorer, rows, records, self._repeats, self._facts, self._searched)
+
+    @cached_property
+    def _facts(self) -> RunFacts:
+        return _facts_of(self._has_generator, self._outlines.values())
+
+    @cached_property
+    def _outlines(self) -> "dict[RecordKey, _Outline]":
+        """Of the records that count."""
+        outlines: dict[RecordKey, _Outline] = {}
+        for place, record in self._run.iter_placed_records():
+            key = record.query_id, record.repeat
+            if key not in outlines or record.attempt > outlines[key].attempt:
+                outlines[key] = _Outline.of(record, place)
+        return outlines
+
+
+class _Outline(NamedTuple):
+    """Of a record: where it stands, and what it names at all."""
+
+    attempt: int
+    place: int
+    is_answered: bool
+    has_contexts: bool
+    has_evidence: bool
+
+    @classmethod
+    def of(cls, record: RunRecord, place: int = 0) -> Self:
+        said = record.prediction
+        named = (bool(said.contexts), bool(said.evidence)) if said else (False, False)
+        return cls(record.attempt, place, said is not None, *named)
+
+
+def _facts_of(has_generator: bool, outlines: Iterable[_Outline]) -> RunFacts:
+    """What the answers name at all; a run without any answer is given the benefit of the doubt."""
+    answered = [outline for outline in outlines if outline.is_answered]
+    return RunFacts(
+        has_generator=has_generator,
+        has_contexts=not answered or any(outline.has_contexts for outline in answered),
+        has_evidence=not answered or any(outline.has_evidence for outline in answered),
+    )

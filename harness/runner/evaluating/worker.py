@@ -1,0 +1,161 @@
+"""Scores answers on another machine with one evaluator: reads runs, asks for its model calls, sends scores."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
+from pathlib import Path
+from queue import SimpleQueue
+from typing import BinaryIO
+
+from harness.errors import BudgetReached, ConfigError
+from harness.evaluators.base import Scorer
+from harness.evaluators.run_answers import RunAnswers
+from harness.models.clients import OpenAIChat, build_chat
+from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
+from harness.models.embedding_cache import EmbeddingCache
+from harness.models.metering import metered_apart
+from harness.models.relaying import CallRelay, RelayedCall, RelayedSeam
+from harness.models.weights import cache_dir
+from harness.protocols import ChatModel, Embedder, EvaluatorSpec
+from harness.registry import EVALUATORS
+from harness.runner.costs import cost_of
+from harness.runner.evaluating.models import SCOPE, MeteredEvaluation
+from harness.runner.executing.messages import Event, ScoringJob, Turn
+from harness.store import RunDir
+
+
+class ScoringWorker:
+    """One evaluator, turn by turn."""
+
+    def __init__(self, job: ScoringJob, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
+        self._job, self._events = job, events
+        self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
+        self._answers: tuple[str, RunAnswers] | None = None
+        self.relay = CallRelay(self._ask)
+        """Hears of the calls that it asks for."""
+
+    async def work(self) -> None:
+        """Score what `todo` names, then what turns bring; every outcome is an event."""
+        job, spec = self._job, _spec_of(self._job)
+        params = spec.params.model_validate(job.params)
+        with ExitStack() as stack:
+            models = _RelayedModels(job, RelayedSeam(self.relay), stack)
+            runtime = _RelayedEvaluation(models, _untold, self.relay)
+            evaluator = stack.enter_context(closing(spec.build(params, runtime)))
+            scorer = Scorer(spec.name, spec.measures(params), evaluator)
+            turn = Turn(of_run=job.of_run, todo=job.todo)
+            while turn.todo:
+                await self._score(scorer, turn, runtime)
+                if models.seam.fatal and isinstance(models.seam.fatal, BudgetReached):
+                    # An evaluator may have made failed scores of it: the judge has failed at nothing.
+                    raise models.seam.fatal
+                if not job.stays:
+                    break
+                self._tell(Event(kind="waiting"))
+                turn = await asyncio.to_thread(self._turns.get)
+            await models.disconnect()
+        self._tell(Event(kind="completed"))
+
+    async def _score(self, scorer: Scorer, turn: Turn, runtime: "_RelayedEvaluation") -> None:
+        answers = self._answers_of(turn.of_run or self._job.of_run)
+        runtime.begin(Path(turn.of_run or self._job.of_run).name)
+        start, cpu = time.monotonic(), time.process_time()
+        scores = await answers.scored_of(scorer, {todo.query_id for todo in turn.todo})
+        cost = cost_of(runtime.meter, time.monotonic() - start, time.process_time() - cpu)
+        self._tell(Event(kind="scored", scores=tuple(scores), cost=cost, usage=runtime.meter.paid))
+
+    def _answers_of(self, path: str) -> RunAnswers:
+        if self._answers is None or self._answers[0] != path:
+            self._answers = path, RunAnswers(RunDir(Path(path)))
+        return self._answers[1]
+
+    def _ask(self, call: RelayedCall) -> None:
+        self._tell(Event(kind="asks", call=call))
+
+    def _tell(self, event: Event) -> None:
+        self._events.write(event.model_dump_json().encode() + b"\n")
+        self._events.flush()
+
+
+class _RelayedModels:
+    """See `EvaluatorModels`: calls are made by whoever started this worker, an encoder works here."""
+
+    def __init__(self, job: ScoringJob, seam: RelayedSeam, stack: ExitStack) -> None:
+        self.seam = seam
+        self._job, self._stack = job, stack
+        self._payer = ""
+        self._connected: list[OpenAIChat | CachedEmbedder] = []
+
+    @property
+    def concurrency(self) -> int:
+        """See `EvaluatorModels`."""
+        return self._job.concurrency
+
+    @cached_property
+    def judge(self) -> ChatModel:
+        """See `EvaluatorModels`."""
+        chat = build_chat(self._job.judge, self.seam)
+        assert chat is not None  # noqa: S101 - the plan refuses evaluators that would ask nobody
+        self._connected.append(chat)
+        return chat
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """See `EvaluatorModels`."""
+        embedder = build_embedder(self._job.embedder, self.seam, self._cache)
+        self._connected.append(embedder)
+        return embedder
+
+    def check_time(self) -> None:
+        """Whoever started this worker keeps the time."""
+
+    def begin(self, run_id: str) -> None:
+        """See `EvaluatorModels`."""
+        self._payer = run_id
+        if "_cache" in self.__dict__:
+            self._cache.payer = run_id
+
+    async def disconnect(self) -> None:
+        """Close the connections."""
+        for model in self._connected:
+            await model.close()
+
+    @cached_property
+    def _cache(self) -> EmbeddingCache:
+        key = embedder_cache_key(self._job.embedder)
+        cache = EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=self._payer)
+        return self._stack.enter_context(closing(cache))
+
+
+class _RelayedEvaluation(MeteredEvaluation):
+    """The same where another process counts how often a judgement asks the same."""
+
+    def __init__(self, models: _RelayedModels, tell: Callable[[int, int, str], None], relay: CallRelay) -> None:
+        super().__init__(models, tell)
+        self._relay, self._blocks = relay, itertools.count(1)
+
+    @contextmanager
+    def charge(self) -> Iterator[None]:
+        """See `MeteredEvaluation.charge`."""
+        block = next(self._blocks)
+        try:
+            with metered_apart(SCOPE, self.meter, block):
+                yield
+        finally:
+            self._relay.end_block(SCOPE, block)
+
+
+def _untold(_done: int, _total: int, _doing: str) -> None:
+    """How many answers are scored is counted where they are handed out."""
+
+
+def _spec_of(job: ScoringJob) -> EvaluatorSpec:
+    """ConfigError where this machine has another version of the evaluator."""
+    spec = EVALUATORS.load(job.evaluator)
+    if spec.version != job.version:
+        what = f"evaluator '{spec.name}' is version {spec.version} here, and {job.version} where it was planned"
+        raise ConfigError(what, "install the same on every machine of the cluster")
+    return spec

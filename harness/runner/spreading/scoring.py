@@ -1,0 +1,264 @@
+"""An evaluator over the machines of a cluster: workers score shards of a run's answers, and ask for their
+judgements here; what they score is handed over in order, as if it was scored here.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.config import LimitsConfig
+from harness.errors import HarnessError
+from harness.evaluators.run_answers import RunAnswers
+from harness.models.budget import Allowance
+from harness.outside import secret_names
+from harness.records import Cost, Score, Usage
+from harness.runner.costs import cost_together, usage_together
+from harness.runner.evaluating.models import EvaluationModels
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
+from harness.runner.evaluating.scoring import Scoring, Tell
+from harness.runner.executing.messages import Event, ScoringJob, Todo, Turn
+from harness.runner.executing.resources import Unsampled
+from harness.runner.executing.supervise import Supervisor, WorkerEnd, Workplace
+from harness.runner.spreading.board import Board
+from harness.runner.spreading.fleet import Fleet
+from harness.runner.spreading.wires import MakeWire
+from harness.store import RunDir
+
+_LEAST = 4
+"""Answers that a worker takes at once, while there are as many."""
+_LOOKS_S = 0.05
+_MOST_LOST = 5
+"""Workers that are lost one after another before any of them has scored anything."""
+
+
+def is_spread(planned: PlannedEvaluator) -> bool:
+    """Whether it is worth a worker: rules without a model end sooner here than a worker elsewhere begins."""
+    return bool(planned.spec.roles or planned.weights)
+
+
+@dataclass(frozen=True)
+class SpreadScoring:
+    """How evaluations are spread: see `harness.runner.evaluating.scoring.Elsewhere`."""
+
+    plan: EvaluationPlan
+    results: Path
+    make: MakeWire
+    n_workers: int
+    """At once."""
+    warn: Callable[[str], None]
+
+    def __call__(
+        self, planned: PlannedEvaluator, models: EvaluationModels, tell: Tell
+    ) -> AbstractContextManager[Scoring] | None:
+        """None for an evaluator that is not spread."""
+        return self._scoring(planned, models, tell) if is_spread(planned) else None
+
+    @contextmanager
+    def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels, tell: Tell) -> Iterator[Scoring]:
+        roles = planned.spec.roles
+        if self.plan.judge.role in roles:
+            models.start_server()
+        log = self.results / "judge" / "workers.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            Fleet(self.make, self.n_workers, Allowance()) as fleet,
+            fleet.place_at(lambda loop: models.desk(roles, loop)) as place,
+        ):
+            at = Workplace(log, Unsampled(), lock_fd=-1, place=place)
+            scorers = _Scorers(self._job(planned, models), at, self, fleet.stop)
+            try:
+                yield _Elsewhere(scorers, models, tell)
+            except BaseException:
+                fleet.stop()
+                raise
+            finally:
+                scorers.leave()
+
+    def _job(self, planned: PlannedEvaluator, models: EvaluationModels) -> ScoringJob:
+        return ScoringJob(
+            results=str(self.results.resolve()),
+            limits=LimitsConfig(),
+            key_names=secret_names(),
+            of_run="",
+            evaluator=planned.spec.name,
+            version=planned.spec.version,
+            params=planned.params.model_dump(mode="json"),
+            judge=self.plan.judge,
+            embedder=self.plan.embedder,
+            concurrency=models.concurrency,
+        )
+
+
+class _Elsewhere:
+    """See `Scoring`."""
+
+    def __init__(self, scorers: "_Scorers", models: EvaluationModels, tell: Tell) -> None:
+        self._scorers, self._models, self._tell = scorers, models, tell
+        self._costs: list[Cost] = []
+        self._paid: dict[str, Usage] = {}
+
+    async def parts(self, run: RunDir) -> AsyncIterator[list[Score]]:
+        """See `Scoring`."""
+        self._models.begin(run.run_id)
+        self._costs, self._paid = [], {}
+        queries = [row.query.query_id for row in RunAnswers(run).rows]
+        work = _Work(run, queries, self._scorers, self._models)
+        n_handed_over = 0
+        with work.under_way():
+            while n_handed_over < len(queries):
+                await asyncio.sleep(_LOOKS_S)
+                work.check()
+                while (shard := work.take(n_handed_over)) is not None:
+                    n_handed_over += shard.n_queries
+                    self._costs.append(shard.cost)
+                    self._paid = usage_together([self._paid, shard.paid])
+                    self._tell(n_handed_over, len(queries), f"answers, {work.n_workers} workers")
+                    yield shard.scores
+
+    @property
+    def paid(self) -> Mapping[str, Usage]:
+        """See `Scoring`."""
+        return self._paid
+
+    def cost(self, wall_s: float, cpu_s: float) -> Cost:
+        """See `Scoring`; the processor time is that of the workers."""
+        del cpu_s
+        return cost_together(self._costs, wall_s)
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """What a worker made of some queries."""
+
+    n_queries: int
+    scores: list[Score]
+    cost: Cost
+    paid: dict[str, Usage]
+
+
+class _Scorer:
+    """One worker."""
+
+    def __init__(self, job: ScoringJob, at: Workplace) -> None:
+        self._scored: Event | None = None
+        self._supervisor = Supervisor(job, at, self._hear)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is there for another turn."""
+        return self._supervisor.is_waiting
+
+    def score(self, turn: Turn) -> tuple[_Shard | None, WorkerEnd]:
+        """What it made of a turn, if it came to that, and how it is now."""
+        self._scored = None
+        outcome = self._supervisor.turn(turn)
+        event = self._scored
+        if event is None or event.cost is None:
+            return None, outcome
+        return _Shard(len(turn.todo), list(event.scores), event.cost, event.usage), outcome
+
+    def leave(self) -> None:
+        """Let it go."""
+        self._supervisor.leave()
+
+    def _hear(self, event: Event) -> None:
+        if event.kind == "scored":
+            self._scored = event
+
+
+class _Scorers:
+    """The workers of one evaluator, which stay from run to run. Its methods are called from any thread."""
+
+    def __init__(self, job: ScoringJob, at: Workplace, options: SpreadScoring, stop: Callable[[], None]) -> None:
+        """`stop` ends all of them, wherever they are."""
+        self.options, self.stop = options, stop
+        self._job, self._at = job, at
+        self._idle: list[_Scorer] = []
+        self._lock = threading.Lock()
+
+    def take(self) -> _Scorer:
+        """One that waits, or another."""
+        with self._lock:
+            while self._idle:
+                if (scorer := self._idle.pop()).is_waiting:
+                    return scorer
+        return _Scorer(self._job, self._at)
+
+    def give_back(self, scorer: _Scorer) -> None:
+        """Until it is needed again."""
+        if scorer.is_waiting:
+            with self._lock:
+                self._idle.append(scorer)
+
+    def leave(self) -> None:
+        """Let all go that wait."""
+        for scorer in self._idle:
+            scorer.leave()
+        self._idle = []
+
+
+class _Work:
+    """One run with one evaluator: shards that workers score, in a thread for each worker."""
+
+    def __init__(self, run: RunDir, queries: Sequence[str], scorers: _Scorers, models: EvaluationModels) -> None:
+        self._run, self._scorers, self._models = run, scorers, models
+        self._places = {query_id: place for place, query_id in enumerate(queries)}
+        self.n_workers = max(1, min(scorers.options.n_workers, len(queries) // _LEAST))
+        todo = [Todo(query_id=query_id, repeat=0, attempt=0) for query_id in queries]
+        self._board = Board(todo, self.n_workers, _LEAST)
+        self._scored: dict[int, _Shard] = {}
+        self._threads: list[Future[None]] = []
+        self._n_lost = 0
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """While workers score; at the end none takes more."""
+        with ThreadPoolExecutor(self.n_workers) as pool:
+            self._threads = [pool.submit(self._score_all) for _ in range(self.n_workers)]
+            try:
+                yield
+            except BaseException:
+                self._scorers.stop()
+                raise
+            finally:
+                self._board.close()
+
+    def check(self) -> None:
+        """Raise what stopped a worker for good."""
+        errors = [error for thread in self._threads if thread.done() and (error := thread.exception())]
+        if errors:
+            # What a user can mend says more than what followed from it.
+            raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
+
+    def take(self, place: int) -> _Shard | None:
+        """The shard that begins with the query at that place, once it is scored."""
+        return self._scored.pop(place, None)
+
+    def _score_all(self) -> None:
+        while todo := self._board.take():
+            self._models.check_time()
+            scorer = self._scorers.take()
+            shard, outcome = scorer.score(Turn(of_run=str(self._run.path.resolve()), todo=tuple(todo)))
+            self._scorers.give_back(scorer)
+            if shard is not None:
+                self._n_lost = 0
+                self._scored[self._places[todo[0].query_id]] = shard
+            else:
+                self._lose(todo, outcome)
+
+    def _lose(self, todo: Sequence[Todo], outcome: WorkerEnd) -> None:
+        """Let others score what a lost worker did not."""
+        if not outcome.is_lost:
+            fix = f"look into {self._scorers.options.results / 'judge' / 'workers.log'}"
+            raise HarnessError(f"an evaluator's worker is gone: {outcome.death or 'it ended too soon'}", fix)
+        self._n_lost += 1
+        if self._n_lost >= _MOST_LOST:
+            raise HarnessError(
+                outcome.death, "look after the cluster, then run the same command again: it resumes"
+            )
+        self._scorers.options.warn(f"{self._run.run_id}: {outcome.death}; others go on")
+        self._board.give_back(todo)
