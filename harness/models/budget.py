@@ -111,9 +111,14 @@ class Budget:
         """What reserves this call whenever it is tried; `priced`: by other prices than the budget's own."""
         return Hold(self, call, journal, priced or self._priced)
 
+    @property
+    def time_is_over(self) -> bool:
+        """Whether nothing more may be begun; for other threads too, and nothing is closed."""
+        return monotonic() >= self._begin_until
+
     def check_time(self) -> None:
         """Raise BudgetReached where the time is over."""
-        if monotonic() >= self._begin_until:
+        if self.time_is_over:
             self._close(_TIME)
             raise self._refuse()
 
@@ -174,7 +179,7 @@ class Budget:
     def _lets_through(self, holder: object, role: str, amount: Amount) -> bool:
         if self._closed_by or self._waiting[0] is not holder:
             return False
-        if monotonic() >= self._begin_until:
+        if self.time_is_over:
             self._close(_TIME)
             return False
         if not self._fits(amount):

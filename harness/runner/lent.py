@@ -7,6 +7,7 @@ from harness.config import BenchConfig, SystemOverrides
 from harness.errors import ConfigError
 from harness.protocols import Roles, Route, SystemSpec
 from harness.records import Cost, Expected, IndexRecord, IndexStats, Usage, Work
+from harness.runner.costs import usage_together
 
 
 def refuse_unroutable(spec: SystemSpec) -> None:
@@ -114,7 +115,7 @@ def _cost(run_id: str, parts: Sequence[IndexRecord]) -> Cost:
         wall_s=_sum([cost.wall_s for cost in costs]),
         throttled_s=_sum([cost.throttled_s for cost in costs]),
         stages_s=_added([cost.stages_s for cost in costs]),
-        usage=_usage([cost.usage for cost in costs]),
+        usage=usage_together([cost.usage for cost in costs]),
         cpu_s=_sum([cost.cpu_s for cost in costs]),
         peak_rss_bytes=_most([cost.peak_rss_bytes for cost in costs]),
         embedder_rss_bytes=_most([cost.embedder_rss_bytes for cost in costs]),
@@ -133,12 +134,12 @@ def _add_payers(
     """Who paid what of one part."""
     told = part.cost.replayed_from
     for payer, roles in told.items():
-        replayed[payer] = _usage([replayed.get(payer, {}), roles])
+        replayed[payer] = usage_together([replayed.get(payer, {}), roles])
     for payer, texts in part.cost.cached_from.items():
         cached[payer] = cached.get(payer, 0) + texts
     if part.built_by != run_id:
         own = _less(part.cost.usage, told.values())
-        replayed[part.built_by] = _usage([replayed.get(part.built_by, {}), own])
+        replayed[part.built_by] = usage_together([replayed.get(part.built_by, {}), own])
 
 
 def _less(usage: Mapping[str, Usage], told: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
@@ -149,14 +150,6 @@ def _less(usage: Mapping[str, Usage], told: Iterable[Mapping[str, Usage]]) -> di
             for name, count in used.model_dump().items():
                 left[role][name] = max(0, left[role][name] - count)
     return {role: used for role, counts in left.items() if (used := Usage(**counts)).is_used}
-
-
-def _usage(found: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
-    total: dict[str, Usage] = {}
-    for roles in found:
-        for role, used in roles.items():
-            total[role] = total.get(role, Usage()) + used
-    return total
 
 
 def _added(found: Iterable[Mapping[str, float]]) -> dict[str, float]:

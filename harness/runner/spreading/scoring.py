@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.config import LimitsConfig
-from harness.errors import HarnessError
+from harness.errors import BudgetReached, HarnessError
 from harness.evaluators.run_answers import RunAnswers
 from harness.models.budget import Allowance
 from harness.outside import secret_names
@@ -240,7 +240,8 @@ class _Work:
 
     def _score_all(self) -> None:
         while todo := self._board.take():
-            self._models.check_time()
+            if self._models.budget.time_is_over:
+                raise BudgetReached("the time is over")
             scorer = self._scorers.take()
             shard, outcome = scorer.score(Turn(of_run=str(self._run.path.resolve()), todo=tuple(todo)))
             self._scorers.give_back(scorer)
