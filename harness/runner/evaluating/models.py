@@ -5,14 +5,16 @@ the same model is paid once, whichever run it belongs to, and a killed evaluatio
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.models.budget import Budget
-from harness.models.clients import OpenAIChat, build_chat
+from harness.models.clients import AnySeam, OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.identity import server_digests
@@ -32,8 +34,76 @@ SCOPE = "judge"
 """Of every judgement in the journal: a text is judged once, whichever run it belongs to."""
 
 
-class EvaluationModels:
-    """The judge and the embedder of a plan, over one shared journal under `folder`."""
+class OpenedModels(ABC):
+    """A judge and an embedder, wherever their calls are made; what is opened is closed by `stack`."""
+
+    def __init__(self, judge: JudgeConfig, embedder: JudgeEmbedderConfig, stack: ExitStack) -> None:
+        self._judge_config, self._embedder_config, self._stack = judge, embedder, stack
+        self._payer = ""
+        self._connected: list[OpenAIChat | CachedEmbedder] = []
+
+    @property
+    @abstractmethod
+    def concurrency(self) -> int:
+        """Judgements worth having under way at once."""
+        ...
+
+    @abstractmethod
+    def check_time(self) -> None:
+        """Raise BudgetReached where the time is over."""
+        ...
+
+    @abstractmethod
+    def _open_seam(self) -> AnySeam:
+        """What the calls of one model pass."""
+        ...
+
+    @property
+    def server(self) -> ServerAccess | None:
+        """The judge's, if one was started for it here."""
+        return None
+
+    def _fetch(self, config: JudgeEmbedderConfig) -> None:  # noqa: B027 - a worker has no bar
+        """Have its weights here, behind a bar where there is one: whoever loads them fetches what it lacks."""
+
+    async def disconnect(self) -> None:
+        """Close the connections to its servers, within the loop in which they were asked."""
+        for model in self._connected:
+            await model.close()
+
+    @cached_property
+    def judge(self) -> ChatModel:
+        """The model that judges."""
+        chat = build_chat(self._judge_config, self._open_seam(), self.server)
+        assert chat is not None  # noqa: S101 - the plan refuses evaluators that would ask nobody
+        self._connected.append(chat)
+        return chat
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder; its vectors come from the content cache where they can."""
+        self._fetch(self._embedder_config)
+        embedder = build_embedder(self._embedder_config, self._open_seam(), self._cache)
+        self._connected.append(embedder)
+        return embedder
+
+    def begin(self, run_id: str) -> None:
+        """What is asked from now on is paid by this run."""
+        self._payer = run_id
+        if "_cache" in self.__dict__:
+            self._cache.payer = run_id
+
+    @cached_property
+    def _cache(self) -> EmbeddingCache:
+        key = embedder_cache_key(self._embedder_config)
+        cache = EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=self._payer)
+        return self._stack.enter_context(closing(cache))
+
+
+class EvaluationModels(OpenedModels):
+    """Those of a plan, over one shared journal under `folder`; the judge's server is started if it is one of this
+    machine.
+    """
 
     def __init__(
         self,
@@ -43,36 +113,21 @@ class EvaluationModels:
         stack: ExitStack,
         budget: Budget | None = None,
     ) -> None:
-        """What is opened is closed by `stack`."""
-        self._plan, self._folder, self._reporter, self._stack = plan, folder, reporter, stack
+        super().__init__(plan.judge, plan.embedder, stack)
+        self._plan, self._folder, self._reporter = plan, folder, reporter
         self.budget = budget or Budget()
         """What judgements may still take."""
-        self._payer = ""
         self._left_out: dict[str, list[str]] = {}
         """Role -> parameters that its model refuses, and so is not sent."""
-        self._connected: list[OpenAIChat | CachedEmbedder] = []
-        self._at_desks: list[Journal] = []
-
-    async def disconnect(self) -> None:
-        """Close the connections to its servers, within the loop in which they were asked."""
-        for model in self._connected:
-            await model.close()
+        self._journals: list[Journal] = []
 
     @property
     def concurrency(self) -> int:
-        """Judgements worth having under way at once: a local server has a few slots."""
+        """See `OpenedModels`: a local server has a few slots."""
         return provider_of(self._plan.judge).parallel(self._plan.judge)
 
     @cached_property
-    def judge(self) -> ChatModel:
-        """The model that judges; its server is started if it is one of this machine."""
-        chat = build_chat(self._plan.judge, self._seam(self._journal), self._server)
-        assert chat is not None  # noqa: S101 - the plan refuses evaluators that would ask nobody
-        self._connected.append(chat)
-        return chat
-
-    @cached_property
-    def _server(self) -> ServerAccess | None:
+    def server(self) -> ServerAccess | None:
         """The judge's, if it is one of this machine: then it is started."""
         config = self._plan.judge
         fetch_weights(self._reporter, config)
@@ -82,38 +137,25 @@ class EvaluationModels:
         self._folder.mkdir(parents=True, exist_ok=True)
         return self._stack.enter_context(serve(config, self._folder / "server.log")).access
 
-    @cached_property
-    def embedder(self) -> Embedder:
-        """The embedder; its vectors come from the content cache where they can."""
-        config = self._plan.embedder
+    def _fetch(self, config: JudgeEmbedderConfig) -> None:
         fetch_weights(self._reporter, config)
-        self._connected.append(embedder := build_embedder(config, self._seam(self._journal), self._cache))
-        return embedder
 
-    def start_server(self) -> None:
-        """Before others ask for the judge's replies."""
-        assert self._server or provider_of(self._plan.judge).serve is None  # noqa: S101 - it is there now
-
-    def desk(self, roles: Collection[str], loop: asyncio.AbstractEventLoop) -> CallDesk:
+    def desk(
+        self, roles: Collection[str], server: ServerAccess | None, loop: asyncio.AbstractEventLoop
+    ) -> CallDesk:
         """Where workers elsewhere have the calls of these roles made; called in its loop, closed by the caller.
 
-        An encoder works where the worker is.
+        `server`: the judge's, if one was started for it. An encoder works where the worker is.
         """
         models = (self._plan.judge, self._plan.embedder)
         called = {one.role: one for one in models if one.role in roles and provider_of(one).encoder is None}
-        judge = self._plan.judge.role
-        server = self._server if judge in called else None
-        journal = self._opened_journal()
-        self._at_desks.append(journal)
-        return CallDesk(self._seam(journal), called, {judge: server} if server else {}, loop)
+        seam = self._seam(self._opened_journal())
+        return CallDesk(seam, called, {self._plan.judge.role: server} if server else {}, loop)
 
     def begin(self, run_id: str) -> None:
-        """What is asked from now on is paid by this run."""
-        self._payer = run_id
-        for name in ("_journal", "_cache"):
-            if opened := self.__dict__.get(name):
-                opened.payer = run_id
-        for journal in self._at_desks:
+        """See `OpenedModels`."""
+        super().begin(run_id)
+        for journal in self._journals:
             journal.payer = run_id
 
     @cached_property
@@ -121,13 +163,12 @@ class EvaluationModels:
         return self._stack.enter_context(closing(self._opened_journal()))
 
     def _opened_journal(self) -> Journal:
-        return Journal(self._folder / "calls.sqlite", payer=self._payer, shared=True, tell=self._reporter.warn)
+        path = self._folder / "calls.sqlite"
+        self._journals.append(Journal(path, payer=self._payer, shared=True, tell=self._reporter.warn))
+        return self._journals[-1]
 
-    @cached_property
-    def _cache(self) -> EmbeddingCache:
-        key = embedder_cache_key(self._plan.embedder)
-        cache = EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=self._payer)
-        return self._stack.enter_context(closing(cache))
+    def _open_seam(self) -> Seam:
+        return self._seam(self._journal)
 
     def _seam(self, journal: Journal) -> Seam:
         # A seam for each model: where one server is down, the other's calls go on.
@@ -142,7 +183,7 @@ class EvaluationModels:
         )
 
     def check_time(self) -> None:
-        """Raise BudgetReached where the time is over."""
+        """See `OpenedModels`."""
         self.budget.check_time()
 
     def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,39 +195,12 @@ class EvaluationModels:
         self._left_out[role] = dialect.left_out
 
 
-class EvaluatorModels(Protocol):
-    """Where an evaluator's models are from: `EvaluationModels`, or what stands for them on another machine."""
-
-    @property
-    def concurrency(self) -> int:
-        """Judgements worth having under way at once."""
-        ...
-
-    @property
-    def judge(self) -> ChatModel:
-        """The model that judges."""
-        ...
-
-    @property
-    def embedder(self) -> Embedder:
-        """The evaluators' embedder."""
-        ...
-
-    def check_time(self) -> None:
-        """Raise BudgetReached where the time is over."""
-        ...
-
-    def begin(self, run_id: str) -> None:
-        """What is asked from now on is paid by this run."""
-        ...
-
-
 class MeteredEvaluation:
     """See `harness.protocols.EvaluationRuntime`."""
 
     seed = 0
 
-    def __init__(self, models: "EvaluatorModels", tell: Callable[[int, int, str], None]) -> None:
+    def __init__(self, models: OpenedModels, tell: Callable[[int, int, str], None]) -> None:
         self._models = models
         self._tell = tell
         self.concurrency = models.concurrency

@@ -5,7 +5,6 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
 from typing import BinaryIO
@@ -13,16 +12,12 @@ from typing import BinaryIO
 from harness.errors import BudgetReached, ConfigError
 from harness.evaluators.base import Scorer
 from harness.evaluators.run_answers import RunAnswers
-from harness.models.clients import OpenAIChat, build_chat
-from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
-from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import metered_apart
 from harness.models.relaying import CallRelay, RelayedCall, RelayedSeam
-from harness.models.weights import cache_dir
-from harness.protocols import ChatModel, Embedder, EvaluatorSpec
+from harness.protocols import EvaluatorSpec
 from harness.registry import EVALUATORS
 from harness.runner.costs import cost_of
-from harness.runner.evaluating.models import SCOPE, MeteredEvaluation
+from harness.runner.evaluating.models import SCOPE, MeteredEvaluation, OpenedModels
 from harness.runner.executing.messages import Event, ScoringJob, Turn
 from harness.store import RunDir
 
@@ -33,7 +28,7 @@ class ScoringWorker:
     def __init__(self, job: ScoringJob, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
         self._job, self._events = job, events
         self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
-        self._answers: tuple[str, RunAnswers] | None = None
+        self._answers: tuple[Path, RunAnswers] | None = None
         self.relay = CallRelay(self._ask)
         """Hears of the calls that it asks for."""
 
@@ -60,16 +55,17 @@ class ScoringWorker:
         self._tell(Event(kind="completed"))
 
     async def _score(self, scorer: Scorer, turn: Turn, runtime: "_RelayedEvaluation") -> None:
-        answers = self._answers_of(turn.of_run or self._job.of_run)
-        runtime.begin(Path(turn.of_run or self._job.of_run).name)
+        run = Path(turn.of_run or self._job.of_run)
+        answers = self._answers_of(run)
+        runtime.begin(run.name)
         start, cpu = time.monotonic(), time.process_time()
         scores = await answers.scored_of(scorer, {todo.query_id for todo in turn.todo})
         cost = cost_of(runtime.meter, time.monotonic() - start, time.process_time() - cpu)
         self._tell(Event(kind="scored", scores=tuple(scores), cost=cost, usage=runtime.meter.paid))
 
-    def _answers_of(self, path: str) -> RunAnswers:
-        if self._answers is None or self._answers[0] != path:
-            self._answers = path, RunAnswers(RunDir(Path(path)))
+    def _answers_of(self, run: Path) -> RunAnswers:
+        if self._answers is None or self._answers[0] != run:
+            self._answers = run, RunAnswers(RunDir(run))
         return self._answers[1]
 
     def _ask(self, call: RelayedCall) -> None:
@@ -80,54 +76,23 @@ class ScoringWorker:
         self._events.flush()
 
 
-class _RelayedModels:
-    """See `EvaluatorModels`: calls are made by whoever started this worker, an encoder works here."""
+class _RelayedModels(OpenedModels):
+    """Calls are made by whoever started this worker, an encoder works here."""
 
     def __init__(self, job: ScoringJob, seam: RelayedSeam, stack: ExitStack) -> None:
-        self.seam = seam
-        self._job, self._stack = job, stack
-        self._payer = ""
-        self._connected: list[OpenAIChat | CachedEmbedder] = []
+        super().__init__(job.judge, job.embedder, stack)
+        self.seam, self._concurrency = seam, job.concurrency
 
     @property
     def concurrency(self) -> int:
-        """See `EvaluatorModels`."""
-        return self._job.concurrency
-
-    @cached_property
-    def judge(self) -> ChatModel:
-        """See `EvaluatorModels`."""
-        chat = build_chat(self._job.judge, self.seam)
-        assert chat is not None  # noqa: S101 - the plan refuses evaluators that would ask nobody
-        self._connected.append(chat)
-        return chat
-
-    @cached_property
-    def embedder(self) -> Embedder:
-        """See `EvaluatorModels`."""
-        embedder = build_embedder(self._job.embedder, self.seam, self._cache)
-        self._connected.append(embedder)
-        return embedder
+        """See `OpenedModels`."""
+        return self._concurrency
 
     def check_time(self) -> None:
         """Whoever started this worker keeps the time."""
 
-    def begin(self, run_id: str) -> None:
-        """See `EvaluatorModels`."""
-        self._payer = run_id
-        if "_cache" in self.__dict__:
-            self._cache.payer = run_id
-
-    async def disconnect(self) -> None:
-        """Close the connections."""
-        for model in self._connected:
-            await model.close()
-
-    @cached_property
-    def _cache(self) -> EmbeddingCache:
-        key = embedder_cache_key(self._job.embedder)
-        cache = EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=self._payer)
-        return self._stack.enter_context(closing(cache))
+    def _open_seam(self) -> RelayedSeam:
+        return self.seam
 
 
 class _RelayedEvaluation(MeteredEvaluation):

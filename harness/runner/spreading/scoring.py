@@ -60,13 +60,12 @@ class SpreadScoring:
     @contextmanager
     def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels, tell: Tell) -> Iterator[Scoring]:
         roles = planned.spec.roles
-        if self.plan.judge.role in roles:
-            models.start_server()
+        server = models.server if self.plan.judge.role in roles else None
         log = self.results / "judge" / "workers.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with (
             Fleet(self.make, self.n_workers, Allowance()) as fleet,
-            fleet.place_at(lambda loop: models.desk(roles, loop)) as place,
+            fleet.place_at(lambda loop: models.desk(roles, server, loop)) as place,
         ):
             at = Workplace(log, Unsampled(), lock_fd=-1, place=place)
             scorers = _Scorers(self._job(planned, models), at, self, fleet.stop)
