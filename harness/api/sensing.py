@@ -61,6 +61,7 @@ class Sensed:
 
     runs: SwappedRuns
     evaluation: Evaluation
+    evaluators: tuple[str, ...]
     measures: tuple[Measure, ...]
     effects: tuple[SwapEffect, ...]
     swept: tuple[SweptEffects, ...] = ()
@@ -87,7 +88,7 @@ def sense(run: RunDir, options: SensingOptions) -> Sensed:
     if not effects and not evaluation.stopped:
         notes.append("no measure has a value of the answers as they are: nothing can be compared")
     swept = () if evaluation.stopped else tuple(_swept(run, options, folder))
-    return Sensed(swapped, evaluation, measures, effects, swept, (*swapped.notes, *notes))
+    return Sensed(swapped, evaluation, names, measures, effects, swept, (*swapped.notes, *notes))
 
 
 @dataclass(frozen=True)

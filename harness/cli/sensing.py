@@ -18,6 +18,7 @@ from harness.validity.sensitivity_tables import (
     HOW_TO_READ,
     by_measure,
     measure_sections,
+    of_readers,
     overview,
     sensitivity_data,
     verdict_of,
@@ -53,19 +54,25 @@ def _print(sensed: Sensed, console: Console, written: Path | None) -> None:
 
     for table in _tables(sensed):
         print_table(table, console, min(console.width, WIDTH))
-    for measure, own in by_measure(sensed.effects):
+    for measure, own in by_measure(of_readers(sensed.effects)[0]):
         console.print(plain(f"- {verdict_of(measure, own)}"), soft_wrap=True)
-    for note in sensed.notes:
+    for note in _notes(sensed):
         console.print(plain(f"note: {note}"), soft_wrap=True)
     if written:
         console.print(f"sensitivity: {written}", soft_wrap=True)
 
 
 def _tables(sensed: Sensed) -> Sequence[Table]:
-    tables = [overview(sensed.effects), cost_table(sensed.runs.runs, sensed.evaluation.spending.prices)]
+    costs = cost_table(sensed.runs.runs, sensed.evaluators, sensed.evaluation.spending.prices)
+    tables = [overview(of_readers(sensed.effects)[0]), costs]
     if sensed.swept:
         tables.append(sweep_table(_points(sensed)))
     return tables
+
+
+def _notes(sensed: Sensed) -> list[str]:
+    blind = of_readers(sensed.effects)[1]
+    return [*sensed.notes, *([blind] if blind else [])]
 
 
 def _points(sensed: Sensed) -> list[MovedParameter]:
@@ -98,10 +105,11 @@ def _write(run_id: str, sensed: Sensed, out: Path) -> Path:
     from harness.validity.sweep_figures import draw_sweeps
     from harness.validity.writing import write_folder
 
-    content = Content([HOW_TO_READ], list(sensed.notes), _tables(sensed))
+    content = Content([HOW_TO_READ], _notes(sensed), _tables(sensed))
+    shown, _ = of_readers(sensed.effects)
     title = f"Sensitivity of measures: {run_id}"
     with plotting() as new_figure:
-        drawings = [*draw_sensitivity(sensed.effects, new_figure), *draw_sweeps(_points(sensed), new_figure)]
+        drawings = [*draw_sensitivity(shown, new_figure), *draw_sweeps(_points(sensed), new_figure)]
         first = (Section("overview", "What measures notice", content), drawings)
-        sections = [first, *((one, ()) for one in measure_sections(sensed.effects))]
+        sections = [first, *((one, ()) for one in measure_sections(shown))]
         return write_folder(out, "sensitivity", title, sections, _data(run_id, sensed))

@@ -9,11 +9,11 @@ from harness.store import RunDir
 from harness.validity.sweep_figures import MovedParameter
 
 
-def cost_table(runs: Sequence[RunDir], prices: Prices) -> Table:
-    """Of each evaluator, for an answer: calls, tokens, dollars. Every judgement counts as if it had been asked
+def cost_table(runs: Sequence[RunDir], evaluators: Sequence[str], prices: Prices) -> Table:
+    """Of each of them, for an answer: calls, tokens, dollars. Every judgement counts as if it had been asked
     for."""
     rows = []
-    for name in dict.fromkeys(one.evaluator for run in runs for one in run.evaluations()):
+    for name in evaluators:
         usage, dollars, seconds, answers = Usage(), 0.0, 0.0, 0
         is_priced = True
         for run in runs:

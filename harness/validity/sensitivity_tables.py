@@ -17,6 +17,16 @@ HOW_TO_READ = (
 _HEADER = ("change", "verdict", "as it was", "changed", "drop", "AUC", "worse", "answers")
 
 
+def of_readers(effects: Sequence[SwapEffect]) -> tuple[list[SwapEffect], str]:
+    """Those of measures that read something of what was changed, and a sentence that names the others, or none."""
+    blind = [
+        measure.name for measure, own in by_measure(effects) if all(one.verdict == "cannot notice" for one in own)
+    ]
+    kept = [effect for effect in effects if effect.measure.name not in blind]
+    named = ", ".join(map(printable, blind))
+    return kept, f"{counted(len(blind), 'measure')} read nothing of what was changed: {named}" if blind else ""
+
+
 def overview(effects: Sequence[SwapEffect]) -> Table:
     """A row for each measure, a column for each swap: the AUC, or why there is none."""
     swaps = list(dict.fromkeys(effect.swap.title for effect in effects))

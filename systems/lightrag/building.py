@@ -107,6 +107,10 @@ class _Build:
         found = [
             (len(corpus) - kept, "documents hold no text"),
             (kept - len(texts), "documents have the text of another: LightRAG keeps one, which stands for all"),
+            (
+                self._extraction.unfinished_replies,
+                "replies of extraction do not come to their end: LightRAG took what stands in them",
+            ),
             (self._extraction.failed_summaries, "lists of descriptions could not be summarised and are lost"),
         ]
         counted = tuple(f"{number} {what}" for number, what in found if number)

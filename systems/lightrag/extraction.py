@@ -6,11 +6,12 @@ from typing import Any
 from harness.asking.structured import parse_object
 from harness.extraction.names import one_line
 from harness.protocols import ChatModel, Message
+from systems.lightrag import library
 from systems.lightrag.params import IndexParams
 from systems.lightrag.schemas import GRAPH_SCHEMA
 from systems.parts.guard import Guard
 
-_RECORDS = ("<|#|>", "<|COMPLETE|>")
+_DELIMITER, _END = "<|#|>", "<|COMPLETE|>"
 """A reply in the form of text without either is prose. The second alone says that there is nothing to extract."""
 
 
@@ -25,6 +26,8 @@ class Extraction:
         self._failed: set[str] = set()
         self._unread = ""
         self.failed_summaries = 0
+        self.unfinished_replies = 0
+        """Replies that stop in the middle, or are broken: the library takes what it can read of them."""
         self.progress: Callable[[int], None] = lambda _done: None
         """Told how many chunks were asked for."""
 
@@ -73,13 +76,22 @@ class Extraction:
         return "\n".join(one_line(line) for line in (reply or "").split("\n"))
 
     def _is_graph(self, reply: str) -> bool:
-        if self._params.extraction == "text":
-            read = any(mark in reply for mark in _RECORDS)
-        else:
-            try:
-                read = "entities" in parse_object(reply)
-            except ValueError:
-                read = False
-        if not read and reply:
+        as_text = self._params.extraction == "text"
+        read = _has_records(reply) if as_text else "entities" in library.read_json(reply)
+        if read:
+            self.unfinished_replies += not (_END in reply if as_text else _is_object(reply))
+        elif reply:
             self._unread = self._unread or "a reply that is no list of entities and relations"
         return read
+
+
+def _has_records(reply: str) -> bool:
+    return _DELIMITER in reply or _END in reply
+
+
+def _is_object(reply: str) -> bool:
+    try:
+        parse_object(reply)
+    except ValueError:
+        return False
+    return True

@@ -130,6 +130,13 @@ def too_short() -> type[Exception]:
     return error
 
 
+def read_json(reply: str) -> dict[str, Any]:
+    """What it reads of a reply in its JSON form, whole, cut off or broken; empty where that is nothing."""
+    load()
+    read: dict[str, Any] = import_module("lightrag.utils").tolerant_load_json_dict(reply)
+    return read
+
+
 def forget() -> None:
     """Let go of what it keeps for the whole process, so that another index can be opened."""
     if "lightrag.kg.shared_storage" in sys.modules:

@@ -53,7 +53,7 @@ class LightRAGSystem:
 
 SPEC = SystemSpec(
     name="lightrag",
-    version="1",
+    version="2",
     summary="entities, relations and passages by two levels of keywords (lightrag-hku): naive to mix",
     index_params=IndexParams,
     answer_params=AnswerParams,

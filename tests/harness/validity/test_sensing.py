@@ -22,8 +22,8 @@ from harness.errors import ConfigError
 from harness.protocols import Measure
 from harness.store import RunDir
 from harness.validity.sensitivity import SwapEffect, verdict_by_rule
-from harness.validity.sensitivity_costs import sweep_table
-from harness.validity.sensitivity_tables import by_measure, overview, sensitivity_data, verdict_of
+from harness.validity.sensitivity_costs import cost_table, sweep_table
+from harness.validity.sensitivity_tables import by_measure, of_readers, overview, sensitivity_data, verdict_of
 from harness.validity.swap_runs import SwapChoice
 from harness.validity.sweep_figures import MovedParameter, draw_sweeps
 
@@ -86,6 +86,25 @@ def test_every_measure_has_a_line_and_a_row(sensed: Sensed) -> None:
     lines = [verdict_of(measure, own) for measure, own in groups]
     assert any(line.startswith("token F1: notices: another query's answer, negated") for line in lines)
     assert len(sensitivity_data(sensed.effects)) == len(groups) * len(SWAPS)
+
+
+def test_a_measure_that_reads_nothing_of_what_was_changed_is_named_in_one_line(tmp_path: Path) -> None:
+    sensed = sense(references(tmp_path), options(tmp_path, swaps=("query",)))
+    shown, said = of_readers(sensed.effects)
+    kept, named = {one.measure.name for one in shown}, said.partition(": ")[2].split(", ")
+    assert said.startswith(f"{len(named)} measures read nothing of what was changed: ")
+    assert "token_f1" in named
+    assert kept | set(named) == {measure.name for measure, _ in by_measure(sensed.effects)}
+    assert not kept & set(named)
+
+
+def test_costs_are_of_the_evaluators_of_this_command(tmp_path: Path) -> None:
+    run, wanted = references(tmp_path), options(tmp_path, swaps=("generic",))
+    sense(run, replace(wanted, evaluate=replace(wanted.evaluate, evaluators=("new_words",))))
+    sensed = sense(run, wanted)
+    assert {one.evaluator for one in sensed.runs.base.evaluations()} == {"answer", "new_words"}
+    table = cost_table(sensed.runs.runs, sensed.evaluators, sensed.evaluation.spending.prices)
+    assert [row[0] for row in table.rows] == ["answer"]
 
 
 def test_swapped_answers_are_runs_that_lie_apart_from_those_of_systems(sensed: Sensed) -> None:

@@ -183,6 +183,31 @@ async def test_a_chunk_whose_reply_is_prose_is_counted_and_the_rest_stands(bare:
     assert stats.notes == ("the first failure: a reply that is no list of entities and relations",)
 
 
+@pytest.mark.parametrize("extraction", ["text", "json"])
+async def test_what_stands_in_a_reply_that_is_cut_off_is_in_the_graph_and_counted(
+    bare: BareRuntime, extraction: str
+) -> None:
+    def reply(asked: Asked) -> str:
+        whole = answer_by_rule(asked)
+        first_relation = whole.find("relation")
+        return whole[:first_relation] if "Marten Oake runs" in asked.text else whole
+
+    bare.chat = Chat(reply)
+    stats = await build(bare, extraction=extraction, max_gleaning=0)
+    assert (stats.failed_chunks, stats.chunks, stats.nodes) == (0, 5, 9)
+    assert stats.notes == ("1 replies of extraction do not come to their end: LightRAG took what stands in them",)
+
+
+@pytest.mark.parametrize("broken", ["[" * 100_000, '{"a":' * 100_000, '{"entities":' * 50_000, '"', "\x00{"])
+async def test_no_reply_ends_the_build_by_how_it_is_broken(bare: BareRuntime, broken: str) -> None:
+    def reply(asked: Asked) -> str:
+        return broken if "Marten Oake runs" in asked.text else answer_by_rule(asked)
+
+    bare.chat = Chat(reply)
+    stats = await build(bare, extraction="json", max_gleaning=0)
+    assert (stats.failed_chunks, stats.nodes) == (1, 7)
+
+
 @pytest.mark.parametrize("fails", [False, True])
 async def test_many_descriptions_are_joined_by_the_model_and_what_it_does_not_join_is_counted(
     bare: BareRuntime, fails: bool
