@@ -20,6 +20,7 @@ from harness.validity.sensitivity_tables import (
     measure_sections,
     of_readers,
     overview,
+    said_of_others,
     sensitivity_data,
     verdict_of,
 )
@@ -54,7 +55,7 @@ def _print(sensed: Sensed, console: Console, written: Path | None) -> None:
 
     for table in _tables(sensed):
         print_table(table, console, min(console.width, WIDTH))
-    for measure, own in by_measure(of_readers(sensed.effects)[0]):
+    for measure, own in by_measure(of_readers(sensed.effects)):
         console.print(plain(f"- {verdict_of(measure, own)}"), soft_wrap=True)
     for note in _notes(sensed):
         console.print(plain(f"note: {note}"), soft_wrap=True)
@@ -64,15 +65,14 @@ def _print(sensed: Sensed, console: Console, written: Path | None) -> None:
 
 def _tables(sensed: Sensed) -> Sequence[Table]:
     costs = cost_table(sensed.runs.runs, sensed.evaluators, sensed.evaluation.spending.prices)
-    tables = [overview(of_readers(sensed.effects)[0]), costs]
+    tables = [overview(of_readers(sensed.effects)), costs]
     if sensed.swept:
         tables.append(sweep_table(_points(sensed)))
     return tables
 
 
 def _notes(sensed: Sensed) -> list[str]:
-    blind = of_readers(sensed.effects)[1]
-    return [*sensed.notes, *([blind] if blind else [])]
+    return [*sensed.notes, *said_of_others(sensed.effects)]
 
 
 def _points(sensed: Sensed) -> list[MovedParameter]:
@@ -106,7 +106,7 @@ def _write(run_id: str, sensed: Sensed, out: Path) -> Path:
     from harness.validity.writing import write_folder
 
     content = Content([HOW_TO_READ], _notes(sensed), _tables(sensed))
-    shown, _ = of_readers(sensed.effects)
+    shown = of_readers(sensed.effects)
     title = f"Sensitivity of measures: {run_id}"
     with plotting() as new_figure:
         drawings = [*draw_sensitivity(shown, new_figure), *draw_sweeps(_points(sensed), new_figure)]

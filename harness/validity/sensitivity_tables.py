@@ -17,14 +17,17 @@ HOW_TO_READ = (
 _HEADER = ("change", "verdict", "as it was", "changed", "drop", "AUC", "worse", "answers")
 
 
-def of_readers(effects: Sequence[SwapEffect]) -> tuple[list[SwapEffect], str]:
-    """Those of measures that read something of what was changed, and a sentence that names the others, or none."""
-    blind = [
-        measure.name for measure, own in by_measure(effects) if all(one.verdict == "cannot notice" for one in own)
-    ]
-    kept = [effect for effect in effects if effect.measure.name not in blind]
+def of_readers(effects: Sequence[SwapEffect]) -> list[SwapEffect]:
+    """Those of measures that read something of what was changed."""
+    blind = _blind(effects)
+    return [effect for effect in effects if effect.measure.name not in blind]
+
+
+def said_of_others(effects: Sequence[SwapEffect]) -> list[str]:
+    """A sentence that names the measures that `of_readers` leaves out; none where it leaves none out."""
+    blind = _blind(effects)
     named = ", ".join(map(printable, blind))
-    return kept, f"{counted(len(blind), 'measure')} read nothing of what was changed: {named}" if blind else ""
+    return [f"{counted(len(blind), 'measure')} read nothing of what was changed: {named}"] if blind else []
 
 
 def overview(effects: Sequence[SwapEffect]) -> Table:
@@ -96,6 +99,12 @@ def sensitivity_data(effects: Sequence[SwapEffect]) -> list[dict[str, Any]]:
             "n_worse": effect.n_lower,
         }
         for effect in effects
+    ]
+
+
+def _blind(effects: Sequence[SwapEffect]) -> list[str]:
+    return [
+        measure.name for measure, own in by_measure(effects) if all(one.verdict == "cannot notice" for one in own)
     ]
 
 

@@ -23,7 +23,14 @@ from harness.protocols import Measure
 from harness.store import RunDir
 from harness.validity.sensitivity import SwapEffect, verdict_by_rule
 from harness.validity.sensitivity_costs import cost_table, sweep_table
-from harness.validity.sensitivity_tables import by_measure, of_readers, overview, sensitivity_data, verdict_of
+from harness.validity.sensitivity_tables import (
+    by_measure,
+    of_readers,
+    overview,
+    said_of_others,
+    sensitivity_data,
+    verdict_of,
+)
 from harness.validity.swap_runs import SwapChoice
 from harness.validity.sweep_figures import MovedParameter, draw_sweeps
 
@@ -90,7 +97,7 @@ def test_every_measure_has_a_line_and_a_row(sensed: Sensed) -> None:
 
 def test_a_measure_that_reads_nothing_of_what_was_changed_is_named_in_one_line(tmp_path: Path) -> None:
     sensed = sense(references(tmp_path), options(tmp_path, swaps=("query",)))
-    shown, said = of_readers(sensed.effects)
+    shown, (said,) = of_readers(sensed.effects), said_of_others(sensed.effects)
     kept, named = {one.measure.name for one in shown}, said.partition(": ")[2].split(", ")
     assert said.startswith(f"{len(named)} measures read nothing of what was changed: ")
     assert "token_f1" in named
