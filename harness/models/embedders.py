@@ -38,7 +38,7 @@ class CachedEmbedder:
             return np.zeros((0, 0), dtype=np.float32)
         meter, missing = current_meter(), self._cache.missing(texts)
         # A text that stands twice in a first build comes from no cache.
-        cached = self._cache.payers(texts)
+        cached = {text: by for text, by in self._cache.payers(texts).items() if not meter.has_embedded(text)}
         meter.add_cached(cached.values(), self._cache.seconds(cached))
         # Texts of like length together: padding is work for nothing.
         missing.sort(key=len)
@@ -50,7 +50,7 @@ class CachedEmbedder:
             vectors = await self._encoder.embed(batch)
             self._cache.add(batch, vectors, time.monotonic() - began)
             done += len(batch)
-            meter.embedded_texts += len(batch)
+            meter.add_embedded(batch)
             self._progress(done, len(texts))
         return self._cache.get(texts)
 

@@ -3,7 +3,7 @@
 import heapq
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -62,6 +62,7 @@ class Meter:
         self._own: Usage | None = None
         self._own_beside: frozenset[str] = frozenset()
         self.embedded_texts = 0
+        self._embedded: set[int] = set()
         self.cached_from: Counter[str] = Counter()
         """Texts whose vectors were there, by the run that computed them."""
         self._replayed, self._cached_s = Spans(), 0.0
@@ -116,6 +117,15 @@ class Meter:
             self._saved_is_known = False
         else:
             self._replayed.add(began, began + call.wall_s)
+
+    def add_embedded(self, texts: Sequence[str]) -> None:
+        """Count texts whose vectors were computed now."""
+        self.embedded_texts += len(texts)
+        self._embedded.update(map(hash, texts))
+
+    def has_embedded(self, text: str) -> bool:
+        """Whether its vector was computed in this scope: whoever has it again has it from nobody else."""
+        return hash(text) in self._embedded
 
     def add_cached(self, payers: Collection[str], seconds: float | None) -> None:
         """Count texts whose vectors were there, by the runs that computed them, and the time that this took."""

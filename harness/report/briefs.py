@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from harness.evaluators.normalise import abstains
 from harness.records import Prediction, RunRecord
-from harness.store import RecordKey, RunDir
+from harness.store import RecordKey, Records, RunDir, counting
+from harness.store.slim import slimmed
 
 ANSWER_CHARS = 400
 """Of an answer in a list; its details have more."""
@@ -27,13 +28,16 @@ class Brief(NamedTuple):
     """Its beginning."""
 
 
+_UNTOLD = Prediction(answer=None)
+"""In place of a prediction whose texts are left where they are."""
+
 Briefs = Mapping[RecordKey, Brief]
 """Of the records that count."""
 
 
 def read_briefly(run: RunDir) -> tuple[list[RunRecord], Briefs]:
-    """Every attempt, in the order written, without its texts: contexts and traces are nearly all of a record, and
-    only the explorer shows them, which reads them again.
+    """Every attempt, in the order written, without its texts: they are nearly all of a record, and only the
+    explorer shows them, which reads them again. Whether there is a prediction is kept.
     """
     attempts: list[RunRecord] = []
     briefs: dict[RecordKey, Brief] = {}
@@ -41,9 +45,15 @@ def read_briefly(run: RunDir) -> tuple[list[RunRecord], Briefs]:
         key = record.query_id, record.repeat
         if key not in briefs or record.attempt > briefs[key].attempt:
             briefs[key] = Brief(record.attempt, place, _status(record), _beginning(record))
-        kept = None if record.prediction is None else Prediction(answer=record.prediction.answer)
-        attempts.append(record.model_copy(update={"prediction": kept}))
+        kept = None if record.prediction is None else _UNTOLD
+        attempts.append(slimmed(record.model_copy(update={"prediction": kept})))
     return attempts, briefs
+
+
+def read_without_texts(run: RunDir) -> Records:
+    """The records that count, likewise."""
+    attempts, _ = read_briefly(run)
+    return counting(attempts)
 
 
 def _status(record: RunRecord) -> int:

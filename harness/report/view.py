@@ -52,8 +52,9 @@ from harness.report.notes import (
     run_notes,
     way_of,
 )
+from harness.report.samples import Sample, samples_of
 from harness.report.titles import dataset_title
-from harness.store import Manifest, RunDir, SampleRow, counting
+from harness.store import Manifest, RunDir, counting
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class RunView:
     label: str
     is_finished: bool
     frame: Frame
-    sample: Mapping[str, SampleRow] = field(repr=False)
-    """Query id -> query and reference; in memory once for all runs of a group that were asked the same."""
+    sample: Sample = field(repr=False)
+    """In memory once for all runs of a group that were asked the same."""
     rows: tuple[Aggregate, ...]
     scored: tuple[str, ...]
     """The measures that evaluators scored; what else has a row is a cost."""
@@ -307,7 +308,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     manifests = [run.manifest() for run in runs]
     named = labels([manifest.identity for manifest in manifests])
     with collector_paused():
-        samples = _samples(runs)
+        samples = samples_of(runs)
         views = tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
     known = known_measures(one for view in views for one in view.evaluations)
     notes = (
@@ -335,19 +336,7 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _samples(runs: Sequence[RunDir]) -> list[dict[str, SampleRow]]:
-    """Of each run; where two are the same, as nearly always, one object."""
-    found: list[dict[str, SampleRow]] = []
-    known: dict[str, dict[str, SampleRow]] = {}
-    for run in runs:
-        digest = run.sample_digest()
-        own = known.get(digest or "") or {row.query.query_id: row for row in run.sample()}
-        found.append(next((other for other in found if other is own or other == own), own))
-        known.update({digest: own} if digest else {})
-    return found
-
-
-def _load_view(run: RunDir, label: str, sample: Mapping[str, SampleRow], prices: Prices) -> RunView:
+def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunView:
     frame, (attempts, briefs) = Frame.of(run, sample.values()), read_briefly(run)
     records = counting(attempts)
     read = ScoreColumns.read(run.score_lines())

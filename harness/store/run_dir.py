@@ -21,6 +21,7 @@ from harness.store.score_files import read_evaluations, score_lines
 from harness.store.score_lines import ScoreLines
 from harness.store.score_writer import ScoreWriter, refuse_link, score_key
 from harness.store.seals import FileSeal
+from harness.store.slim import slimmed
 from harness.store.spread import SpreadFile
 
 _Header = tuple[Manifest, Mapping[str, FileSeal] | None]
@@ -172,7 +173,7 @@ class RunDir:
         manifest, closes = self._header()
         if closes is not None:
             self._fitting_sample.get([self._manifest_path, self._sample_path], lambda: self._check_sample(closes))
-        rows = list(files.iter_jsonl(self._sample_path, SampleRow))
+        rows = list(map(slimmed, files.iter_jsonl(self._sample_path, SampleRow)))
         expected = manifest.dataset.get("n_queries")
         if closes is None and isinstance(expected, int) and len(rows) != expected:
             raise StoreError(f"{self._sample_path} holds {len(rows):,} of {expected:,} queries", files.RUN_AGAIN)

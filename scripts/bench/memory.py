@@ -9,6 +9,7 @@ and the page holds the list of all queries.
   documents); `worker` is the process that answers, as its records say.
 - evaluator: the run is scored again, by a measure that asks no model.
 - report: two runs, five measures, the page with its explorer.
+- comparison: the same two runs, paired.
 
 Examples:
   .venv/bin/python scripts/bench/memory.py
@@ -105,7 +106,14 @@ def report(folder: Path, n: int) -> Peaks:
     return {"report": _peak("report", *runs, "--out", folder / "report")}
 
 
-PARTS: Mapping[str, Callable[[Path, int], Peaks]] = {"runner": runner, "evaluator": evaluator, "report": report}
+def comparison(folder: Path, n: int) -> Peaks:
+    """Two runs."""
+    return {"comparison": _peak("compare", *_made(folder, n, ["naive", "kg"]))}
+
+
+PARTS: Mapping[str, Callable[[Path, int], Peaks]] = {
+    one.__name__: one for one in (runner, evaluator, report, comparison)
+}
 
 
 # Runs

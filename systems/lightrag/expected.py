@@ -24,7 +24,7 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     return Expected(
         index=_index(passages, index),
         query=_query(passages, answer, workload),
-        most="a chunk is asked twice, every prompt is full",
+        most=f"{'a chunk is asked twice, ' if index.max_gleaning else ''}every prompt is full",
         notes=(
             f"LightRAG's own prompts are taken to have {_EXTRACTION_CHARACTERS:,} characters, a chunk "
             f"{_RECORDS_A_CHUNK} entities and relations",

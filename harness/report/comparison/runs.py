@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.analysis import Frame, Prices
@@ -15,10 +15,12 @@ from harness.analysis.score_columns import ScoreColumns
 from harness.display.text import printable, type_name
 from harness.errors import ConfigError, nearest
 from harness.records import EvaluationRecord
+from harness.report.briefs import read_without_texts
 from harness.report.labels import labels
 from harness.report.notes import run_notes, way_of
+from harness.report.samples import Sample, samples_of
 from harness.report.titles import dataset_name
-from harness.store import Manifest, RunDir, SampleRow
+from harness.store import Manifest, RunDir
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,8 @@ class ComparedRun:
     run: RunDir
     label: str
     manifest: Manifest
-    rows: Mapping[str, SampleRow] = field(repr=False)
-    """Query id -> query and reference, of the chosen type."""
+    rows: Sample = field(repr=False)
+    """Of the chosen type; one object of runs that were asked the same."""
     values: Mapping[str, QueryValues] = field(repr=False)
     """Measure -> its values, over `rows`."""
     evaluations: tuple[EvaluationRecord, ...]
@@ -49,21 +51,28 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
         raise ConfigError("a comparison takes at least two different runs", "name another RUN")
     manifests = [run.manifest() for run in unique]
     _refuse_other_datasets(unique, manifests)
-    samples = [run.sample() for run in unique]
+    samples = samples_of(unique)
     types = _matching_types(samples, query_type)
+    chosen = {id(sample): _of_types(sample, types) for sample in samples}
     named = labels([manifest.identity for manifest in manifests])
-    compared = []
-    for run, label, manifest, sample in zip(unique, named, manifests, samples, strict=True):
-        rows = {row.query.query_id: row for row in sample if row.reference.query_type in types}
-        frame, records = Frame.of(run), run.records()
-        scores = ScoreColumns.read(run.score_lines()).fitting(records)
-        models = manifest.identity.get("models", {})
-        costs = query_scores(list(records.values()), models, prices, frame.query_limit_s)
-        found = values_of(frame, scores, costs)
-        values = {name: own.only(rows) for name, own in found.items()} if query_type else found
-        notes = tuple(run_notes(run, frame, scores, records, prices))
-        compared.append(ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes, frame))
-    return compared
+    return [
+        _compared(run, label, (sample, chosen[id(sample)]), prices)
+        for run, label, sample in zip(unique, named, samples, strict=True)
+    ]
+
+
+def _compared(run: RunDir, label: str, asked: tuple[Sample, Sample], prices: Prices) -> ComparedRun:
+    """`asked`: all of its queries, and those of the chosen type."""
+    sample, rows = asked
+    manifest, frame, records = run.manifest(), Frame.of(run, sample.values()), read_without_texts(run)
+    scores = ScoreColumns.read(run.score_lines()).fitting(records)
+    models = manifest.identity.get("models", {})
+    costs = query_scores(list(records.values()), models, prices, frame.query_limit_s)
+    values = values_of(frame, scores, costs)
+    if len(rows) < len(sample):
+        values = {name: own.only(rows) for name, own in values.items()}
+    notes = tuple(run_notes(run, frame, scores, records, prices))
+    return ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes, frame)
 
 
 def finished_runs(runs: Sequence[ComparedRun], baseline: RunDir | None) -> list[ComparedRun]:
@@ -138,8 +147,12 @@ def _refuse_other_datasets(runs: Sequence[RunDir], manifests: Sequence[Manifest]
             )
 
 
-def _matching_types(samples: Iterable[Iterable[SampleRow]], wanted: str | None) -> set[str]:
-    types = {row.reference.query_type for sample in samples for row in sample}
+def _of_types(sample: Sample, types: Collection[str]) -> Sample:
+    return {query_id: row for query_id, row in sample.items() if row.reference.query_type in types}
+
+
+def _matching_types(samples: Iterable[Sample], wanted: str | None) -> set[str]:
+    types = {row.reference.query_type for sample in samples for row in sample.values()}
     if wanted is None:
         return types
     fitting = types & {wanted} or {name for name in types if type_name(name) == wanted}

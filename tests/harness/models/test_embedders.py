@@ -128,11 +128,14 @@ async def test_a_text_that_stands_twice_is_embedded_once_and_comes_from_no_cache
 ) -> None:
     """Otherwise the cost of a first build would be reported as that of a cached one."""
     encoder = Encoder()
+    embedder = CachedEmbedder(encoder, open_cache(), batch_size=8)
     with metered(Meter("index")) as meter:
-        vectors = await CachedEmbedder(encoder, open_cache(), batch_size=8).embed_documents(["a", "b", "a", "a"])
+        vectors = await embedder.embed_documents(["a", "b", "a", "a"])
+        later = await embedder.embed_documents(["b", "c"])
     np.testing.assert_array_equal(vectors, expected(["a", "b", "a", "a"]))
-    assert encoder.batches == [["a", "b"]]
-    assert (meter.embedded_texts, meter.cached_texts) == (2, 0)
+    np.testing.assert_array_equal(later, expected(["b", "c"]))
+    assert encoder.batches == [["a", "b"], ["c"]]
+    assert (meter.embedded_texts, meter.cached_texts, meter.saved_s) == (3, 0, None)
 
 
 async def test_an_index_killed_between_batches_goes_on_where_it_stopped(
