@@ -96,6 +96,8 @@ def short(value: float) -> str:
 
 def draw(points: Sequence[Points], folder: Path) -> list[Path]:
     """A panel for each quantity, a line for each variant."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
     panels = list(dict.fromkeys((one.quantity, one.along) for one in points if len(one.at) > 1))
     looks = {name: look_of(number) for number, name in enumerate(dict.fromkeys(one.variant for one in points))}
     with plotting() as new_figure:
@@ -111,6 +113,11 @@ def draw(points: Sequence[Points], folder: Path) -> list[Path]:
                     look = looks[one.variant]
                     style = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
                     axes.loglog(one.at, one.values, label=one.variant, linewidth=1.1, markersize=4, **style)
+            for axis in (axes.xaxis, axes.yaxis):
+                # Powers of ten would be mathematics, which nothing drawn here is read as.
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.3g}"))
+                axis.set_minor_formatter(NullFormatter())
+            axes.tick_params(labelsize=7)
             axes.set_title(panel[0], fontsize=8)
             axes.set_xlabel(panel[1], fontsize=8)
         handles = {
