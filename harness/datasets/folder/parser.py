@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import resource
 import sys
 import time
@@ -22,6 +21,7 @@ from harness.datasets.folder.pdf import read_pdf
 from harness.datasets.folder.texts import NoDocument, ReadText
 from harness.datasets.folder.web import read_html
 from harness.datasets.folder.word import read_word
+from harness.own_process import peak_rss_bytes
 from harness.plain_files import open_plain
 
 Reader = Callable[[BinaryIO, Callable[[], None]], ReadText]
@@ -91,11 +91,7 @@ def _limit(what: int, most: int) -> None:
 
 def _is_full() -> bool:
     """Whether most of the memory was taken: libraries in C call it a mistake in the file when they get no more."""
-    try:  # Not `ru_maxrss`, which a process inherits from whoever started it.
-        peak = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    except OSError:
-        return False
-    return peak is not None and 1024 * int(peak[1]) > 0.7 * resource.getrlimit(resource.RLIMIT_DATA)[0]
+    return peak_rss_bytes() > 0.7 * resource.getrlimit(resource.RLIMIT_DATA)[0]
 
 
 if __name__ == "__main__":
