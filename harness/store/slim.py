@@ -25,7 +25,7 @@ def slimmed(record: R) -> R:
     # What pydantic's own `model_construct` sets, and as it does: records are frozen.
     object.__setattr__(record, "__pydantic_fields_set__", given)
     for name, value in record.__dict__.items():
-        if value == {}:
+        if isinstance(value, dict) and not value:
             record.__dict__[name] = _NOTHING
         _slim_within(value)
     return record

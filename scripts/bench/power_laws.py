@@ -12,6 +12,7 @@ from benching import print_table
 
 from harness.display.plotting import WIDTH_IN, plotting, save
 from harness.report.figures.marks import look_of
+from harness.report.figures.rows import compact
 
 FAR = 1_000_000
 """Documents that are spoken of and not measured."""
@@ -96,7 +97,7 @@ def short(value: float) -> str:
 
 def draw(points: Sequence[Points], folder: Path) -> list[Path]:
     """A panel for each quantity, a line for each variant."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     panels = list(dict.fromkeys((one.quantity, one.along) for one in points if len(one.at) > 1))
     looks = {name: look_of(number) for number, name in enumerate(dict.fromkeys(one.variant for one in points))}
@@ -114,8 +115,10 @@ def draw(points: Sequence[Points], folder: Path) -> list[Path]:
                     style = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
                     axes.loglog(one.at, one.values, label=one.variant, linewidth=1.1, markersize=4, **style)
             for axis in (axes.xaxis, axes.yaxis):
+                low, high = axis.get_view_interval()
+                axis.set_major_locator(LogLocator(subs=(1,) if high > 30 * low else (1, 2, 5)))
                 # Powers of ten would be mathematics, which nothing drawn here is read as.
-                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.3g}"))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
                 axis.set_minor_formatter(NullFormatter())
             axes.tick_params(labelsize=7)
             axes.set_title(panel[0], fontsize=8)
