@@ -328,11 +328,7 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
     yield from _cut_notes(records)
     yield from _reasoning_notes(records)
     yield from _failure_notes(run, records)
-    replayed = sum(
-        1 for r in records.values() if r.status == "ok" and (r.cost.replayed_calls or r.cost.cached_texts)
-    )
-    if replayed:
-        yield f"{counted(replayed, 'latency', 'latencies')} left out: calls were replayed after an interruption."
+    yield from _helped_notes(records)
     untold = sum(1 for r in records.values() if r.cost.wall_s is not None and r.cost.throttled_s is None)
     if untold and not run.manifest().is_imported:
         yield (
@@ -348,6 +344,16 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
     concurrency = identity.get("limits", {}).get("concurrency", 1)
     if concurrency != 1:
         yield f"{concurrency} queries were answered side by side: a latency includes what the others took."
+
+
+def _helped_notes(records: Records) -> Iterator[str]:
+    """Answers that took less time than they would have by themselves."""
+    costs = [record.cost for record in records.values() if record.status == "ok"]
+    if replayed := sum(1 for cost in costs if cost.replayed_calls):
+        yield f"{counted(replayed, 'latency', 'latencies')} left out: calls were replayed after an interruption."
+    if cached := sum(1 for cost in costs if cost.cached_texts and not cost.replayed_calls):
+        what = counted(cached, "latency", "latencies")
+        yield f"{what} left out: vectors were there from an earlier query, attempt or run."
 
 
 def _unmetered_notes(run: RunDir, records: Records) -> Iterator[str]:

@@ -40,6 +40,21 @@ def test_of_a_run_over_a_cluster_it_is_said_that_its_seconds_compare_with_no_oth
     assert "by up to 6 workers at once" in note
 
 
+def test_a_latency_that_a_vector_of_an_earlier_query_shortened_is_blamed_on_no_interruption(
+    make_run: MakeRun,
+) -> None:
+    run = make_run()
+    first, second = [record for record in run.records().values() if record.status == "ok"][:2]
+    run.reopen()
+    for record, cost in ((first, {"cached_texts": 3}), (second, {"cached_texts": 3, "replayed_calls": 1})):
+        run.append_record(record.model_copy(update={"attempt": 9, "cost": record.cost.model_copy(update=cost)}))
+    [group] = load_groups([run], load_prices())
+    assert [note for view in group.views for note in view.notes if "left out" in note] == [
+        "1 latency left out: calls were replayed after an interruption.",
+        "1 latency left out: vectors were there from an earlier query, attempt or run.",
+    ]
+
+
 def imported(manifest: Manifest, name: str, model: dict[str, Any] | None = None) -> Manifest:
     models = {"generator": model or {"provider": "imported", "model": name}}
     return manifest.model_copy(update={"identity": {**manifest.identity, "models": models, "imported": {}}})
