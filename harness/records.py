@@ -219,7 +219,8 @@ class Cost(Record):
     """Seconds that replayed calls and cached texts took when they were made: with `wall_s` about what a first
     build takes, if it did nothing else beside its calls. None: nothing was saved, or it is not known."""
     replayed_from: dict[str, dict[str, Usage]] = {}
-    """What the replayed calls used, by the run that paid for them, then by model role. Part of `usage`."""
+    """What the replayed calls used, and those that computed the cached texts' vectors, by the run that paid for
+    them, then by model role. Part of `usage`."""
     cached_from: dict[str, int] = {}
     """`cached_texts` by the run that computed their vectors; empty name: not known."""
 

@@ -14,9 +14,11 @@ from harness.models.endpoint import Endpoint
 from harness.models.letters import are_refused, letter_request, letter_shares, no_letters
 from harness.models.providers import api_key, need_client, provider_of
 from harness.models.relaying import RelayedSeam, RelayedTransport
+from harness.models.replies import usage_of
 from harness.models.transport import MeteredTransport, Seam
 from harness.models.vectors import unit_rows
 from harness.protocols import Message
+from harness.records import Usage
 from harness.store import Dialect, Dialects
 
 if TYPE_CHECKING:
@@ -212,17 +214,23 @@ class OpenAIEmbedding:
     """Embeds by any OpenAI-compatible /embeddings; rows are normalised to unit length."""
 
     def __init__(self, config: EmbedderConfig, client: "AsyncOpenAI") -> None:
+        self.role = config.role
         self._config = config
         self._client = client
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), d), float32, unit rows."""
+        return (await self.embed_counted(texts))[0]
+
+    async def embed_counted(self, texts: Sequence[str]) -> "tuple[Vectors, Usage]":
+        """The same, and what the call used."""
         reply = await _post(self._client, "/embeddings", embedding_request(self._config, texts))
         data = _part(reply, "data")
         rows = sorted(data if isinstance(data, list) else [], key=lambda row: _part(row, "index") or 0)
         if len(rows) != len(texts):
             raise ValueError(f"{len(texts)} texts were sent and {len(rows)} embeddings came back")
-        return unit_rows(np.asarray([_part(row, "embedding") for row in rows], dtype=np.float32))
+        vectors = np.asarray([_part(row, "embedding") for row in rows], dtype=np.float32)
+        return unit_rows(vectors), usage_of(reply)
 
     async def close(self) -> None:
         """Close its connections."""

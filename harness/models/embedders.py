@@ -13,6 +13,7 @@ from harness.models.embedding_cache import EmbeddingCache
 from harness.models.identity import model_identity
 from harness.models.metering import current_meter
 from harness.models.providers import TextEncoder, provider_of
+from harness.records import Usage
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -28,6 +29,7 @@ class CachedEmbedder:
         self, encoder: TextEncoder, cache: EmbeddingCache, batch_size: int, progress: EmbedProgress | None = None
     ) -> None:
         self._encoder = encoder
+        self._server = encoder if isinstance(encoder, OpenAIEmbedding) else None
         self._cache = cache
         self._batch_size = batch_size
         self._progress = progress or (lambda _done, _total: None)
@@ -40,6 +42,8 @@ class CachedEmbedder:
         # A text that stands twice in a first build comes from no cache.
         cached = {text: by for text, by in self._cache.payers(texts).items() if not meter.has_embedded(text)}
         meter.add_cached(cached.values(), self._cache.seconds(cached))
+        if self._server:
+            meter.add_cached_usage(self._server.role, self._cache.usage(cached))
         # Texts of like length together: padding is work for nothing.
         missing.sort(key=len)
         done = len(texts) - len(missing)
@@ -47,8 +51,8 @@ class CachedEmbedder:
         for start in range(0, len(missing), self._batch_size):
             batch = missing[start : start + self._batch_size]
             began = time.monotonic()
-            vectors = await self._encoder.embed(batch)
-            self._cache.add(batch, vectors, time.monotonic() - began)
+            vectors, usage = await self._embed(batch)
+            self._cache.add(batch, vectors, time.monotonic() - began, usage)
             done += len(batch)
             meter.add_embedded(batch)
             self._progress(done, len(texts))
@@ -62,8 +66,13 @@ class CachedEmbedder:
 
     async def close(self) -> None:
         """Close its connections, if it embeds by a server."""
-        if isinstance(self._encoder, OpenAIEmbedding):
-            await self._encoder.close()
+        if self._server:
+            await self._server.close()
+
+    async def _embed(self, texts: Sequence[str]) -> "tuple[Vectors, Usage | None]":
+        if self._server:
+            return await self._server.embed_counted(texts)
+        return await self._encoder.embed(texts), None
 
 
 class _Within:

@@ -1,7 +1,9 @@
 """Embeddings by content: the same text and model, the same vector, computed once."""
 
 import hashlib
+import math
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +12,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from harness.errors import StoreError
+from harness.records import Usage
 from harness.store.databases import open_database
 from harness.store.seals import row_check
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS checked (model TEXT, text_digest BLOB, vector BLOB NOT NULL,"
+    " paid_by TEXT NOT NULL, seconds REAL, row_check INTEGER NOT NULL, PRIMARY KEY (model, text_digest))"
+    " WITHOUT ROWID",
+    # Of a server's vectors. A table of its own, so that earlier versions can use the same file.
+    "CREATE TABLE IF NOT EXISTS used (model TEXT, text_digest BLOB, calls REAL NOT NULL, input_tokens REAL,"
+    " row_check INTEGER NOT NULL, PRIMARY KEY (model, text_digest)) WITHOUT ROWID",
+)
+_ALMOST = 1e-6
+"""Shares of a call add up to it but for rounding."""
 
 
 class EmbeddingCache:
@@ -30,11 +44,8 @@ class EmbeddingCache:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = open_database(path)
             # Tables of earlier versions stay as they are, so that those can use the same file.
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS checked (model TEXT, text_digest BLOB, vector BLOB NOT NULL,"
-                " paid_by TEXT NOT NULL, seconds REAL, row_check INTEGER NOT NULL,"
-                " PRIMARY KEY (model, text_digest)) WITHOUT ROWID"
-            )
+            for table in _TABLES:
+                self._db.execute(table)
             self._earlier = _earlier_query(self._db)
 
     def payers(self, texts: Sequence[str]) -> dict[str, str]:
@@ -57,22 +68,37 @@ class EmbeddingCache:
             total += entry.seconds
         return total
 
-    def add(self, texts: Sequence[str], vectors: "Vectors", seconds: float | None = None) -> None:
-        """Keep vectors[i] for texts[i]; committed when this returns. `seconds`: what all of them took together."""
+    def usage(self, texts: Iterable[str]) -> dict[str, Usage]:
+        """What the calls took that computed the kept vectors of these texts, each text once, by the run that paid.
+
+        A text has its share of a call by its characters; a call of which a part is needed counts as one. A text of
+        which it was not noted counts as an unmetered call beyond `calls`: how many there were is not known.
+        """
+        found: defaultdict[str, list[_Share]] = defaultdict(list)
+        for text, payer in self.payers(list(texts)).items():
+            found[payer].append(self._share(text))
+        return {payer: _together(shares) for payer, shares in found.items()}
+
+    def add(
+        self, texts: Sequence[str], vectors: "Vectors", seconds: float | None = None, usage: Usage | None = None
+    ) -> None:
+        """Keep vectors[i] for texts[i]; committed when this returns. `seconds`: what all of them took together,
+        `usage`: what the calls of a server took that computed them.
+        """
         each = None if seconds is None else seconds / len(texts)
+        shares = [None] * len(texts) if usage is None else _shares(texts, usage)
         entries = [
-            (text, KeptVector(np.asarray(vector, dtype="<f4").tobytes(), self.payer, each))
-            for text, vector in zip(texts, vectors, strict=True)
+            (text, KeptVector(np.asarray(vector, dtype="<f4").tobytes(), self.payer, each), share)
+            for text, vector, share in zip(texts, vectors, shares, strict=True)
         ]
         with self._explained():
             self._db.execute("BEGIN IMMEDIATE")
-            for text, entry in entries:
+            for text, entry, share in entries:
                 # The first vector of a text stays, unless it is damaged.
                 if self._find(text) is None:
-                    values = (self._model, _digest(text), *entry)
-                    self._db.execute(
-                        "INSERT OR REPLACE INTO checked VALUES (?,?,?,?,?,?)", (*values, row_check(values))
-                    )
+                    self._put("checked", text, entry)
+                    if share is not None:
+                        self._put("used", text, share)
             self._db.execute("COMMIT")
 
     def get(self, texts: Sequence[str]) -> "Vectors":
@@ -100,6 +126,19 @@ class EmbeddingCache:
             row = self._db.execute(self._earlier, place).fetchone() if self._earlier else None
         return KeptVector(*row) if row else None
 
+    def _share(self, text: str) -> "_Share":
+        place = (self._model, _digest(text))
+        with self._explained():
+            row = self._db.execute(
+                "SELECT calls, input_tokens, row_check FROM used WHERE model=? AND text_digest=?", place
+            ).fetchone()
+        return _Share(*row[:2]) if row is not None and row_check((*place, *row[:2])) == row[2] else _NOT_NOTED
+
+    def _put(self, table: str, text: str, entry: "KeptVector | _Share") -> None:
+        values = (self._model, _digest(text), *entry)
+        marks = ",".join("?" * (len(values) + 1))
+        self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (*values, row_check(values)))  # noqa: S608
+
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
@@ -117,6 +156,32 @@ class KeptVector(NamedTuple):
     vector: bytes
     paid_by: str
     seconds: float | None
+
+
+class _Share(NamedTuple):
+    """What one text took of a server's call."""
+
+    calls: float
+    input_tokens: float | None
+    """None: the server did not count them."""
+
+
+_NOT_NOTED = _Share(0.0, None)
+
+
+def _shares(texts: Sequence[str], usage: Usage) -> list[_Share]:
+    characters = sum(map(len, texts))
+    parts = [len(text) / characters if characters else 1 / len(texts) for text in texts]
+    tokens = None if usage.unmetered_calls else usage.input_tokens
+    return [_Share(part * usage.calls, None if tokens is None else part * tokens) for part in parts]
+
+
+def _together(shares: Sequence[_Share]) -> Usage:
+    counted = [share.input_tokens for share in shares if share.input_tokens is not None]
+    calls = math.ceil(sum(share.calls for share in shares) - _ALMOST)
+    uncounted = math.ceil(sum(share.calls for share in shares if share.input_tokens is None) - _ALMOST)
+    unmetered = uncounted + shares.count(_NOT_NOTED)
+    return Usage(calls=calls, input_tokens=round(sum(counted)), unmetered_calls=unmetered)
 
 
 def _earlier_query(db: sqlite3.Connection) -> str:

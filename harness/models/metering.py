@@ -3,7 +3,7 @@
 import heapq
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -56,7 +56,7 @@ class Meter:
         """Which of several blocks with that scope; 0: there is one."""
         self.usage: dict[str, Usage] = {}
         self.replayed_from: dict[str, dict[str, Usage]] = {}
-        """What replayed calls used, by the run that paid, then by role."""
+        """What replayed calls and cached vectors used, by the run that paid, then by role."""
         self.paid: dict[str, Usage] = {}
         """What the calls used that were made now."""
         self._own: Usage | None = None
@@ -65,6 +65,8 @@ class Meter:
         self._embedded: set[int] = set()
         self.cached_from: Counter[str] = Counter()
         """Texts whose vectors were there, by the run that computed them."""
+        self.replayed_calls = 0
+        """Calls that the journal answered."""
         self._replayed, self._cached_s = Spans(), 0.0
         self._saved_is_known = True
         self.stages_s: defaultdict[str, float] = defaultdict(float)
@@ -86,7 +88,7 @@ class Meter:
         heapq.heappush(self._given_back[(role, request_digest)], occurrence)
 
     def add_call(self, role: str, usage: Usage, *, paid_by: str | None = None) -> None:
-        """Count one answered call. A replayed one, `paid_by` an earlier run, counts too: the query needed it."""
+        """Count an answered call. One of before, `paid_by` an earlier run, counts too: the query needed it."""
         self.usage[role] = self.usage.get(role, Usage()) + usage
         counted = self.paid if paid_by is None else self.replayed_from.setdefault(paid_by, {})
         counted[role] = counted.get(role, Usage()) + usage
@@ -111,6 +113,7 @@ class Meter:
     def add_replayed(self, role: str, call: StoredCall) -> None:
         """Count a call that the journal answered, and the time that it took when it was made."""
         self.add_call(role, call.usage, paid_by=call.paid_by)
+        self.replayed_calls += 1
         try:
             began = datetime.fromisoformat(call.started_at).timestamp()
         except (ValueError, OverflowError):
@@ -133,6 +136,11 @@ class Meter:
         self._cached_s += seconds or 0.0
         self._saved_is_known = self._saved_is_known and seconds is not None
 
+    def add_cached_usage(self, role: str, used: Mapping[str, Usage]) -> None:
+        """Count what the calls took that computed such vectors, by the runs that paid them."""
+        for payer, usage in used.items():
+            self.add_call(role, usage, paid_by=payer)
+
     def absorb(self, other: "Meter") -> None:
         """Count what `other` counted, too: a whole evaluation is the sum of its judgements."""
         for role, usage in other.paid.items():
@@ -140,6 +148,7 @@ class Meter:
         for payer, roles in other.replayed_from.items():
             for role, usage in roles.items():
                 self.add_call(role, usage, paid_by=payer)
+        self.replayed_calls += other.replayed_calls
         self.embedded_texts += other.embedded_texts
         self.cached_from.update(other.cached_from)
         self._replayed += other._replayed
@@ -148,11 +157,6 @@ class Meter:
         other._note_open()
         self._waiting += other._waiting
         self._working += other._working
-
-    @property
-    def replayed_calls(self) -> int:
-        """Calls that the journal answered."""
-        return sum(usage.calls for roles in self.replayed_from.values() for usage in roles.values())
 
     @property
     def cached_texts(self) -> int:

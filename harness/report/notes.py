@@ -286,7 +286,11 @@ def _index_notes(run: RunDir) -> Iterator[str]:
             yield "The index is not built yet."
         return
     if index.reused_from:
-        yield f"The index was built, and its cost paid, by run {printable(index.reused_from, 200)}."
+        builder = printable(index.reused_from, 200)
+        if _was_paid_beside(index):
+            yield f"The index was built by run {builder}; part of its cost was paid by other runs."
+        else:
+            yield f"The index was built, and its cost paid, by run {builder}."
     if index.cost.replayed_calls or index.cost.cached_texts:
         saved = [
             counted(index.cost.replayed_calls, "model call") if index.cost.replayed_calls else "",
@@ -298,6 +302,11 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         yield f"{counted(index.stats.failed_chunks, 'chunk')} could not be indexed."
     for note in index.stats.notes:
         yield f"Index: {printable(note, _LONGEST_REASON)}"
+
+
+def _was_paid_beside(index: IndexRecord) -> bool:
+    """Whether another run than its builder paid for calls or vectors that the build found."""
+    return bool((index.cost.replayed_from.keys() | index.cost.cached_from.keys()) - {index.built_by})
 
 
 def _dialect_notes(run: RunDir) -> Iterator[str]:

@@ -293,6 +293,40 @@ async def test_the_fake_embedder_is_built_from_its_config(
     assert meter.usage == {"embedder": Usage(calls=2, input_tokens=6)}
 
 
+async def test_what_a_server_was_paid_for_vectors_that_are_there_is_counted_and_said_by_whom(
+    seam: Seam, tmp_path: Path
+) -> None:
+    """An index costs what it needs of models, whoever paid: an interruption makes it no cheaper."""
+    config = EmbedderConfig(provider="fake", model="fake", batch_size=2)
+    texts = ["a", "b b", "c c c", "d d d d", "e e e e e"]
+    used = []
+    for run, asked in (("killed", texts[:2]), ("whole", texts), ("third", texts)):
+        with (
+            closing(EmbeddingCache(tmp_path / "e.sqlite", "m", payer=run)) as cache,
+            metered(Meter("index")) as meter,
+        ):
+            await build_embedder(config, seam, cache).embed_documents(asked)
+        used.append(meter)
+    killed, whole, third = used
+    assert whole.usage == third.usage == {"embedder": Usage(calls=3, input_tokens=15)}
+    assert whole.replayed_from == {"killed": killed.usage}
+    assert third.replayed_from == {"killed": killed.usage, "whole": whole.paid}
+    assert third.paid == {}
+    assert [meter.replayed_calls for meter in used] == [0, 0, 0]
+
+
+async def test_vectors_of_an_earlier_version_make_the_tokens_a_lower_bound(
+    seam: Seam, open_cache: Callable[..., EmbeddingCache]
+) -> None:
+    cache = open_cache()
+    cache.add(["before", "then"], expected(["before", "then"]))
+    embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), seam, cache)
+    with metered(Meter("index")) as meter:
+        await embedder.embed_documents(["before", "then", "c c c"])
+    used = meter.usage["embedder"]
+    assert (used.input_tokens, used.unmetered_calls > 0, used.calls_are_known) == (3, True, False)
+
+
 async def test_a_fault_of_the_fake_embedder_is_retried(
     serve: Serve, connect_embedder: Callable[..., OpenAIEmbedding]
 ) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from harness.errors import StoreError
 from harness.models.embedding_cache import EmbeddingCache
+from harness.records import Usage
 
 
 @pytest.fixture
@@ -57,6 +58,52 @@ def test_what_vectors_took_is_kept_with_them_and_unknown_where_one_was_not_timed
     assert cache.seconds([]) == 0.0
     assert cache.seconds(["a", "b", "a"]) == pytest.approx(3.0)
     assert cache.seconds(["a", "untimed"]) is None
+
+
+def test_what_the_calls_of_a_server_took_is_kept_by_the_characters_of_each_text(cache: EmbeddingCache) -> None:
+    cache.add(["ab", "cdefgh"], rows(1.0, 2.0), usage=Usage(calls=1, input_tokens=40))
+    cache.add(["later"], rows(3.0), usage=Usage(calls=1, input_tokens=5))
+    assert cache.usage([]) == {}
+    assert cache.usage(["ab"]) == {"": Usage(calls=1, input_tokens=10)}
+    assert cache.usage(["ab", "cdefgh", "ab", "later"]) == {"": Usage(calls=2, input_tokens=45)}
+
+
+def test_what_calls_took_is_told_of_each_run_that_paid(cache: EmbeddingCache, path: Path) -> None:
+    cache.add(["a"], rows(1.0), usage=Usage(calls=1, input_tokens=4))
+    with closing(EmbeddingCache(path, "minilm", payer="demo--kg--1")) as other:
+        other.add(["a", "b"], rows(1.0, 2.0), usage=Usage(calls=1, input_tokens=10))
+    used = cache.usage(["a", "b"])
+    assert used == {"": Usage(calls=1, input_tokens=4), "demo--kg--1": Usage(calls=1, input_tokens=5)}
+
+
+def test_tokens_that_nobody_counted_make_those_of_the_others_a_lower_bound(cache: EmbeddingCache) -> None:
+    cache.add(["a"], rows(1.0), usage=Usage(calls=1, input_tokens=4))
+    cache.add(["uncounted"], rows(2.0), usage=Usage(calls=1, unmetered_calls=1))
+    used = cache.usage(["a", "uncounted"])[""]
+    assert (used.calls, used.input_tokens, used.calls_are_known) == (2, 4, True)
+    assert used.unmetered_calls > 0
+
+
+def test_of_vectors_that_an_earlier_version_kept_nothing_is_known(cache: EmbeddingCache) -> None:
+    cache.add(["a"], rows(1.0), usage=Usage(calls=1, input_tokens=4))
+    cache.add(["of before", "then"], rows(2.0, 3.0))
+    used = cache.usage(["a", "of before", "then"])[""]
+    assert (used.input_tokens, used.calls_are_known) == (4, False)
+    assert used.unmetered_calls > 0
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    texts=st.lists(st.text(st.characters(exclude_categories=[]), max_size=9), min_size=1, max_size=9, unique=True),
+    tokens=st.integers(0, 10**9),
+)
+def test_shares_of_a_call_add_up_to_it(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], tokens: int
+) -> None:
+    whole = Usage(calls=1, input_tokens=tokens)
+    with closing(EmbeddingCache(tmp_path_factory.mktemp("cache") / "e.sqlite", "m")) as cache:
+        cache.add(texts, rows(*map(float, range(len(texts)))), usage=whole)
+        assert cache.usage(texts) == {"": whole}
 
 
 def test_a_cache_from_before_the_payer_was_noted_is_used_on(path: Path) -> None:

@@ -128,8 +128,20 @@ def test_usage_is_kept_apart_by_role_and_a_replayed_call_counts_too() -> None:
         "generator": Usage(calls=2, input_tokens=7),
         "embedder": Usage(calls=1, input_tokens=5),
     }
-    assert meter.replayed_calls == 1
     assert meter.replayed_from == {"an earlier run": {"generator": Usage(calls=1, input_tokens=4)}}
+
+
+def test_what_cached_vectors_took_counts_as_usage_and_as_no_call_of_a_journal() -> None:
+    """A latency would else be blamed on an interruption."""
+    meter, total = Meter("index"), Meter("total")
+    meter.add_cached(["one", "one", "two"], 3.0)
+    used = {"one": Usage(calls=2, input_tokens=40), "two": Usage(calls=1, input_tokens=9)}
+    meter.add_cached_usage("embedder", used)
+    total.absorb(meter)
+    for each in (meter, total):
+        assert each.usage == {"embedder": Usage(calls=3, input_tokens=49)}
+        assert each.replayed_from == {payer: {"embedder": usage} for payer, usage in used.items()}
+        assert (each.replayed_calls, each.saved_s, each.paid) == (0, 3.0, {})
 
 
 def test_the_same_request_is_numbered_within_its_scope_and_role() -> None:
