@@ -3,7 +3,7 @@
 Units are in the names (`_s` seconds, `_bytes`, `_usd`). A quantity that was not measured is None, never 0.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -188,6 +188,18 @@ class Usage(Record):
         """Field-wise sum."""
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
+    def __sub__(self, other: "Usage") -> "Usage":
+        """Field-wise difference, nowhere less than 0."""
+        return Usage(**{name: max(0, getattr(self, name) - getattr(other, name)) for name in Usage.model_fields})
+
+
+def less(usage: Mapping[str, Usage], told: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
+    """What of `usage`, by model role, is not in `told`."""
+    left = dict(usage)
+    for roles in told:
+        left.update({role: left[role] - used for role, used in roles.items() if role in left})
+    return left
+
 
 class Cost(Record):
     """What one query, or one index, took. Measured by the runner, never reported by a system, but under
@@ -219,10 +231,17 @@ class Cost(Record):
     """Seconds that replayed calls and cached texts took when they were made: with `wall_s` about what a first
     build takes, if it did nothing else beside its calls. None: nothing was saved, or it is not known."""
     replayed_from: dict[str, dict[str, Usage]] = {}
-    """What the replayed calls used, and those that computed the cached texts' vectors, by the run that paid for
-    them, then by model role. Part of `usage`."""
+    """What the replayed calls used, by the run that paid for them, then by model role. Part of `usage`."""
     cached_from: dict[str, int] = {}
     """`cached_texts` by the run that computed their vectors; empty name: not known."""
+    cached_usage: dict[str, dict[str, Usage]] = {}
+    """What a server took to compute those vectors, by the same runs, then by model role. Part of `usage`, and of
+    that of the query, index or run that computed them."""
+
+    @property
+    def shared_usage(self) -> list[tuple[str, dict[str, Usage]]]:
+        """What was there already: (the run that paid, usage by role)."""
+        return [*self.replayed_from.items(), *self.cached_usage.items()]
 
     @property
     def latency_s(self) -> float | None:

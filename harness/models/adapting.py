@@ -125,7 +125,9 @@ class AdaptingTransport(httpx2.AsyncBaseTransport):
             return await self._ask(request, asked)
         async with self._finding_out:
             self._spoken.look()
-            return await self._ask(request, asked)
+            if self._spoken.unknown(asked):
+                return await self._ask(request, asked)
+        return await self._ask(request, asked)
 
     async def _ask(self, request: httpx2.Request, asked: Mapping[str, Any]) -> httpx2.Response:
         while True:

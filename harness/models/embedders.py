@@ -1,7 +1,7 @@
 """The embedder that a system or an evaluator gets: metered, its documents' vectors kept by content."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +11,8 @@ from harness.identity import digest
 from harness.models.clients import AnySeam, OpenAIEmbedding, open_client
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.identity import model_identity
-from harness.models.metering import current_meter
+from harness.models.metering import Meter, current_meter, hearing_replays
 from harness.models.providers import TextEncoder, provider_of
-from harness.records import Usage
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -38,21 +37,17 @@ class CachedEmbedder:
         """See `harness.protocols.Embedder`. Each finished batch is kept, so a killed index resumes there."""
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
-        meter, missing = current_meter(), self._cache.missing(texts)
-        # A text that stands twice in a first build comes from no cache.
-        cached = {text: by for text, by in self._cache.payers(texts).items() if not meter.has_embedded(text)}
-        meter.add_cached(cached.values(), self._cache.seconds(cached))
-        if self._server:
-            meter.add_cached_usage(self._server.role, self._cache.usage(cached))
+        meter, kept = current_meter(), self._cache.payers(texts)
+        missing = [text for text in dict.fromkeys(texts) if text not in kept]
+        # A text that stands twice in a first build comes from no cache, and a cached one from there once.
+        self._count_cached(meter, {text: by for text, by in kept.items() if not meter.has_embedded(text)})
         # Texts of like length together: padding is work for nothing.
         missing.sort(key=len)
         done = len(texts) - len(missing)
         self._progress(done, len(texts))
         for start in range(0, len(missing), self._batch_size):
             batch = missing[start : start + self._batch_size]
-            began = time.monotonic()
-            vectors, usage = await self._embed(batch)
-            self._cache.add(batch, vectors, time.monotonic() - began, usage)
+            await self._add(batch)
             done += len(batch)
             meter.add_embedded(batch)
             self._progress(done, len(texts))
@@ -69,10 +64,27 @@ class CachedEmbedder:
         if self._server:
             await self._server.close()
 
-    async def _embed(self, texts: Sequence[str]) -> "tuple[Vectors, Usage | None]":
+    def _count_cached(self, meter: Meter, cached: Mapping[str, str]) -> None:
+        meter.add_cached(cached, self._cache.seconds(cached))
         if self._server:
-            return await self._server.embed_counted(texts)
-        return await self._encoder.embed(texts), None
+            for payer, usage in self._cache.usage(cached).items():
+                meter.add_cached_usage(payer, self._server.role, usage)
+
+    async def _add(self, texts: Sequence[str]) -> None:
+        """Embed them, and keep their vectors with what they took and who paid."""
+        began = time.monotonic()
+        if self._server is None:
+            vectors = await self._encoder.embed(texts)
+            self._cache.add(texts, vectors, time.monotonic() - began)
+            return
+        with hearing_replays() as replayed:
+            vectors, usage = await self._server.embed_counted(texts)
+        if replayed:
+            # A cache that was lost is filled anew from the journal: no work of this run.
+            call = replayed[-1]
+            self._cache.add(texts, vectors, call.wall_s, usage, payer=call.paid_by)
+        else:
+            self._cache.add(texts, vectors, time.monotonic() - began, usage)
 
 
 class _Within:

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.errors import StoreError
 from harness.records import Usage
-from harness.store.databases import open_database
+from harness.store.databases import at_once, open_database
 from harness.store.seals import row_check
 
 if TYPE_CHECKING:
@@ -74,32 +74,35 @@ class EmbeddingCache:
         A text has its share of a call by its characters; a call of which a part is needed counts as one. A text of
         which it was not noted counts as an unmetered call beyond `calls`: how many there were is not known.
         """
-        found: defaultdict[str, list[_Share]] = defaultdict(list)
+        found: defaultdict[str, list[_Share | None]] = defaultdict(list)
         for text, payer in self.payers(list(texts)).items():
             found[payer].append(self._share(text))
         return {payer: _together(shares) for payer, shares in found.items()}
 
     def add(
-        self, texts: Sequence[str], vectors: "Vectors", seconds: float | None = None, usage: Usage | None = None
+        self,
+        texts: Sequence[str],
+        vectors: "Vectors",
+        seconds: float | None = None,
+        usage: Usage | None = None,
+        payer: str | None = None,
     ) -> None:
         """Keep vectors[i] for texts[i]; committed when this returns. `seconds`: what all of them took together,
-        `usage`: what the calls of a server took that computed them.
+        `usage`: what the calls of a server took that computed them. `payer`: another run than this one.
         """
-        each = None if seconds is None else seconds / len(texts)
+        each, paid_by = None if seconds is None else seconds / len(texts), self.payer if payer is None else payer
         shares = [None] * len(texts) if usage is None else _shares(texts, usage)
         entries = [
-            (text, KeptVector(np.asarray(vector, dtype="<f4").tobytes(), self.payer, each), share)
+            (text, KeptVector(np.asarray(vector, dtype="<f4").tobytes(), paid_by, each), share)
             for text, vector, share in zip(texts, vectors, shares, strict=True)
         ]
-        with self._explained():
-            self._db.execute("BEGIN IMMEDIATE")
+        with self._explained(), at_once(self._db):
             for text, entry, share in entries:
                 # The first vector of a text stays, unless it is damaged.
                 if self._find(text) is None:
                     self._put("checked", text, entry)
                     if share is not None:
                         self._put("used", text, share)
-            self._db.execute("COMMIT")
 
     def get(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), d); a text that is not kept raises KeyError."""
@@ -126,13 +129,14 @@ class EmbeddingCache:
             row = self._db.execute(self._earlier, place).fetchone() if self._earlier else None
         return KeptVector(*row) if row else None
 
-    def _share(self, text: str) -> "_Share":
+    def _share(self, text: str) -> "_Share | None":
+        """None: it was not noted."""
         place = (self._model, _digest(text))
         with self._explained():
             row = self._db.execute(
                 "SELECT calls, input_tokens, row_check FROM used WHERE model=? AND text_digest=?", place
             ).fetchone()
-        return _Share(*row[:2]) if row is not None and row_check((*place, *row[:2])) == row[2] else _NOT_NOTED
+        return _Share(*row[:2]) if row is not None and row_check((*place, *row[:2])) == row[2] else None
 
     def _put(self, table: str, text: str, entry: "KeptVector | _Share") -> None:
         values = (self._model, _digest(text), *entry)
@@ -166,9 +170,6 @@ class _Share(NamedTuple):
     """None: the server did not count them."""
 
 
-_NOT_NOTED = _Share(0.0, None)
-
-
 def _shares(texts: Sequence[str], usage: Usage) -> list[_Share]:
     characters = sum(map(len, texts))
     parts = [len(text) / characters if characters else 1 / len(texts) for text in texts]
@@ -176,12 +177,20 @@ def _shares(texts: Sequence[str], usage: Usage) -> list[_Share]:
     return [_Share(part * usage.calls, None if tokens is None else part * tokens) for part in parts]
 
 
-def _together(shares: Sequence[_Share]) -> Usage:
-    counted = [share.input_tokens for share in shares if share.input_tokens is not None]
-    calls = math.ceil(sum(share.calls for share in shares) - _ALMOST)
-    uncounted = math.ceil(sum(share.calls for share in shares if share.input_tokens is None) - _ALMOST)
-    unmetered = uncounted + shares.count(_NOT_NOTED)
-    return Usage(calls=calls, input_tokens=round(sum(counted)), unmetered_calls=unmetered)
+def _together(shares: Sequence[_Share | None]) -> Usage:
+    noted = [share for share in shares if share is not None]
+    counted = [share.input_tokens for share in noted if share.input_tokens is not None]
+    uncounted = _whole(share for share in noted if share.input_tokens is None)
+    return Usage(
+        calls=_whole(noted),
+        input_tokens=round(sum(counted)),
+        unmetered_calls=uncounted + len(shares) - len(noted),
+    )
+
+
+def _whole(shares: Iterable[_Share]) -> int:
+    """Calls of which these are parts."""
+    return max(0, math.ceil(sum(share.calls for share in shares) - _ALMOST))
 
 
 def _earlier_query(db: sqlite3.Connection) -> str:

@@ -56,13 +56,16 @@ class Meter:
         """Which of several blocks with that scope; 0: there is one."""
         self.usage: dict[str, Usage] = {}
         self.replayed_from: dict[str, dict[str, Usage]] = {}
-        """What replayed calls and cached vectors used, by the run that paid, then by role."""
+        """What replayed calls used, by the run that paid, then by role."""
+        self.cached_usage: dict[str, dict[str, Usage]] = {}
+        """What a server took to compute cached vectors, likewise."""
         self.paid: dict[str, Usage] = {}
         """What the calls used that were made now."""
         self._own: Usage | None = None
         self._own_beside: frozenset[str] = frozenset()
         self.embedded_texts = 0
         self._embedded: set[int] = set()
+        """Digests of the texts whose vectors were had in this scope: each is computed, or cached, once."""
         self.cached_from: Counter[str] = Counter()
         """Texts whose vectors were there, by the run that computed them."""
         self.replayed_calls = 0
@@ -88,7 +91,7 @@ class Meter:
         heapq.heappush(self._given_back[(role, request_digest)], occurrence)
 
     def add_call(self, role: str, usage: Usage, *, paid_by: str | None = None) -> None:
-        """Count an answered call. One of before, `paid_by` an earlier run, counts too: the query needed it."""
+        """Count one answered call. A replayed one, `paid_by` an earlier run, counts too: the query needed it."""
         self.usage[role] = self.usage.get(role, Usage()) + usage
         counted = self.paid if paid_by is None else self.replayed_from.setdefault(paid_by, {})
         counted[role] = counted.get(role, Usage()) + usage
@@ -114,6 +117,8 @@ class Meter:
         """Count a call that the journal answered, and the time that it took when it was made."""
         self.add_call(role, call.usage, paid_by=call.paid_by)
         self.replayed_calls += 1
+        if (heard := _replays.get()) is not None:
+            heard.append(call)
         try:
             began = datetime.fromisoformat(call.started_at).timestamp()
         except (ValueError, OverflowError):
@@ -127,19 +132,20 @@ class Meter:
         self._embedded.update(map(hash, texts))
 
     def has_embedded(self, text: str) -> bool:
-        """Whether its vector was computed in this scope: whoever has it again has it from nobody else."""
+        """Whether its vector was had in this scope before: whoever has it again has it from nobody else."""
         return hash(text) in self._embedded
 
-    def add_cached(self, payers: Collection[str], seconds: float | None) -> None:
-        """Count texts whose vectors were there, by the runs that computed them, and the time that this took."""
-        self.cached_from.update(payers)
+    def add_cached(self, payers: Mapping[str, str], seconds: float | None) -> None:
+        """Count texts whose vectors were there, with the runs that computed them, and the time that this took."""
+        self._embedded.update(map(hash, payers))
+        self.cached_from.update(payers.values())
         self._cached_s += seconds or 0.0
         self._saved_is_known = self._saved_is_known and seconds is not None
 
-    def add_cached_usage(self, role: str, used: Mapping[str, Usage]) -> None:
-        """Count what the calls took that computed such vectors, by the runs that paid them."""
-        for payer, usage in used.items():
-            self.add_call(role, usage, paid_by=payer)
+    def add_cached_usage(self, payer: str, role: str, usage: Usage) -> None:
+        """Count what a server took to compute such vectors."""
+        for counted in (self.usage, self.cached_usage.setdefault(payer, {})):
+            counted[role] = counted.get(role, Usage()) + usage
 
     def absorb(self, other: "Meter") -> None:
         """Count what `other` counted, too: a whole evaluation is the sum of its judgements."""
@@ -148,6 +154,9 @@ class Meter:
         for payer, roles in other.replayed_from.items():
             for role, usage in roles.items():
                 self.add_call(role, usage, paid_by=payer)
+        for payer, roles in other.cached_usage.items():
+            for role, usage in roles.items():
+                self.add_cached_usage(payer, role, usage)
         self.replayed_calls += other.replayed_calls
         self.embedded_texts += other.embedded_texts
         self.cached_from.update(other.cached_from)
@@ -203,6 +212,7 @@ LOADING = "load"
 """The scope of what is done before the first query, and is nobody's cost."""
 _opened: Counter[Meter] = Counter()
 _current: ContextVar[Meter | None] = ContextVar("meter", default=None)
+_replays: ContextVar[list[StoredCall] | None] = ContextVar("replays", default=None)
 
 
 def current_meter() -> Meter:
@@ -247,6 +257,17 @@ def charged(meter: Meter) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+@contextmanager
+def hearing_replays() -> Iterator[list[StoredCall]]:
+    """The calls of the enclosed work, in this task, that a journal answered."""
+    heard: list[StoredCall] = []
+    token = _replays.set(heard)
+    try:
+        yield heard
+    finally:
+        _replays.reset(token)
 
 
 def open_meters() -> list[Meter]:

@@ -24,6 +24,7 @@ def cost_of(meter: Meter, wall_s: float, cpu_s: float | None, embedder_rss_bytes
         saved_s=meter.saved_s,
         replayed_calls=meter.replayed_calls,
         replayed_from=meter.replayed_from,
+        cached_usage=meter.cached_usage,
     )
 
 
@@ -31,7 +32,6 @@ def cost_together(costs: Sequence[Cost], wall_s: float) -> Cost:
     """Of pieces of work that processes did side by side in `wall_s` seconds: what was used is added up. How long
     calls waited together, and what replayed ones would have taken, is not known of all of them.
     """
-    payers = {payer for cost in costs for payer in cost.replayed_from}
     measured = [cost.cpu_s for cost in costs if cost.cpu_s is not None]
     return Cost(
         wall_s=wall_s,
@@ -43,11 +43,15 @@ def cost_together(costs: Sequence[Cost], wall_s: float) -> Cost:
         cached_texts=sum(cost.cached_texts for cost in costs),
         cached_from=dict(sum((Counter(cost.cached_from) for cost in costs), Counter())),
         replayed_calls=sum(cost.replayed_calls for cost in costs),
-        replayed_from={
-            payer: usage_together([cost.replayed_from.get(payer, {}) for cost in costs])
-            for payer in sorted(payers)
-        },
+        replayed_from=by_payer([cost.replayed_from for cost in costs]),
+        cached_usage=by_payer([cost.cached_usage for cost in costs]),
     )
+
+
+def by_payer(used: Sequence[Mapping[str, Mapping[str, Usage]]]) -> dict[str, dict[str, Usage]]:
+    """The sum by the run that paid, then by role."""
+    payers = {payer for one in used for payer in one}
+    return {payer: usage_together([one.get(payer, {}) for one in used]) for payer in sorted(payers)}
 
 
 def usage_together(used: Sequence[Mapping[str, Usage]]) -> dict[str, Usage]:

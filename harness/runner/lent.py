@@ -1,13 +1,14 @@
 """Systems that another system hands queries to: which can be, and what they add to it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.config import BenchConfig, SystemOverrides
 from harness.errors import ConfigError
 from harness.protocols import Roles, Route, SystemSpec
-from harness.records import Cost, Expected, IndexRecord, IndexStats, Usage, Work
-from harness.runner.costs import usage_together
+from harness.records import Cost, Expected, IndexRecord, IndexStats, Usage, Work, less
+from harness.runner.costs import by_payer, usage_together
 
 
 def refuse_unroutable(spec: SystemSpec) -> None:
@@ -107,10 +108,6 @@ def _stats(parts: Sequence[IndexRecord]) -> IndexStats:
 
 def _cost(run_id: str, parts: Sequence[IndexRecord]) -> Cost:
     costs = [one.cost for one in parts]
-    replayed: dict[str, dict[str, Usage]] = {}
-    cached: dict[str, int] = {}
-    for one in parts:
-        _add_payers(replayed, cached, one, run_id)
     return Cost(
         wall_s=_sum([cost.wall_s for cost in costs]),
         throttled_s=_sum([cost.throttled_s for cost in costs]),
@@ -123,33 +120,21 @@ def _cost(run_id: str, parts: Sequence[IndexRecord]) -> Cost:
         cached_texts=sum(cost.cached_texts for cost in costs),
         replayed_calls=sum(cost.replayed_calls for cost in costs),
         saved_s=_saved(costs),
-        replayed_from=replayed,
-        cached_from=cached,
+        replayed_from=by_payer([*(cost.replayed_from for cost in costs), *_built_elsewhere(run_id, parts)]),
+        cached_from=dict(sum((Counter(cost.cached_from) for cost in costs), Counter())),
+        cached_usage=by_payer([cost.cached_usage for cost in costs]),
     )
 
 
-def _add_payers(
-    replayed: dict[str, dict[str, Usage]], cached: dict[str, int], part: IndexRecord, run_id: str
-) -> None:
-    """Who paid what of one part."""
-    told = part.cost.replayed_from
-    for payer, roles in told.items():
-        replayed[payer] = usage_together([replayed.get(payer, {}), roles])
-    for payer, texts in part.cost.cached_from.items():
-        cached[payer] = cached.get(payer, 0) + texts
-    if part.built_by != run_id:
-        own = _less(part.cost.usage, told.values())
-        replayed[part.built_by] = usage_together([replayed.get(part.built_by, {}), own])
+def _built_elsewhere(run_id: str, parts: Sequence[IndexRecord]) -> list[dict[str, dict[str, Usage]]]:
+    """What runs that built parts have paid for them."""
+    return [{part.built_by: _own_usage(part.cost)} for part in parts if part.built_by != run_id]
 
 
-def _less(usage: Mapping[str, Usage], told: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
-    """What of `usage` is not in `told`."""
-    left = {role: used.model_dump() for role, used in usage.items()}
-    for roles in told:
-        for role, used in roles.items():
-            for name, count in used.model_dump().items():
-                left[role][name] = max(0, left[role][name] - count)
-    return {role: used for role, counts in left.items() if (used := Usage(**counts)).is_used}
+def _own_usage(cost: Cost) -> dict[str, Usage]:
+    """What was not there already."""
+    left = less(cost.usage, [roles for _, roles in cost.shared_usage])
+    return {role: used for role, used in left.items() if used.is_used}
 
 
 def _added(found: Iterable[Mapping[str, float]]) -> dict[str, float]:

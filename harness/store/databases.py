@@ -2,6 +2,8 @@
 
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _WAIT_S = 60.0
@@ -21,6 +23,19 @@ def open_database(path: Path) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+@contextmanager
+def at_once(database: sqlite3.Connection) -> Iterator[None]:
+    """The statements of the block are kept together, or none of them is."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        raise
 
 
 def _write_ahead(database: sqlite3.Connection) -> None:

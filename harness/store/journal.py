@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.errors import StoreError
 from harness.records import Usage
-from harness.store.databases import open_database
+from harness.store.databases import at_once, open_database
 from harness.store.paid_calls import COLUMNS, PaidCalls, unpacked
 from harness.store.seals import row_check
 
@@ -129,7 +129,7 @@ class Journal:
 
     def _forget(self, place: tuple[str, str, str, int]) -> None:
         """Take a damaged call out; the tokens that its row speaks of stay paid, as far as they can be."""
-        with self._at_once():
+        with at_once(self._db):
             self._db.execute(_RESERVE_CALL, (*place, _MOST_TOKENS, _MOST_TOKENS))
             self._db.execute(f"DELETE FROM calls {_AT}", place)  # noqa: S608
 
@@ -164,7 +164,7 @@ class Journal:
             *(usage.input_tokens, usage.output_tokens, usage.cached_tokens),
             *(int(not usage.unmetered_calls), float(call.wall_s), call.started_at, self.payer),
         )
-        with _explained(self._path), self._at_once():
+        with _explained(self._path), at_once(self._db):
             added = self._db.execute(
                 f"{self._insert} INTO calls ({', '.join(COLUMNS)}, row_check)"
                 f" VALUES ({', '.join('?' * (len(COLUMNS) + 1))})",
@@ -200,17 +200,6 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
-
-    @contextmanager
-    def _at_once(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
 
 def paid_by_runs(path: Path, tell: Callable[[str], None] = lambda _: None) -> dict[tuple[str, str], Usage]:

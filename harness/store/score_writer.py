@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -31,8 +32,10 @@ class ScoreWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._file is not None:
-            self._file.close()
+        # Closing writes what is left: on a full disk that fails once more.
+        with suppress(OSError):
+            if self._file is not None:
+                self._file.close()
         self._partial.unlink(missing_ok=True)
 
     def add(self, scores: Iterable[Score]) -> None:

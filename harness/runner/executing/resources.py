@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import psutil
@@ -15,21 +15,25 @@ from harness.store import RunDir
 HEADER = ",".join(("time_s", "phase", *QUANTITIES))
 
 
+_CpuSeconds = dict[psutil.Process, float]
+"""Of each process since its start."""
+
+
 @dataclass
 class _Tree:
     """A process and all its descendants."""
 
     root: psutil.Process
-    cpu_s: float = 0.0
+    cpu_s: _CpuSeconds = field(default_factory=dict)
     at: float = 0.0
-    _paused: tuple[float, float] | None = None
+    _paused: tuple[float, _CpuSeconds] | None = None
 
     def sample(self) -> tuple[float, int] | None:
         """(CPU percent since the last sample, 100 = one core busy; resident bytes). None: it is gone."""
         now, cpu_s, rss = self._used()
         if not rss:
             return None
-        percent = 100.0 * max(0.0, cpu_s - self.cpu_s) / (now - self.at) if self.at else 0.0
+        percent = 100.0 * sum(_since(self.cpu_s, cpu_s).values()) / (now - self.at) if self.at else 0.0
         self.cpu_s, self.at = cpu_s, now
         return percent, rss
 
@@ -46,19 +50,25 @@ class _Tree:
         if self._paused is not None:
             now, cpu_s, _ = self._used()
             self.at += now - self._paused[0]
-            self.cpu_s += max(0.0, cpu_s - self._paused[1])
+            left_out = _since(self._paused[1], cpu_s)
+            self.cpu_s = {one: self.cpu_s.get(one, 0.0) + spent_s for one, spent_s in left_out.items()}
             self._paused = None
 
-    def _used(self) -> tuple[float, float, int]:
-        now, cpu_s, rss = time.monotonic(), 0.0, 0
+    def _used(self) -> tuple[float, _CpuSeconds, int]:
+        now, cpu_s, rss = time.monotonic(), dict[psutil.Process, float](), 0
         for process in _members(self.root):
             try:
                 times = process.cpu_times()
-                cpu_s += times.user + times.system
+                cpu_s[process] = times.user + times.system
                 rss += process.memory_info().rss
             except psutil.Error:
                 continue
         return now, cpu_s, rss
+
+
+def _since(before: _CpuSeconds, now: _CpuSeconds) -> _CpuSeconds:
+    """What each process that is there has used since then; one that ended meanwhile takes nothing from others."""
+    return {one: max(0.0, cpu_s - before.get(one, 0.0)) for one, cpu_s in now.items()}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,27 @@ async def test_of_64_calls_at_once_each_parameter_is_refused_once_and_none_fails
         "temperature=0.0: it is left out, and the run says so",
         "max_tokens: it is sent as max_completion_tokens",
     ]
+
+
+async def test_who_waited_until_a_parameter_was_found_out_asks_beside_the_others(
+    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+) -> None:
+    under_way, most = 0, 0
+    lock = threading.Lock()
+
+    def answered_late(_path: str, _body: bytes) -> Reply:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.1)
+        with lock:
+            under_way -= 1
+        return Reply(200, ANSWER)
+
+    chat = connect(serve(respond=answered_late).base_url, among(seam, tmp_path), max_concurrency=8)
+    await asyncio.gather(*(answer(chat, f"Is it {n}?", json_schema=SCHEMA) for n in range(8)))
+    assert most > 3
 
 
 async def test_the_next_process_asks_as_the_model_wants_from_its_first_call_on(

@@ -309,10 +309,45 @@ async def test_what_a_server_was_paid_for_vectors_that_are_there_is_counted_and_
         used.append(meter)
     killed, whole, third = used
     assert whole.usage == third.usage == {"embedder": Usage(calls=3, input_tokens=15)}
-    assert whole.replayed_from == {"killed": killed.usage}
-    assert third.replayed_from == {"killed": killed.usage, "whole": whole.paid}
+    assert whole.cached_usage == {"killed": killed.usage}
+    assert third.cached_usage == {"killed": killed.usage, "whole": whole.paid}
     assert third.paid == {}
     assert [meter.replayed_calls for meter in used] == [0, 0, 0]
+
+
+async def test_a_cached_text_costs_a_query_once_however_often_it_is_wanted(
+    seam: Seam, open_cache: Callable[..., EmbeddingCache]
+) -> None:
+    """As one that it computed: an answer costs the same, whichever query came first."""
+    embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), seam, open_cache())
+    meters = []
+    for query in ("q1", "q2"):
+        with metered(Meter(f"answer/{query}/0/1")) as meter:
+            for texts in (["a", "b b"], ["b b", "c c c"], ["a", "c c c"]):
+                await embedder.embed_documents(texts)
+        meters.append(meter)
+    computed, cached = meters
+    assert [meter.usage["embedder"].input_tokens for meter in meters] == [6, 6]
+    assert (computed.embedded_texts, computed.cached_texts) == (3, 0)
+    assert (cached.embedded_texts, cached.cached_texts) == (0, 3)
+
+
+async def test_a_cache_that_is_filled_from_a_journal_knows_who_paid_and_how_long_it_took(
+    serve: Serve, connect_embedder: Callable[..., OpenAIEmbedding], tmp_path: Path
+) -> None:
+    """Cache and journal need not be on one machine, and the cache may be deleted."""
+    encoder = connect_embedder(serve(FakeScript(latency_s=0.2)).base_url)
+    used = []
+    for name, payer in (("first", ""), ("anew", "later")):
+        with closing(EmbeddingCache(tmp_path / f"{name}.sqlite", "m", payer=payer)) as cache:
+            with metered(Meter("index")) as meter:
+                await CachedEmbedder(encoder, cache, batch_size=8).embed_documents(["a", "b b"])
+            used.append((meter.replayed_calls, cache.payers(["a"]), cache.usage(["a", "b b"])))
+            seconds = cache.seconds(["a", "b b"])
+            assert seconds is not None
+            assert seconds > 0.1
+    paid = {"": Usage(calls=1, input_tokens=3)}
+    assert used == [(0, {"a": ""}, paid), (1, {"a": ""}, paid)]
 
 
 async def test_vectors_of_an_earlier_version_make_the_tokens_a_lower_bound(

@@ -143,6 +143,22 @@ def test_the_first_vector_of_a_text_stays(cache: EmbeddingCache) -> None:
     np.testing.assert_array_equal(cache.get(["a"]), rows(1.0))
 
 
+def test_what_could_not_be_kept_does_not_keep_the_next_from_being_kept(
+    cache: EmbeddingCache, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(_values: object) -> int:
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("harness.models.embedding_cache.row_check", damaged)
+        with pytest.raises(StoreError, match="malformed"):
+            cache.add(["a"], rows(1.0))
+    with closing(EmbeddingCache(path, "minilm")) as other:
+        other.add(["b"], rows(2.0))
+    cache.add(["a"], rows(1.0))
+    assert cache.missing(["a", "b"]) == []
+
+
 def test_another_number_of_vectors_than_texts_is_a_bug_and_keeps_nothing(cache: EmbeddingCache) -> None:
     with pytest.raises(ValueError, match="shorter"):
         cache.add(["a", "b"], rows(1.0))

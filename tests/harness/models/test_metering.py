@@ -134,13 +134,15 @@ def test_usage_is_kept_apart_by_role_and_a_replayed_call_counts_too() -> None:
 def test_what_cached_vectors_took_counts_as_usage_and_as_no_call_of_a_journal() -> None:
     """A latency would else be blamed on an interruption."""
     meter, total = Meter("index"), Meter("total")
-    meter.add_cached(["one", "one", "two"], 3.0)
+    meter.add_cached({"a": "one", "b": "one", "c": "two"}, 3.0)
     used = {"one": Usage(calls=2, input_tokens=40), "two": Usage(calls=1, input_tokens=9)}
-    meter.add_cached_usage("embedder", used)
+    for payer, usage in used.items():
+        meter.add_cached_usage(payer, "embedder", usage)
     total.absorb(meter)
     for each in (meter, total):
         assert each.usage == {"embedder": Usage(calls=3, input_tokens=49)}
-        assert each.replayed_from == {payer: {"embedder": usage} for payer, usage in used.items()}
+        assert each.cached_usage == {payer: {"embedder": usage} for payer, usage in used.items()}
+        assert each.replayed_from == {}
         assert (each.replayed_calls, each.saved_s, each.paid) == (0, 3.0, {})
 
 

@@ -71,6 +71,20 @@ make_room()
 files.write_atomic(path, "new")
 found["atomic"] = {"line": line, "written": 1, "kept": kept and path.read_text() == "new"}
 """
+SCORES = """
+from harness.records import EvaluationRecord, Score
+scores = [Score(query_id=f"q{n:04}", repeat=0, measure="accuracy", status="failed", explanation="x" * 200)
+          for n in range(2000)]
+judged = EvaluationRecord(evaluator="answer", version="1", cost=Cost(wall_s=1.0))
+run.write_scores(judged, scores[:9])
+fill(20_000)
+try: run.write_scores(judged, scores)
+except StoreError as error: line = str(error)
+kept = sorted(path.name for path in (folder / "scores").iterdir()) == ["answer.json", "answer.jsonl"]
+make_room()
+kept = kept and run.scores() == scores[:9]
+found["scores"] = {"line": line, "written": 9, "kept": kept}
+"""
 CALLS = """
 import random
 def call(n):
@@ -113,7 +127,7 @@ def full_disk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     folder = tmp_path_factory.mktemp("full")
     prefix = [*mounting(), str(folder)] if request.param == "disk" and mounting() else []
     done = subprocess.run(
-        [*prefix, sys.executable, "-c", PRELUDE + RECORDS + ATOMIC + CALLS, str(folder)],
+        [*prefix, sys.executable, "-c", PRELUDE + RECORDS + ATOMIC + SCORES + CALLS, str(folder)],
         capture_output=True,
         text=True,
         check=False,
@@ -124,7 +138,7 @@ def full_disk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return {**found, "reason": NO_SPACE if prefix else TOO_LARGE, "folder": folder}
 
 
-@pytest.mark.parametrize("what", ["records", "atomic"])
+@pytest.mark.parametrize("what", ["records", "atomic", "scores"])
 def test_a_full_disk_is_one_line_and_every_file_is_as_good_as_before(full_disk: dict[str, Any], what: str) -> None:
     found = full_disk[what]
     assert full_disk["reason"] in found["line"]

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -18,6 +19,9 @@ from harness.store import RunDir
 
 CHILD = "x = bytearray(80_000_000)\nwhile True: pass"
 BUSY = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {CHILD!r}])"
+
+
+PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 
 
 def rows(run: RunDir) -> list[dict[str, str]]:
@@ -129,6 +133,26 @@ def test_who_listens_for_a_server_in_a_container_is_not_the_server(
     assert listening_at(listening) is not None
     monkeypatch.setattr(psutil.Process, "name", lambda self: "docker-proxy")
     assert listening_at(listening) is None
+
+
+def test_a_process_that_ended_takes_no_seconds_from_those_that_work_on(tmp_path: Path) -> None:
+    """The sum over those that are there would have fallen, and the sample would have been 0."""
+    work = "import time\nwhile time.process_time() < {}: pass"
+    sampler = ResourceSampler(RunDir(tmp_path), "answer", 1000.0, Servers())
+    child = subprocess.Popen([sys.executable, "-c", work.format(0.5) + "\nprint(flush=True); input()"], **PIPES)
+    try:
+        assert child.stdout is not None
+        child.stdout.readline()
+        sampler.watch(os.getpid())
+        sampler.sample_if_due()
+    finally:
+        child.communicate(b"\n")
+    until = time.process_time() + 0.1
+    while time.process_time() < until:
+        pass
+    sampler._due = 0.0
+    sampler.sample_if_due()
+    assert float(rows(RunDir(tmp_path))[-1]["system_cpu_percent"]) > 5
 
 
 def test_what_a_system_does_between_its_turns_counts_for_none_of_them(tmp_path: Path) -> None:
