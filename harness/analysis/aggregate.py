@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from harness.analysis import intervals
 from harness.analysis.drawn import Drawn, clusters_of
-from harness.analysis.intervals import Bounds, Interval, Stratum
+from harness.analysis.intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
 from harness.analysis.score_columns import (
     FAILED,
     IMPUTED,
@@ -64,6 +64,12 @@ class Aggregate:
     n_imputed: int
     n_failed: int
     n_expected: int
+
+
+class LowerBound(Aggregate):
+    """A quantile that may be higher than its row says: imputed values, each of which is the least that it can be,
+    are not surely above it.
+    """
 
 
 @dataclass(frozen=True)
@@ -172,34 +178,47 @@ class _Cell:
     def mean(self) -> float | None:
         return float(np.mean(self.means)) if self.means else None
 
-    @property
+    @cached_property
     def pooled(self) -> list[float]:
-        found: list[float] = self.values[~np.isnan(self.values)].tolist()
+        """Every value of every repeat, ascending."""
+        return self._ascending(self.values)
+
+    @cached_property
+    def _at_most(self) -> list[float]:
+        """The same where what was imputed is as large as can be."""
+        return self._ascending(np.where(self.states == IMPUTED, math.inf, self.values))
+
+    def may_be_more(self, p: float) -> bool:
+        """Whether the `p` quantile is higher where what was imputed is more than it counts with."""
+        place = round((len(self.pooled) - 1) * p, 9)
+        between = {math.floor(place), math.ceil(place)} if self.pooled else set()
+        return any(self._at_most[one] > self.pooled[one] for one in between)
+
+    def _ascending(self, values: NDArray[np.float64]) -> list[float]:
+        found: list[float] = np.sort(values[~np.isnan(values)]).tolist()
         return found
 
 
 def aggregate_scores(
-    frame: Frame,
-    scores: ScoresOrColumns,
-    *,
-    proportions: bool = True,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
+    frame: Frame, scores: ScoresOrColumns, *, ranges: Mapping[str, Bounds] | None = None
 ) -> list[Aggregate]:
     """Every measure of `scores`, by name; the rows of each as described above.
 
-    `proportions`: a measure whose values are all 0 or 1 gets Wilson's interval. False for counts and times, where
-    a 1 is no success and nothing is below 0. `ranges`: of a measure the lowest and highest value that can be,
-    which no limit passes. Scores of queries or repeats outside the frame are passed over.
+    `ranges`: of a measure the lowest and highest value that can be, which no limit passes. Values that are all 0
+    or 1 get Wilson's interval where `can_be_shares` says so of those. Scores of queries or repeats outside the
+    frame are passed over.
     """
     rows = []
     for measure, of_type in _cells(frame, scores):
-        bounds = (ranges or {}).get(measure, intervals.UNBOUNDED if proportions else (0.0, math.inf))
+        ends = (ranges or {}).get(measure)
         wholes = _with_overall(of_type)
         for query_type, cell in wholes.items():
-            interval = intervals.mean_interval(cell.means, proportion=proportions, bounds=bounds)
+            interval = intervals.mean_interval(
+                cell.means, proportion=can_be_shares(ends), bounds=ends or UNBOUNDED
+            )
             rows.append(_row(frame, (query_type, measure), cell, cell.mean, interval))
         if frame.type_mix and wholes:
-            mean, interval = _natural_mean(frame, of_type, proportions, bounds)
+            mean, interval = _natural_mean(frame, of_type, ends)
             rows.append(_row(frame, (NATURAL, measure), wholes[OVERALL], mean, interval))
     return [row for row in rows if row.n_expected]
 
@@ -207,8 +226,8 @@ def aggregate_scores(
 def aggregate_quantiles(frame: Frame, scores: ScoresOrColumns, quantiles: Sequence[float]) -> list[Aggregate]:
     """`<measure>_p50` and so on, for each type and `overall`: over single repeats, not over their means.
 
-    Quantiles interpolate linearly between values. No interval with repeats: those of one query are not
-    independent.
+    Quantiles interpolate linearly between values. Imputed values are the least that can be: a quantile which they
+    may raise is a `LowerBound`. No interval with repeats: those of one query are not independent.
     """
     rows = []
     for measure, cells in _cells(frame, scores):
@@ -218,7 +237,8 @@ def aggregate_quantiles(frame: Frame, scores: ScoresOrColumns, quantiles: Sequen
                 interval = intervals.UNKNOWN
                 if frame.repeats == 1:
                     interval = intervals.quantile_interval(cell.pooled, p)
-                rows.append(_row(frame, (query_type, f"{measure}_p{p * 100:g}"), cell, value, interval))
+                row = _row(frame, (query_type, f"{measure}_p{p * 100:g}"), cell, value, interval)
+                rows.append(LowerBound(**vars(row)) if cell.may_be_more(p) else row)
     return [row for row in rows if row.n_expected]
 
 
@@ -255,14 +275,12 @@ def _with_overall(cells: Mapping[str, _Cell]) -> dict[str, _Cell]:
     return {**{_type_name(name): cell for name, cell in cells.items()}, OVERALL: whole}
 
 
-def _natural_mean(
-    frame: Frame, cells: Mapping[str, _Cell], proportions: bool, bounds: Bounds
-) -> tuple[float | None, Interval]:
+def _natural_mean(frame: Frame, cells: Mapping[str, _Cell], ends: Bounds | None) -> tuple[float | None, Interval]:
     """Mean and interval over the types as they are mixed in the data set."""
     strata = _strata(frame, cells)
     if not strata:
         return None, intervals.UNKNOWN
-    interval = intervals.weighted_mean_interval(strata, proportion=proportions, bounds=bounds)
+    interval = intervals.weighted_mean_interval(strata, proportion=can_be_shares(ends), bounds=ends or UNBOUNDED)
     return intervals.weighted_mean(strata), interval
 
 

@@ -6,7 +6,8 @@
   Krippendorff's Alpha-Reliability"), over the items that two or more labelled.
 
 1: they always agree; 0: as often as by chance; below: less. Intervals are a jackknife's, which leaves out one
-cluster at a time (all answers to one query), with the limits of `mean_interval` over its pseudo-values.
+cluster at a time (all answers to one query), with the limits of `mean_interval` over its pseudo-values; that of
+the share of labels that are the same is by cluster, too (`pooled_share_interval`).
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from math import isfinite, nan
 
 import numpy as np
 
-from harness.analysis.intervals import UNKNOWN, Interval, mean_interval
+from harness.analysis.intervals import UNKNOWN, Interval, mean_interval, pooled_share_interval
 from harness.analysis.studentized import Array
 
 _Pairs = Callable[[tuple[int, ...]], list[tuple[int, ...]]]
@@ -44,7 +45,7 @@ class AgreementFigure:
     value: float | None = None
     interval: Interval = UNKNOWN
     same: float | None = None
-    """Share of pairs of labels that are the same."""
+    """Share of pairs of labels that are the same, each item counting the same."""
     same_interval: Interval = UNKNOWN
     why: str = ""
     """Why there is no value, or no interval; empty: there is."""
@@ -75,11 +76,9 @@ def _figure(items: Sequence[RatedItem], pairs_of: _Pairs, statistic: _Statistic)
         for one, other in pairs:
             table[values.index(one), values.index(other)] += 1 / (len(item.labels) - 1)
         same.setdefault(item.cluster, []).append(float(np.mean([one == other for one, other in pairs])))
-    by_cluster = [float(np.mean(own)) for own in same.values()]
+    sums, sizes = [sum(own) for own in same.values()], [len(own) for own in same.values()]
     figure = AgreementFigure(
-        len(items),
-        same=float(np.mean([share for own in same.values() for share in own])),
-        same_interval=mean_interval(by_cluster, proportion=True, bounds=(0.0, 1.0)),
+        len(items), same=sum(sums) / sum(sizes), same_interval=pooled_share_interval(sums, sizes)
     )
     value, interval, why = _estimate(
         np.array(list(tables.values())), np.array(values, dtype=np.float64), statistic

@@ -30,7 +30,8 @@ _ROUNDING = 1e-12
 _FEWEST = 5
 """Values below which no coefficient is worth a number."""
 FEWEST_CLUSTERS = 10
-"""Clusters below which nobody can tell how far a coefficient moves with them: no interval."""
+"""Clusters, or pairs that are each alone, below which nobody can tell how far a coefficient moves with them: no
+interval."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class _Spread:
     def of(cls, one: Sequence[float], other: Sequence[float], clusters: Sequence[Hashable] | None) -> Self:
         names: Sequence[Hashable] = range(len(one)) if clusters is None else clusters
         places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        is_few = clusters is not None and len(places) < FEWEST_CLUSTERS
+        is_few = len(places) < FEWEST_CLUSTERS
         is_few = is_few or any(len(column) - max(Counter(column).values()) < FEWEST for column in (one, other))
         return cls(
             influences(np.asarray(one, np.float64), np.asarray(other, np.float64)),

@@ -11,15 +11,18 @@ Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs a
 - `usd`: those tokens at the price table. Absent if a model that was called has no price.
 - `wall_s` and `latency_s` (wall - throttled), each with mean and p50, p90, p95, p99: of queries that were
   answered, and answered live. A query that timed out took at least its limit, and counts with that (or with its
-  wall time, if that is more) as n_imputed: the mean is restricted at the limit. A query that failed otherwise has
+  own wall time or latency, if that is more) as n_imputed: the mean is restricted at the limit. The limit is one of
+  latency: what a provider throttles comes on top of it in wall time alone. A query that failed otherwise has
   no latency, and a call replayed from the journal of an interrupted attempt, or a vector taken from the cache,
   took no time: n_failed. Absent where no query was timed at all (answers imported without seconds).
 - `throttled_s`, `cpu_s`, `stage_<name>_s` (0 for a query that did not enter the stage): likewise, but of a query
   that timed out `throttled_s` alone is known.
 
-So a cost with n_imputed is a lower bound, a quantile only where it falls among those: see `is_lower_bound`.
+So a cost with n_imputed is a lower bound, a quantile only where one of those may lie above it as well as where it
+is: see `is_lower_bound`.
 
-Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, earlier attempts included;
+Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, earlier attempts included, each
+vector once;
 `answer_peak_rss_bytes`, the peak memory of the system's process (the operating system's count, not a sample), and
 `answer_embedder_rss_bytes`, by how much loading the embedder within that process grew it;
 `index_*`, what the index took, whoever paid for it (`index_wall_s` is unknown if calls were replayed or vectors
@@ -32,14 +35,14 @@ another run than the builder had paid for; `<phase>_<quantity>_mean` and `_max` 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
+from math import inf
 from typing import Any, NamedTuple
 
-from harness.analysis.aggregate import Aggregate, Frame, aggregate_quantiles, aggregate_scores
+from harness.analysis.aggregate import Aggregate, Frame, LowerBound, aggregate_quantiles, aggregate_scores
 from harness.analysis.prices import NO_CALL, Prices, role_price, usage_usd
 from harness.analysis.resources import PHASES, QUANTITIES, Resources, load_resources
 from harness.analysis.score_columns import FAILED, IMPUTED, SCORED, Gathered, ScoreColumns
-from harness.records import Cost, IndexRecord, RunRecord, Usage
+from harness.records import Cost, IndexRecord, RunRecord, Usage, less
 from harness.store import RunDir, counting
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
@@ -53,7 +56,7 @@ MOST_FAILED = 0.01
 """Who fails a larger share of its queries is not called the cheapest or the fastest: failing takes little."""
 _OF_AN_INDEX = ("bytes", "documents", "spent_s", "tokens", "wall_s")
 """What every index has, known or not."""
-_QUANTILE = re.compile(r"_p(\d+)$")
+_QUANTILE = re.compile(r"_p\d+$")
 
 
 class Measured(NamedTuple):
@@ -73,16 +76,12 @@ def fails_too_often(n_failed: int, n_answered: int) -> bool:
 
 
 def is_lower_bound(row: Aggregate) -> bool:
-    """Whether the value of a row of costs is only a lower bound.
-
-    A quantile is one if it falls among the queries that timed out: they are the slowest, for each counts with at
-    least the limit that ended it.
+    """Whether the value of a row of costs is only a lower bound: a sum or a mean with one in it, and of quantiles
+    a `LowerBound`.
     """
-    quantile = _QUANTILE.search(row.measure)
-    if not quantile or not row.n_imputed:
-        return row.n_imputed > 0
-    place = (row.n_scored + row.n_imputed - 1) * int(quantile[1]) / 100
-    return ceil(round(place, 9)) >= row.n_scored
+    if _QUANTILE.search(row.measure):
+        return isinstance(row, LowerBound)
+    return row.n_imputed > 0
 
 
 def run_costs(
@@ -115,7 +114,7 @@ def query_costs(frame: Frame, records: Iterable[RunRecord], models: Models, pric
 
 
 def _query_rows(frame: Frame, used: ScoreColumns) -> list[Aggregate]:
-    rows = aggregate_scores(frame, used, proportions=False)
+    rows = aggregate_scores(frame, used, ranges=dict.fromkeys(used.by_measure, (0.0, inf)))
     return rows + aggregate_quantiles(frame, used.only(TIMES), QUANTILES)
 
 
@@ -147,8 +146,10 @@ def latencies(frame: Frame, records: Iterable[RunRecord]) -> list[float]:
 
 
 def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: Prices) -> list[Aggregate]:
-    """`answer_usd_total` over every attempt (`RunDir.iter_records`); no row without a price or an attempt."""
-    costs = list(costs)
+    """`answer_usd_total` over every attempt (`RunDir.iter_records`), of a vector that was there nothing: who had
+    it computed has counted it. No row without a price or an attempt.
+    """
+    costs = [cost.model_copy(update={"usage": less(cost.usage, cost.cached_usage.values())}) for cost in costs]
     if not costs or unpriced_roles(costs, models, prices):
         return []
     spent = [_usd(cost, models, prices) for cost in costs]
@@ -181,9 +182,7 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
     if index.stats.is_elsewhere:
         return [frame.row(f"index_{name}", None) for name in _OF_AN_INDEX]
     used = _tokens(cost, has_generator=False)
-    shared = [
-        usage for run, roles in cost.replayed_from.items() if run != index.built_by for usage in roles.values()
-    ]
+    shared = [usage for run, roles in cost.shared_usage if run != index.built_by for usage in roles.values()]
     used.update(_counts("shared_", sum(shared, Usage())))
     if not unpriced_roles([cost], models, prices):
         used["usd"] = _usd(cost, models, prices)
@@ -274,10 +273,10 @@ def _is_live(cost: Cost) -> bool:
 def _times(record: RunRecord, limit_s: float | None) -> MeasuredCosts:
     """`TIMES` of one query."""
     cost = record.cost
-    if record.status == "timeout" and (least := max(limit_s or 0.0, cost.wall_s or 0.0)):
-        return dict.fromkeys(sorted(TIMES), Measured(least, at_least=True))
-    known = record.status == "ok" and _is_live(cost)
     times = {"latency_s": cost.latency_s, "wall_s": cost.wall_s}
+    if record.status == "timeout" and (limit_s or cost.wall_s):
+        return {name: Measured(max(limit_s or 0.0, took or 0.0), at_least=True) for name, took in times.items()}
+    known = record.status == "ok" and _is_live(cost)
     return {name: Measured(seconds if known else None) for name, seconds in times.items()}
 
 

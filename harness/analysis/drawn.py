@@ -52,12 +52,21 @@ class Drawn:
         """A number for each query, the same for those of one cluster; None: they have nothing in common."""
         if not self.clusters:
             return None
-        names = [self.clusters.get(query_id, f"query/{query_id}") for query_id in query_ids]
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        return np.array([numbers[name] for name in names], dtype=np.int64)
+        return _numbers([self.clusters.get(query_id, f"query/{query_id}") for query_id in query_ids])
+
+    def type_numbers(self, query_ids: Sequence[str]) -> NDArray[np.int64] | None:
+        """A number for each query, the same for those of one type; None where a type is not known."""
+        if not all(query_id in self.types for query_id in query_ids):
+            return None
+        return _numbers([self.types[query_id] for query_id in query_ids])
 
     def _counts(self, query_ids: Iterable[str]) -> Counter[str]:
         return Counter(self.types[query_id] for query_id in query_ids)
+
+
+def _numbers(names: Sequence[str]) -> NDArray[np.int64]:
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], dtype=np.int64)
 
 
 def are_equal(weights: NDArray[np.float64]) -> bool:

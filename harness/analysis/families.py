@@ -23,10 +23,7 @@ from harness.analysis.binary import share_difference_interval
 from harness.analysis.difference_tests import ALPHA, holm, holm_levels, mcnemar_p
 from harness.analysis.flips import flips_of
 from harness.analysis.intervals import UNKNOWN, Interval
-from harness.analysis.studentized import Array
-
-_SLACK = 1e-9
-"""Of a sum of weights: what it is off by."""
+from harness.analysis.studentized import Array, n_even
 
 
 class Tested(NamedTuple):
@@ -51,6 +48,8 @@ class Differences:
     values: Array
     weights: Array | None = None
     """Of the queries; None: each counts the same."""
+    types: NDArray[np.int64] | None = None
+    """Of the queries, which weights are by; None: nobody knows them."""
     clusters: NDArray[np.int64] | None = None
     """Of the queries: those with one number are alike. None: each stands for itself."""
     binary: bool = False
@@ -65,10 +64,11 @@ class Differences:
 
     @property
     def n_even(self) -> int:
-        """Units of one weight whose mean is as sure as that of these queries, or of their clusters (Kish 1965)."""
-        weights = np.ones(len(self.values)) if self.weights is None else self.weights
-        totals = weights if self.clusters is None else np.bincount(self.clusters, weights)
-        return int(totals.sum() ** 2 / (totals @ totals) + _SLACK)
+        """Units of one weight whose mean is as sure as that of these queries, or of their clusters."""
+        totals = np.ones(len(self.values)) if self.weights is None else self.weights
+        if self.clusters is not None:
+            totals = np.bincount(self.clusters, totals).astype(np.float64)
+        return n_even(totals)
 
 
 def tested(differences: Differences) -> list[Tested]:
@@ -101,7 +101,7 @@ def _by_wins(values: Array) -> _Found:
 
 
 def _by_flips(differences: Differences) -> _Found:
-    flipped = flips_of(differences.values, differences.weights, differences.clusters)
+    flipped = flips_of(differences.values, differences.weights, differences.clusters, differences.types)
     flat = np.ptp(differences.values, axis=0) == 0
 
     def interval(place: int, alpha: float) -> Interval:

@@ -16,7 +16,7 @@ too, and flips alone find a difference where there is none in up to 11 % of case
 `studentized` has to agree: p is the larger of the two, the interval the hull of both.
 
 With weights, a type of which few queries stand for many may hide in those few how systems differ on it: that
-they were level on 2 queries of a third of the data set made one "better" in up to 80 % of cases. So each weight
+they were level on 2 queries of a third of the data set made one "better" in up to 80 % of cases. So each type
 has half a difference more each way in the standard error (as Agresti & Min 2005 for shares), as large as those
 seen.
 
@@ -104,9 +104,12 @@ def flip_test(
 
 
 def flips_of(
-    differences: Array, weights: Array | None = None, clusters: NDArray[np.int64] | None = None
+    differences: Array,
+    weights: Array | None = None,
+    clusters: NDArray[np.int64] | None = None,
+    types: NDArray[np.int64] | None = None,
 ) -> Flipped:
-    """Of each column of `differences`, a row a query, over the same flips.
+    """Of each column of `differences`, a row a query, over the same flips; `types` as of `hidden_variance`.
 
     What it finds does not depend on the order of the columns; of a column with its signs turned it is the same
     with its signs turned.
@@ -114,7 +117,9 @@ def flips_of(
     weighed = np.ones(len(differences)) if weights is None else weights
     kept = weighed > 0
     sums, totals = differences[kept] * weighed[kept, None], weighed[kept]
-    hidden = np.zeros(sums.shape[1]) if weights is None else hidden_variance(differences[kept], totals)
+    hidden = np.zeros(sums.shape[1])
+    if weights is not None:
+        hidden = hidden_variance(differences[kept], totals, None if types is None else types[kept])
     if clusters is not None and len(totals):
         _, places = np.unique(clusters[kept], return_inverse=True)
         sums = np.stack([np.bincount(places, column) for column in sums.T], axis=1)
@@ -122,11 +127,17 @@ def flips_of(
     return _flipped(sums, totals, hidden)
 
 
-def hidden_variance(differences: Array, weights: Array) -> Array:
-    """The variance of each column's mean that few queries of a weight may not show; none where all weigh alike."""
-    sizes = np.unique(weights.round(_DIGITS))
-    if len(sizes) < 2:
+def hidden_variance(differences: Array, weights: Array, types: NDArray[np.int64] | None = None) -> Array:
+    """The variance of each column's mean that few queries of a type may not show; none where all weigh alike.
+
+    `types`: a number for each query; those of one have one weight. None: nobody knows, and those of one weight are
+    one type.
+    """
+    rounded = weights.round(_DIGITS)
+    if len(np.unique(rounded)) < 2:
         return np.zeros(differences.shape[1])
+    _, first = np.unique(rounded if types is None else types, return_index=True)
+    sizes = weights[first]
     different = (differences != 0).sum(axis=0)
     squares = (differences**2).sum(axis=0) / np.where(different > 0, different, 1)
     found: Array = squares * (sizes**2).sum() / weights.sum() ** 2

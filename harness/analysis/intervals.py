@@ -1,12 +1,15 @@
 """95 % confidence intervals. Nothing here depends on the order of the values or on the clock.
 
-- proportions (every value 0 or 1): Wilson's score interval (Wilson 1927), as Newcombe (1998) writes it;
+- proportions (every value 0 or 1, see `can_be_shares`): Wilson's score interval (Wilson 1927), as Newcombe (1998)
+  writes it;
 - other means: the hull of Student's t and Hall's correction for skew (`studentized`), whose coverage holds where
   values are mostly 0 or have a long tail. Below 30 values nobody can see how long: the limits are those of 98 %.
   Fewer than 6 values, or values that are all equal, say nothing of what was not seen: no interval;
 - weighted means over strata: for proportions Wilson's limits combined by the square-and-add rule (Newcombe 1998;
   Zou & Donner 2008), since the spread of strata that are all right or all wrong would claim certainty;
   otherwise the same hull, of the strata's standard errors;
+- shares of what comes in parts, such as the answers to one query: the same hull, of the parts' sums over their
+  sizes;
 - quantiles: between two order statistics, exact by the binomial distribution (as scipy's `quantile_test`).
 
 Limits stay within `bounds`, the values that can be. docs/STATISTICS.md says how often each interval held what
@@ -17,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import inf, sqrt
+from math import inf, isfinite, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.studentized import Array, Studentized, stratified
+from harness.analysis.studentized import Array, Studentized, n_even, ratio_of_sums, stratified
 from harness.errors import MissingDependency, install
 
 LEVEL = 0.95
@@ -42,6 +45,18 @@ Floats = Sequence[float]
 Bounds = tuple[float, float]
 """The lowest and highest value that can be."""
 UNBOUNDED: Bounds = (-inf, inf)
+
+
+def can_be_shares(ends: Bounds | None) -> bool:
+    """Whether values that are all 0 or 1 are taken for failures and successes: nothing beyond those can be. Of a
+    count, a time or a cosine a 1 is no success. None: nobody knows the ends, and the values alone say it.
+    """
+    return ends is None or (ends[0] >= 0 and ends[1] <= 1)
+
+
+def span_between(ends: Bounds) -> float | None:
+    """The largest difference of two values; None where there is none."""
+    return ends[1] - ends[0] if isfinite(ends[1] - ends[0]) else None
 
 
 class Interval(NamedTuple):
@@ -77,6 +92,24 @@ def mean_interval(values: Floats, *, proportion: bool = False, bounds: Bounds = 
     if proportion and _all_binary(values):
         return wilson(round(sum(values)), len(values))
     return _hull([Stratum(1.0, values)], bounds)
+
+
+def pooled_share_interval(sums: Floats, sizes: Floats) -> Interval:
+    """Of the share that `sums` are of `sizes` together, an entry for each independent part, such as all answers to
+    one query: the hull, of parts.
+
+    Wilson's, of as many parts as weigh the same, where each part is all or nothing and its size makes no
+    difference: all parts have one size, or one share.
+    """
+    parts = np.array(sorted(zip(sums, sizes, strict=True)), np.float64).reshape(-1, 2)
+    shares = parts[:, 0] / parts[:, 1]
+    is_alike = any(len(np.unique(column)) == 1 for column in (shares, parts[:, 1]))
+    if is_alike and _all_binary(shares.tolist()):
+        n = n_even(parts[:, 1])
+        return wilson(round(n * float(np.average(shares, weights=parts[:, 1]))), n)
+    if len(parts) < FEWEST or np.ptp(shares) == 0:
+        return UNKNOWN
+    return _limits(ratio_of_sums(parts[:, :1], parts[:, 1]), len(parts), (0.0, 1.0))
 
 
 def weighted_mean(strata: Sequence[Stratum]) -> float:
@@ -145,7 +178,10 @@ def _hull(strata: Sequence[Stratum], bounds: Bounds) -> Interval:
     if n < FEWEST or any(len(values) < 2 for values in ordered) or all(own[0] == own[-1] for own in ordered):
         return UNKNOWN
     weights = np.array([stratum.weight for stratum in strata], dtype=np.float64)
-    found: Studentized = stratified(weights / weights.sum(), ordered)
+    return _limits(stratified(weights / weights.sum(), ordered), n, bounds)
+
+
+def _limits(found: Studentized, n: int, bounds: Bounds) -> Interval:
     low, high = found.intervals(1 - (LEVEL if n >= ENOUGH else WIDER))
     return Interval(max(bounds[0], float(low[0])), min(bounds[1], float(high[0])))
 

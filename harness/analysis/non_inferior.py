@@ -73,8 +73,8 @@ def cheapest_as_good(
     candidates = sorted((cost, place) for place in chosen if (cost := costs[place]) is not None)
     if limit is None:
         return None
-    # The best one is worse than none, so that one candidate fewer can be chosen wrongly.
-    n_tried = max(1, len(candidates) - 1)
+    # The best of all is worse than none: where it is surely a candidate, one fewer can be chosen wrongly.
+    n_tried = max(1, min(len(candidates), len(chosen) - 1))
     found = (as_good(compared, place, chosen, limit, n_tried) for _, place in candidates)
     return next((one for one in found if one is not None), None)
 
@@ -89,7 +89,7 @@ def _at_most_worse(
     sign = 1.0 if higher else -1.0
     ahead = sign * np.stack([compared.differences(place, other) for other in others], axis=1)
     differences = Differences(
-        ahead, compared.weights, binary=compared.measure.is_binary, span=compared.measure.span
+        ahead, compared.weights, compared.types, binary=compared.measure.is_binary, span=compared.measure.span
     )
     lows = [interval.low for interval in intervals_at(differences, ALPHA / n_tried)]
     return [None if low is None else 0.0 - low for low in lows]

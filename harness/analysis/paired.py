@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
 from typing import Literal
 
 import numpy as np
@@ -31,7 +30,7 @@ from numpy.typing import NDArray
 from harness.analysis.difference_tests import ALPHA, rounded
 from harness.analysis.drawn import Drawn, Mix, are_equal
 from harness.analysis.families import Differences, Tested, tested
-from harness.analysis.intervals import Interval
+from harness.analysis.intervals import Bounds, Interval, can_be_shares, span_between
 from harness.analysis.paired_values import QueryValues
 from harness.analysis.power import DifferenceSpread, spread_of
 from harness.analysis.studentized import Array
@@ -62,14 +61,15 @@ class PairedMeasure:
     """Its mean is a share of queries."""
     is_cost: bool = False
     """Tokens, seconds, dollars: never a proportion, whatever its values."""
-    range: tuple[float, float] | None = None
-    """Lowest and highest value that can be."""
+    range: Bounds | None = None
+    """Lowest and highest value that can be; None: nobody knows."""
 
     @cached_property
     def is_binary(self) -> bool:
-        """Whether every value of every run is 0 or 1."""
-        values = {value for run in self.runs for value in run.values.values()}
-        return values <= {0.0, 1.0} and not self.is_cost
+        """Whether every value of every run is 0 or 1, and is no count, time or cosine that happens to be."""
+        if self.is_cost or not can_be_shares(self.range):
+            return False
+        return {value for run in self.runs for value in run.values.values()} <= {0.0, 1.0}
 
     @property
     def is_share(self) -> bool:
@@ -82,8 +82,7 @@ class PairedMeasure:
         if self.is_cost:
             return None
         if self.range is not None:
-            span = self.range[1] - self.range[0]
-            return span if isfinite(span) else None
+            return span_between(self.range)
         return 1.0 if self.is_share else None
 
 
@@ -180,6 +179,11 @@ class MeasureComparison:
     weights: Array | None = None
     """Of `query_ids`, 1 on average; None: each counts the same."""
 
+    @cached_property
+    def types(self) -> NDArray[np.int64] | None:
+        """The number of the type of each of `query_ids`; None: not known."""
+        return self.drawn.type_numbers(self.query_ids)
+
     @property
     def n_common(self) -> int:
         """Queries for which every run has a value."""
@@ -248,7 +252,7 @@ def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int])
     """The pairs, means and ranks by the weights of `base`."""
     measure, ids = base.measure, base.query_ids
     values = np.stack([base.differences(*place) for place in shared], axis=1)
-    by_query = Differences(values, base.weights, binary=measure.is_binary, span=measure.span)
+    by_query = Differences(values, base.weights, base.types, binary=measure.is_binary, span=measure.span)
     means = tuple(
         float(np.average(run.at(ids), weights=base.weights)) if place in compared else None
         for place, run in enumerate(measure.runs)
@@ -267,7 +271,8 @@ def _pair(compared: MeasureComparison, shared: SharedQueries, place: PairPlaces,
     higher, lower = int(np.sum(differences > 0)), int(np.sum(differences < 0))
     mean_a, mean_b = (compared.means[position] or 0.0 for position in place)
     n_pairs, span = len(shared), compared.measure.span
-    spread = spread_of(differences, compared.weights, binary=compared.test == "mcnemar", span=span)
+    is_binary = compared.test == "mcnemar"
+    spread = spread_of(differences, compared.weights, compared.types, binary=is_binary, span=span)
     return ComparedPair(
         a=place[0],
         b=place[1],

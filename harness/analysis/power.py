@@ -48,7 +48,7 @@ class DifferenceSpread:
     """Standard deviation, of a query; with weights, that of as many queries of one weight whose mean is as sure.
     """
     hidden: float = 0.0
-    """With weights: what the test adds to the variance of a mean for what few queries of a weight may not show,
+    """With weights: what the test adds to the variance of a mean for what few queries of a type may not show,
     times the square of their number. It shrinks with that square: few queries show less than `sd` says."""
     discordance: float | None = None
     """Of shares that McNemar's test compares: the share of queries that the two answer differently."""
@@ -76,12 +76,14 @@ class DifferenceSpread:
 def spread_of(
     differences: NDArray[np.float64],
     weights: NDArray[np.float64] | None = None,
+    types: NDArray[np.int64] | None = None,
     *,
     binary: bool = False,
     span: float | None = None,
 ) -> DifferenceSpread | None:
-    """Of differences query by query; `binary`: of two values that are 0 or 1 each; `span`: the largest that can
-    be. None where they are all equal, or fewer than two: then nothing is known of it.
+    """Of differences query by query; `types`: as of `hidden_variance`; `binary`: of two values that are 0 or 1
+    each; `span`: the largest that can be. None where they are all equal, or fewer than two: then nothing is known
+    of it.
     """
     n = len(differences)
     if n < 2 or np.ptp(differences) == 0:
@@ -91,7 +93,7 @@ def spread_of(
     sd = _most_spread(residuals)
     if span is not None:
         sd = min(sd, span * sqrt(n * float(share @ share)))
-    hidden = 0.0 if weights is None else n**2 * float(hidden_variance(differences[:, None], weights)[0])
+    hidden = 0.0 if weights is None else n**2 * float(hidden_variance(differences[:, None], weights, types)[0])
     discordance = most_discordant(int(np.sum(differences != 0)), n) if binary else None
     return DifferenceSpread(sd, hidden, discordance)
 
@@ -204,9 +206,9 @@ def _least(power: Callable[[float], float], highest: float) -> float | None:
 def _fewest(power: Callable[[int], float]) -> int | None:
     low, high = 0, 1
     while power(high) < POWER:
-        low, high = high, 2 * high
-        if high > MOST_QUERIES:
+        if high == MOST_QUERIES:
             return None
+        low, high = high, min(2 * high, MOST_QUERIES)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if power(middle) >= POWER else (middle, high)

@@ -105,7 +105,9 @@ class ScoreColumns:
 
     def fitting(self, records: Records) -> ScoreColumns:
         """The scores as they fit the records that count: of a query that had failed when it was scored and has an
-        answer now, the failure's score is none of that answer's, which is missing.
+        answer now, the failure's score is none of that answer's, which is missing. So it is of a measure that only
+        describes and said that it did not apply: in the words of the failure, which its other scores have too.
+        Scores that stood in no file have no words, and are left as not applicable.
         """
         ids = list(self.query_ids)
 
@@ -113,11 +115,41 @@ class ScoreColumns:
             record = records.get((ids[column.queries[row]], int(column.repeats[row])))
             return record is not None and record.status == "ok"
 
-        columns = {}
-        for measure, column in self.by_measure.items():
-            outdated = [row for row in column.rows(IMPUTED) if is_outdated(column, row)]
-            columns[measure] = column.without(outdated) if outdated else column
+        outdated = {
+            measure: [row for row in column.rows(IMPUTED) if is_outdated(column, row)]
+            for measure, column in self.by_measure.items()
+        }
+        for measure, row in self._in_words_of(outdated):
+            outdated[measure].append(row)
+        columns = {
+            measure: column.without(outdated[measure]) if outdated[measure] else column
+            for measure, column in self.by_measure.items()
+        }
         return ScoreColumns(self.query_ids, columns)
+
+    def _in_words_of(self, failures: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
+        """Measure and row of each score that does not apply for the very reason that one of `failures` (rows by
+        measure) gives of the same query and repeat.
+        """
+        known = [(self.by_measure[measure], row) for measure, rows in failures.items() for row in rows]
+        if self.lines is None or not known:
+            return []
+        failed = np.array(sorted({column.queries[row] for column, row in known}))
+        doubtful = [
+            (measure, row)
+            for measure, column in self.by_measure.items()
+            for row in np.flatnonzero((column.states == NOT_APPLICABLE) & np.isin(column.queries, failed)).tolist()
+        ]
+        asked = [(self.by_measure[measure], row) for measure, row in doubtful]
+        places = sorted({int(column.places[row]) for column, row in (*known, *asked)})
+        found = zip(places, self.lines.at(places), strict=True)
+        words = {place: str(line.get("explanation", "")) for place, line in found}
+
+        def said(column: ScoreColumn, row: int) -> tuple[int, int, str]:
+            return int(column.queries[row]), int(column.repeats[row]), words[int(column.places[row])]
+
+        of_failures = {said(*one) for one in known}
+        return [one for one, score in zip(doubtful, asked, strict=True) if said(*score) in of_failures]
 
     def any_missing_of(self, records: Records) -> bool:
         """Whether any answer that there is has no score yet."""

@@ -21,6 +21,8 @@ from harness.errors import MissingDependency, install
 Array = NDArray[np.float64]
 _FLAT = 1e-9
 """Skewness below which there is none."""
+_SLACK = 1e-9
+"""Of a sum of sizes: what it is off by."""
 
 
 class Studentized(NamedTuple):
@@ -57,6 +59,11 @@ class Studentized(NamedTuple):
         turned = 3 / skews * (np.cbrt(1 + skews * (corrected - skews / 6)) - 1)
         found: Array = np.where(np.abs(self.skews) < _FLAT, corrected, turned)
         return found
+
+
+def n_even(totals: Array) -> int:
+    """Parts of one size whose mean is as sure as that of parts of these sizes (Kish 1965)."""
+    return int(totals.sum() ** 2 / (totals @ totals) + _SLACK)
 
 
 def ratio_of_sums(sums: Array, totals: Array) -> Studentized:

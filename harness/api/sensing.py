@@ -83,7 +83,9 @@ def sense(run: RunDir, options: SensingOptions) -> Sensed:
     swapped = swap_answers(run, options.choice, folder)
     evaluate = replace(options.evaluate, evaluators=names)
     evaluation = evaluate_all(swapped.runs, evaluate)
-    measures = tuple(measure for one in planned for measure in one.measures)
+    # What an evaluator that refused had left of an earlier command is no answer to this one.
+    refused = {name for outcome, _ in evaluation.outcomes for name, _ in outcome.refusals}
+    measures = tuple(measure for one in planned if one.spec.name not in refused for measure in one.measures)
     effects = () if evaluation.stopped else tuple(swap_effects(swapped, measures))
     if not effects and not evaluation.stopped:
         notes.append("no measure has a value of the answers as they are: nothing can be compared")

@@ -15,7 +15,7 @@ from harness.display.text import NOTHING
 from harness.records import Estimate, PhaseEstimate
 from harness.runner.estimating.estimate import SAMPLE_FIRST, Estimator
 from harness.runner.estimating.sizes import sample_sizes, sizes_json
-from harness.runner.plan import plan_cells
+from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
 
@@ -26,12 +26,12 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     """Print what each cell still takes, the judges beside it, where the figures are from, and what so many queries
     can tell apart.
     """
-    with Reporter().reading() as progress:
-        planned = [(config, plan_cells(config, progress)) for config in configs]
+    planned = _planned(configs)
+    paid = set[str]()
     estimates = [
         one
         for config, cells in planned
-        for one in Estimator(results, price_table(config.prices)).estimate_all(cells)
+        for one in Estimator(results, price_table(config.prices)).estimate_all(cells, paid)
     ]
     sizes = [size for _, cells in planned for size in sample_sizes(cells)]
     race = [line for config, cells in planned for line in race_lines(config, cells)]
@@ -56,6 +56,18 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     console.print(table)
     for note in (*_notes(estimates), *(line for size in sizes for line in size.lines), *race):
         console.print(f"note: {note}", soft_wrap=True)
+
+
+def _planned(configs: Sequence[BenchConfig]) -> list[tuple[BenchConfig, list[Cell]]]:
+    """The cells of each config; one that several name is run once, by the first of them."""
+    known = set[str]()
+    planned = []
+    with Reporter().reading() as progress:
+        for config in configs:
+            cells = [cell for cell in plan_cells(config, progress) if cell.run_id not in known]
+            known.update(cell.run_id for cell in cells)
+            planned.append((config, cells))
+    return planned
 
 
 def _add_cell(table: Table, estimate: Estimate) -> None:

@@ -21,7 +21,12 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: b
         evaluation = evaluate_all(runs, options)
     if as_json:
         shown = [_as_json(one) for outcome, _ in evaluation.outcomes for one in outcome.evaluated]
-        sys.stdout.write(json.dumps({"evaluations": shown}) + "\n")
+        refusals = [
+            {"evaluator": name, "reason": str(error)}
+            for outcome, _ in evaluation.outcomes
+            for name, error in outcome.refusals
+        ]
+        sys.stdout.write(json.dumps({"evaluations": shown, "refusals": refusals}) + "\n")
     else:
         from harness.report import load_chapters, render_terminal
 

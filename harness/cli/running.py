@@ -70,6 +70,7 @@ def _as_json(result: CellResult) -> dict[str, object]:
         "n_ok": result.n_ok,
         "n_error": result.n_error,
         "n_left": result.n_left,
+        "reason": result.reason,
     }
 
 

@@ -1,6 +1,7 @@
 """From YAML and `--set` to a `BenchConfig`, or one line that names the mistake."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,11 +20,12 @@ Tree = dict[str, Any]
 
 def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str] = ()) -> BenchConfig:
     """The config in a file, or in a mapping of its keys (None: all defaults), with `key.sub=value` settings on
-    top, later ones winning.
+    top, later ones winning. A setting for all systems holds for those, too, for which the file has a value of its
+    own.
 
     Raises ConfigError: unknown key (with the nearest known one), wrong value, unreadable file.
     """
-    tree: Tree = read_yaml(source) if isinstance(source, Path) else dict(source or {})
+    tree: Tree = read_yaml(source) if isinstance(source, Path) else deepcopy(dict(source or {}))
     for setting in settings:
         key, value = parse_setting(setting)
         if key.startswith("matrix."):
@@ -32,7 +34,19 @@ def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str]
             tree["matrix"] = {**(axes if isinstance(axes, Mapping) else {}), key.removeprefix("matrix."): value}
         else:
             set_value(tree, key, value)
+            _take_from_systems(tree, key)
     return build_config(tree)
+
+
+def _take_from_systems(tree: Tree, key: str) -> None:
+    """Take a shared key, such as `answer.top_k`, from where single systems have a value for it."""
+    half, dot, name = key.partition(".")
+    systems = tree.get("per_system")
+    if not dot or half not in ("index", "answer") or not isinstance(systems, dict):
+        return
+    for own in systems.values():
+        if isinstance(own, dict) and isinstance(own.get(half), dict):
+            own[half].pop(name, None)
 
 
 def read_yaml(path: Path) -> Tree:
@@ -67,6 +81,14 @@ def parse_setting(setting: str) -> tuple[str, Any]:
         return key.strip(), parse_yaml(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {key.strip()}: {_yaml_reason(error)}", "quote the value") from error
+
+
+def value_at(config: BenchConfig, key: str) -> Any:
+    """What a config has at a dotted key; None where it has nothing there."""
+    found: Any = config.model_dump(mode="json")
+    for part in _parts(key):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def set_value(tree: Tree, key: str, value: Any) -> None:

@@ -52,6 +52,16 @@ class _Shallow(yaml.SafeLoader):
         self._depth -= 1
         return node
 
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Refuses a key that stands there twice: the first, such as a budget, would be lost without a word."""
+        node = super().compose_mapping_node(anchor)
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for number, key in enumerate(keys):
+            if any((key.tag, key.value) == (other.tag, other.value) for other in keys[:number]):
+                problem = f"'{key.value[:80]}' stands there twice"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+        return node
+
 
 def check_values(tree: Any) -> None:
     """ValueError unless every value of a config is one that JSON knows and a file can hold, in a bounded tree."""

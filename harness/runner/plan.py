@@ -16,12 +16,12 @@ from harness.config import (
     ModelConfig,
     expand,
 )
-from harness.config.load import explain
+from harness.config.load import explain, value_at
 from harness.config.moved import where_now
 from harness.config.schema import NO_MODEL
 from harness.datasets import Dataset
 from harness.errors import ConfigError
-from harness.identity import short_digest
+from harness.identity import digest, short_digest
 from harness.models.entailment import entailment_identity
 from harness.models.identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
@@ -100,9 +100,26 @@ def plan_cells(config: BenchConfig, progress: ReadingProgress = untold) -> list[
     plan_evaluation(config)
     points = expand(config)
     _refuse_unknown_params(config)
-    # The same cell named twice is one run.
     resolve = partial(_resolve, reader=DatasetReader(progress))
-    return list({cell.run_id: cell for cell in map(resolve, points)}.values())
+    cells = list(map(resolve, points))
+    for axis in config.matrix:
+        # Of a small data set two sizes may be one sample: that is for the data to say.
+        if not axis.startswith("dataset."):
+            _refuse_idle(axis, cells)
+    # The same cell named twice is one run.
+    return list({cell.run_id: cell for cell in cells}.values())
+
+
+def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
+    """An axis along which no run differs would be swept without a word, with one value."""
+    runs: dict[str, set[str]] = {}
+    for cell in cells:
+        runs.setdefault(digest(value_at(cell.config, axis)), set()).add(cell.run_id)
+    first, *others = runs.values()
+    if others and all(other == first for other in others):
+        what = f"matrix.{axis}: its values give the same runs"
+        fix = "per_system says otherwise" if axis.startswith(("index.", "answer.")) else "it changes no answer"
+        raise ConfigError(what, f"leave it out: {fix}")
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.analysis.intervals import span_between
 from harness.analysis.power import DISCORDANCE, rounded_up
 from harness.analysis.race import RaceRules, expected_pace
 from harness.config import BenchConfig
@@ -38,7 +39,7 @@ def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) 
         what = f"'{measure.name}' is judged by a model, and a race looks after every query"
         raise ConfigError(what, f"race by a measure that needs no judge: {_able(plan)}")
     margin = config.margin if config.race.margin is None else config.race.margin
-    rules = RaceRules(margin, config.race.alpha, _span(measure, plan), measure.higher_is_better)
+    rules = RaceRules(margin, config.race.alpha, _bounded(measure, plan), measure.higher_is_better)
     return PlannedRace(racing, evaluator, measure, rules)
 
 
@@ -80,11 +81,17 @@ def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[Pl
     return known[name]
 
 
-def _span(measure: Measure, plan: EvaluationPlan) -> float:
+def _span(measure: Measure) -> float | None:
+    """The largest difference of two values; None: nobody knows, or there is none."""
     if measure.range:
-        return measure.range[1] - measure.range[0]
-    if measure.is_share:
-        return 1.0
+        return span_between(measure.range)
+    return 1.0 if measure.is_share else None
+
+
+def _bounded(measure: Measure, plan: EvaluationPlan) -> float:
+    span = _span(measure)
+    if span is not None:
+        return span
     what = f"nobody knows between what '{measure.name}' lies, and the evidence of a race needs bounds"
     raise ConfigError(what, f"race by another: {_able(plan)}")
 
@@ -95,6 +102,6 @@ def _able(plan: EvaluationPlan) -> str:
         for planned in plan.evaluators
         if not planned.spec.roles
         for measure in planned.measures
-        if (measure.is_share or measure.range) and measure.failure_value is not None
+        if _span(measure) is not None and measure.failure_value is not None
     ]
     return ", ".join(names[:8]) or "none of these evaluators has one"

@@ -10,10 +10,11 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.analysis.aggregate import Frame
+from harness.analysis.drawn import clusters_of
 from harness.display.text import printable
 from harness.errors import ConfigError, nearest
 from harness.identity import digest
-from harness.records import EvaluationRecord
+from harness.records import EvaluationRecord, Reference
 from harness.store import RunDir
 from harness.validity.label_sheet import LabelSheet
 
@@ -36,7 +37,6 @@ class AnswerFacts:
     cluster: str
     """The document that its query shares with others, or the query: answers of one cluster are no independent
     draws."""
-    dataset: str
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,10 @@ def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> Va
     answers: dict[PlacedAnswer, AnswerFacts] = {}
     made_by: dict[str, tuple[str, str]] = {}
     notes: list[str] = []
+    frames = {run.run_id: Frame.of(run) for run in runs}
+    clusters = _clusters(runs, frames)
     for run in runs:
-        answers |= _answers(run)
+        answers |= _answers(run, frames[run.run_id], clusters)
         _check_alike(run, made_by, measures)
         for (measure, answer), given in _values(run, measures).items():
             values.setdefault(measure, {})[answer] = fmean(given)
@@ -130,14 +132,35 @@ def _unscored(name: str, runs: Sequence[RunDir]) -> ConfigError:
     return ConfigError(f"no run was scored on '{name}'", fix)
 
 
-def _answers(run: RunDir) -> dict[PlacedAnswer, AnswerFacts]:
-    frame, dataset = Frame.of(run), digest(run.manifest().identity.get("dataset", {}))
+def _clusters(runs: Sequence[RunDir], frames: Mapping[str, Frame]) -> dict[tuple[str, str], str]:
+    """(data set, query) -> its cluster among the queries of all runs, who may have been asked different ones."""
+    asked: dict[str, dict[str, Reference]] = {}
+    for run in runs:
+        if frames[run.run_id].clusters:
+            asked.setdefault(_dataset(run), {}).update({row.query.query_id: row.reference for row in run.sample()})
+    return {
+        (dataset, query): cluster
+        for dataset, references in asked.items()
+        for query, cluster in clusters_of(references.values()).items()
+    }
+
+
+def _answers(
+    run: RunDir, frame: Frame, clusters: Mapping[tuple[str, str], str]
+) -> dict[PlacedAnswer, AnswerFacts]:
+    dataset = _dataset(run)
     return {
         PlacedAnswer(run.run_id, query): AnswerFacts(
-            kind, f"{dataset}/{frame.clusters.get(query, query)}", dataset
+            kind, f"{dataset}/{clusters.get((dataset, query), f'query/{query}')}"
         )
         for query, kind in frame.query_types.items()
     }
+
+
+def _dataset(run: RunDir) -> str:
+    """The same for samples of one data set, however many queries they hold."""
+    identity = run.manifest().identity.get("dataset", {})
+    return f"{identity.get('name', '')}/{identity.get('subset', '')}"
 
 
 def _values(run: RunDir, measures: Sequence[str]) -> dict[tuple[str, PlacedAnswer], list[float]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean
 from typing import Literal
 
@@ -160,7 +161,8 @@ def verdict_by_rule(
         return "misses" if len(drops) >= ENOUGH else "undecided"
     low, high = interval
     if low is None or high is None:
-        low = high = drops[0]
+        # Drops that are all equal need none; of others nothing is known.
+        low, high = (drops[0], drops[0]) if len(set(drops)) == 1 else (-inf, inf)
     if high < 0:
         return "prefers it"
     if low > 0:

@@ -28,6 +28,7 @@ def write_policy(study: RouteStudy, path: Path) -> Path:
     chosen = {kind: study.runs[at] for name, at in table.systems.items() if (kind := known_type(name)) is not None}
     otherwise = study.runs[table.otherwise]
     _refuse_unlike_models([*chosen.values(), otherwise])
+    _refuse_unroutable([*chosen.values(), otherwise])
     different = {kind: run for kind, run in chosen.items() if run is not otherwise}
     answer = {
         "classifier": RULES,
@@ -63,6 +64,16 @@ def _refuse_unlike_models(runs: list[ComparedRun]) -> None:
         if one.manifest.identity.get("models") != models:
             what = f"{first.label} and {one.label} had other models, and a run has one of each"
             raise ConfigError(what, "name runs with the same models, or do without --policy")
+
+
+def _refuse_unroutable(runs: list[ComparedRun]) -> None:
+    known = {spec.name: spec for spec in SYSTEMS.load_all()[0]}
+    for one in runs:
+        name = str(one.manifest.identity.get("system", {}).get("name", ""))
+        spec = known.get(name)
+        if one.manifest.is_imported or spec is None or spec.own_models or spec.sees_gold:
+            what = f"no query can be handed to {one.label}: '{printable(name)}' cannot be run from a config"
+            raise ConfigError(what, "name runs of systems that are installed here, or do without --policy")
 
 
 def _said(study: RouteStudy) -> str:

@@ -241,17 +241,20 @@ class EarlierRuns:
         return []
 
     def judged(
-        self, evaluator: str, judge: Mapping[str, Any], closeness: Callable[[EvaluationRecord, str], int]
+        self,
+        evaluator: str,
+        models: Mapping[str, Mapping[str, Any]],
+        closeness: Callable[[EvaluationRecord, str], int],
     ) -> list[tuple[EvaluationRecord, int]]:
-        """The latest evaluations by that judge, each with the number of answers that it judged: those that are the
-        closest, by the record and the name of the system whose answers they were.
+        """The latest evaluations by these models, each with the number of answers that it judged: those that are
+        the closest, by the record and the name of the system whose answers they were.
         """
         found: dict[int, list[tuple[EvaluationRecord, int]]] = {}
         for run in self._runs:
             for record in _read(run.run, RunDir.evaluations) or []:
                 done = _read(run.run, RunDir.done)
-                played = record.models.get("judge") or {}
-                same = all(played.get(key) == judge.get(key) for key in ("provider", "model"))
+                played = record.models
+                same = all(_is_same(played.get(role) or {}, model) for role, model in models.items())
                 if record.evaluator == evaluator and same and done and done.n_ok:
                     near = closeness(record, str(run.system.get("name", "")))
                     found.setdefault(near, []).append((record, done.n_ok))
@@ -322,3 +325,7 @@ def _read(of: R, what: Callable[[R], T]) -> T | None:
         return what(of)
     except (HarnessError, ValidationError, KeyError, TypeError, ValueError):
         return None
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one.get(key) == other.get(key) for key in ("provider", "model"))

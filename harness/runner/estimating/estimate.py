@@ -1,6 +1,6 @@
 """What cells will take, before anything is paid: their formulas, held against the runs that are there."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -34,15 +34,18 @@ class Estimator:
         self._prices = prices
         self._without = without
 
-    def estimate_all(self, cells: Sequence[Cell]) -> list[Estimate]:
-        """One estimate a cell. An index that several cells share is paid by the first of them."""
-        paid: set[str] = set()
+    def estimate_all(self, cells: Sequence[Cell], paid: set[str] | None = None) -> list[Estimate]:
+        """One estimate a cell. An index that several cells share is paid by the first of them; `paid` are those
+        of cells before these, and is added to.
+        """
+        paid = set() if paid is None else paid
         estimates = []
         for cell in cells:
             estimate = self.estimate(cell)
-            if cell.index_id in paid:
+            indexes = {one.cell.index_id for one in cell.lent} or {cell.index_id}
+            if indexes <= paid:
                 estimate = estimate.model_copy(update={"index_is_built": True})
-            paid.add(cell.index_id)
+            paid |= indexes
             estimates.append(estimate)
         return estimates
 
@@ -131,50 +134,62 @@ class Estimator:
         )
 
     def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
-        """By evaluator; without those that have scored the finished run already."""
+        """By evaluator; without those that have scored the finished run already, by the same judge and
+        parameters."""
         plan = plan_evaluation(cell.config)
-        there = {record.evaluator for record in run.evaluations()} if not n_left else set()
-        asking = [one for one in plan.evaluators if "judge" in one.spec.roles and one.spec.name not in there]
+        there = run.evaluations() if not n_left else []
+        asking = [
+            one
+            for one in plan.evaluators
+            if _called(one, plan) and not any(plan.would_make(one, record) for record in there)
+        ]
         return {one.spec.name: self._judged(one, plan, cell.spec.name, n_answers) for one in asking}
 
     def _judged(
         self, planned: PlannedEvaluator, plan: EvaluationPlan, system: str, n_answers: int
     ) -> PhaseEstimate:
-        models = plan.models
+        models = _called(planned, plan)
         wanted = planned.spec.version, planned.params.model_dump(mode="json")
 
         def closeness(record: EvaluationRecord, own: str) -> int:
             """A judge reads long contexts in several calls: of equals, those of the same system."""
             return 2 * ((record.version, record.params) == wanted) + (own == system)
 
-        alike = self._earlier.judged(planned.spec.name, models["judge"], closeness)
+        alike = self._earlier.judged(planned.spec.name, models, closeness)
         if not alike:
-            return PhaseEstimate(notes=("no earlier evaluation by this evaluator and judge is here",))
+            by = " and ".join("judge" if role == "judge" else "embedder" for role in models)
+            return PhaseEstimate(notes=(f"no earlier evaluation by this evaluator and {by} is here",))
         share = n_answers / sum(n for _, n in alike)
-        usage = sum((_judge_usage(record) for record, _ in alike), Usage())
+        used = {role: _scaled((record.cost.usage.get(role) for record, _ in alike), share) for role in models}
+        judge, embedder = (used.get(role, Usage()) for role in ("judge", "judge_embedder"))
         live = [(record, n) for record, n in alike if not record.cost.replayed_calls and record.cost.wall_s]
         seconds = sum(record.cost.wall_s or 0.0 for record, _ in live)
-        expected = Usage(
-            calls=round(usage.calls * share),
-            input_tokens=round(usage.input_tokens * share),
-            output_tokens=round(usage.output_tokens * share),
-            cached_tokens=round(usage.cached_tokens * share),
-            unmetered_calls=round(usage.unmetered_calls * share),
+        least_s = max(
+            _allowed(model).seconds(usage.calls, usage.input_tokens + usage.output_tokens)
+            for model, usage in ((plan.judge, judge), (plan.embedder, embedder))
         )
-        least_s = _allowed(plan.judge).seconds(expected.calls, expected.input_tokens + expected.output_tokens)
         return PhaseEstimate(
-            calls=expected.calls,
-            input_tokens=expected.input_tokens,
-            output_tokens=expected.output_tokens,
-            cached_tokens=expected.cached_tokens,
-            usd=usage_usd(self._prices, models, {"judge": expected}),
+            calls=judge.calls + embedder.calls,
+            input_tokens=judge.input_tokens,
+            output_tokens=judge.output_tokens,
+            cached_tokens=judge.cached_tokens,
+            embedder_tokens=embedder.input_tokens,
+            usd=usage_usd(self._prices, plan.models, used),
             seconds=max(seconds * n_answers / sum(n for _, n in live), least_s) if live else None,
             basis=f"{len(alike)} earlier {'evaluation' if len(alike) == 1 else 'evaluations'}",
         )
 
 
-def _judge_usage(record: EvaluationRecord) -> Usage:
-    return record.cost.usage.get("judge", Usage())
+def _called(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str, dict[str, Any]]:
+    """Role -> identity of the models that it calls at a server: an embedder within the process takes no token."""
+    configs: dict[str, ModelConfig] = {model.role: model for model in (plan.judge, plan.embedder)}
+    models = plan.models_of(planned)
+    return {role: model for role, model in models.items() if provider_of(configs[role]).encoder is None}
+
+
+def _scaled(used: Iterable[Usage | None], share: float) -> Usage:
+    total = sum(filter(None, used), Usage())
+    return Usage(**{name: round(count * share) for name, count in total.model_dump().items()})
 
 
 def _expected(cell: Cell) -> Expected | None:
@@ -223,7 +238,8 @@ def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -
         estimates = estimator.estimate_all(cells)
         phases = [phase for estimate in estimates for phase in phases_left(estimate)]
         if phases:
-            reporter.say(f"estimate of all {len(cells)} cells: {in_one_line(phases)}")
+            judged = ", without what judges take" if any(estimate.judging for estimate in estimates) else ""
+            reporter.say(f"estimate of all {len(cells)} cells{judged}: {in_one_line(phases)}")
 
 
 def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -> None:
@@ -232,7 +248,8 @@ def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -
         if run.estimate() is None and not run.whole_endings():
             estimate = Estimator(run.path.parent, prices).estimate(cell)
             run.write_estimate(estimate)
-            reporter.say(f"  estimate: {in_one_line(phases_left(estimate))}")
+            judged = " without what judges take" if estimate.judging else ""
+            reporter.say(f"  estimate{judged}: {in_one_line(phases_left(estimate))}")
 
 
 @contextmanager

@@ -158,11 +158,7 @@ class _Evaluation:
             evaluator=planned.spec.name,
             version=planned.spec.version,
             params=planned.params.model_dump(mode="json"),
-            models={
-                role: models.identity(role, model)
-                for role, model in self._plan.models.items()
-                if role in planned.spec.roles
-            },
+            models={role: models.identity(role, model) for role, model in self._plan.models_of(planned).items()},
             weights=planned.weights,
             measures=tuple(measure.name for measure in planned.measures),
             binary=tuple(measure.name for measure in planned.measures if measure.binary),

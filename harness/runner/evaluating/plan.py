@@ -11,6 +11,7 @@ from harness.errors import ConfigError, nearest
 from harness.models.identity import model_identity
 from harness.models.providers import check_reachable, resolve_embedder, resolve_generator
 from harness.protocols import EvaluatorSpec, Measure, Params
+from harness.records import EvaluationRecord
 from harness.registry import EVALUATORS
 
 
@@ -41,6 +42,22 @@ class EvaluationPlan:
     embedder: JudgeEmbedderConfig
     models: dict[str, dict[str, Any]]
     """Role -> identity, of the models that these evaluators call."""
+
+    def models_of(self, planned: PlannedEvaluator) -> dict[str, dict[str, Any]]:
+        """Role -> identity, of the models that one of the evaluators calls."""
+        return {role: model for role, model in self.models.items() if role in planned.spec.roles}
+
+    def would_make(self, planned: PlannedEvaluator, record: EvaluationRecord) -> bool:
+        """Whether these scores were made by one of the evaluators as it is planned: by the same models and
+        parameters."""
+        known = {
+            # What a model turned out to refuse is known of those that were asked alone.
+            role: {key: value for key, value in model.items() if key != "left_out"}
+            for role, model in record.models.items()
+        }
+        made = (record.evaluator, record.version, record.params, known, dict(record.weights))
+        params = planned.params.model_dump(mode="json")
+        return made == (planned.spec.name, planned.spec.version, params, self.models_of(planned), planned.weights)
 
     def without_models(self) -> "EvaluationPlan":
         """The evaluators that call no model: what is left is free."""

@@ -77,15 +77,7 @@ def score_set(
 def _is_scored(planned: PlannedEvaluator, plan: EvaluationPlan, run: RunDir) -> bool:
     """Whether the run holds what this evaluator would say, whole."""
     made = next((one for one in run.evaluations() if one.evaluator == planned.spec.name), None)
-    if made is None:
-        return False
-    models = {role: dict(model) for role, model in plan.models.items() if role in planned.spec.roles}
-    known = {
-        role: {key: value for key, value in model.items() if key != "left_out"}
-        for role, model in made.models.items()
-    }
-    asked = (planned.spec.version, planned.params.model_dump(mode="json"), models, dict(planned.weights))
-    if asked != (made.version, made.params, known, dict(made.weights)):
+    if made is None or not plan.would_make(planned, made):
         return False
     names = set(made.measures)
     return not any(score.status == "failed" for score in run.scores() if score.measure in names)

@@ -1,10 +1,13 @@
 """Means by query type, overall and in the natural mix, with nothing lost from the denominator."""
 
+import math
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.analysis import Aggregate, aggregate_quantiles, aggregate_scores
+from harness.analysis.aggregate import LowerBound
 from harness.analysis.intervals import UNKNOWN, mean_interval, wilson
 from harness.errors import StoreError
 
@@ -120,10 +123,25 @@ def test_repeats_that_disagree_are_no_proportion(frame: MakeFrame, find: Find) -
     assert (row.ci_low, row.ci_high) == mean_interval([0.5, 1.0] * 4)
 
 
-def test_counts_that_happen_to_be_zero_or_one_are_no_proportions(frame: MakeFrame, find: Find) -> None:
-    scores = [score(f"t{number}", 1.0, measure="model_calls") for number in range(8)]
-    row = find(aggregate_scores(frame({"t": 8}), scores, proportions=False), "model_calls")
-    assert (row.ci_low, row.ci_high) == UNKNOWN
+@pytest.mark.parametrize("ends", [(0.0, math.inf), (0.0, 5.0), (-1.0, 1.0)])
+@pytest.mark.parametrize("query_type", ["overall", "overall_natural"])
+def test_counts_and_cosines_that_happen_to_be_zero_or_one_are_no_proportions(
+    frame: MakeFrame, find: Find, ends: tuple[float, float], query_type: str
+) -> None:
+    for value in (0.0, 1.0):
+        scores = [score(f"t{number}", value, measure="contexts_shown") for number in range(40)]
+        rows = aggregate_scores(frame({"t": 40}), scores, ranges={"contexts_shown": ends})
+        row = find(rows, "contexts_shown", query_type)
+        assert (row.mean, row.ci_low, row.ci_high) == (value, *UNKNOWN)
+
+
+def test_what_lies_between_zero_and_one_or_where_nobody_knows_is_a_proportion_where_all_values_are_either(
+    frame: MakeFrame, find: Find
+) -> None:
+    scores = [score(f"t{number}", 1.0) for number in range(8)]
+    for ranges in ({"accuracy": (0.0, 1.0)}, None):
+        row = find(aggregate_scores(frame({"t": 8}), scores, ranges=ranges), "accuracy")
+        assert (row.ci_low, row.ci_high) == wilson(8, 8)
 
 
 def test_no_limit_passes_the_range_of_a_measure_nor_a_cost_zero(frame: MakeFrame, find: Find) -> None:
@@ -131,7 +149,7 @@ def test_no_limit_passes_the_range_of_a_measure_nor_a_cost_zero(frame: MakeFrame
     row = find(aggregate_scores(frame({"t": 8}), scores, ranges={"accuracy": (0.0, 1.0)}), "accuracy")
     assert row.ci_high == 1.0
     spent = [score(f"t{number}", 0.0 if number else 50.0, measure="tokens") for number in range(8)]
-    row = find(aggregate_scores(frame({"t": 8}), spent, proportions=False), "tokens")
+    row = find(aggregate_scores(frame({"t": 8}), spent, ranges={"tokens": (0.0, math.inf)}), "tokens")
     assert row.ci_low == 0.0
 
 
@@ -157,6 +175,27 @@ def test_quantiles_interpolate_and_count_like_means(frame: MakeFrame, find: Find
     assert find(rows, "latency_s_p50").mean == 2.5
     assert find(rows, "latency_s_p95").mean == pytest.approx(3.85)
     assert counts(find(rows, "latency_s_p50", "t")) == (4, 0, 1, 5)
+
+
+def test_a_quantile_is_a_lower_bound_where_what_is_known_from_below_may_lie_above_it(
+    frame: MakeFrame, find: Find
+) -> None:
+    """Four were cut off at 60 s; of those that were answered the quickest took 100 s, for it was throttled."""
+    scores = [score(f"t{place}", 60.0, measure="wall_s", status="imputed") for place in range(4)]
+    scores += [score(f"t{place}", 100.0 * (place - 3), measure="wall_s") for place in range(4, 10)]
+    row = find(aggregate_quantiles(frame({"t": 10}), scores, (0.5,)), "wall_s_p50")
+    assert (row.mean, row.n_scored, row.n_imputed) == (150.0, 6, 4)
+    assert isinstance(row, LowerBound)
+
+
+@pytest.mark.parametrize(("p", "is_bound"), [(0.0, False), (0.25, False), (0.5, False), (0.6, True), (1.0, True)])
+def test_a_quantile_below_all_that_is_known_from_below_is_what_it_says(
+    frame: MakeFrame, p: float, is_bound: bool
+) -> None:
+    scores = [score(f"t{place}", 9.0, measure="wall_s") for place in range(3)]
+    scores += [score(f"t{place}", 9.0, measure="wall_s", status="imputed") for place in (3, 4)]
+    rows = aggregate_quantiles(frame({"t": 5}), scores, (p,))
+    assert [isinstance(row, LowerBound) for row in rows] == [is_bound] * 2
 
 
 def test_quantiles_over_repeats_are_of_single_answers_and_claim_no_interval(frame: MakeFrame, find: Find) -> None:

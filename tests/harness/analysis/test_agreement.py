@@ -71,6 +71,18 @@ def test_answers_to_the_same_query_count_as_one_cluster() -> None:
     assert widths[1] > 1.5 * widths[0]
 
 
+def test_the_share_of_same_labels_has_an_interval_of_that_share_where_queries_have_many_answers_or_one() -> None:
+    """Of 20 queries one answer is labelled, on which both agree; of one 46, on which they do not."""
+    alike = [RatedItem(f"q{place}", (3, 3)) for place in range(20)]
+    figure = weighted_kappa([*alike, *[RatedItem("long", (1, 2 + place % 3)) for place in range(46)]])
+    assert figure.same == pytest.approx(20 / 66)
+    low, high = figure.same_interval
+    assert low is not None
+    assert high is not None
+    assert low <= 20 / 66 <= high
+    assert high - low > 0.5, "two thirds of the answers are to one query"
+
+
 def test_kappa_is_of_two_annotators() -> None:
     with pytest.raises(ValueError, match="two annotators"):
         weighted_kappa(items((1, 2, 3)))

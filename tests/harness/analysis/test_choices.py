@@ -54,6 +54,15 @@ def test_a_run_without_a_known_cost_is_no_candidate_but_held_against_the_others(
     assert cheapest_as_good(found, [1.0, None]) is None
 
 
+def test_where_a_run_that_is_no_candidate_may_be_the_best_every_candidate_can_be_chosen_wrongly() -> None:
+    found = compared(share(1990, 2000), share(1992, 2000), share(1991, 2000))
+    for costs, n_tried in (([1.0, 2.0, 3.0], 2), ([1.0, 2.0, None], 2), ([1.0, None, None], 1)):
+        chosen, held = cheapest_as_good(found, costs), as_good(found, 0, [1, 2], MARGIN, n_tried)
+        assert chosen is not None
+        assert chosen == held
+    assert as_good(found, 0, [1, 2], MARGIN, 1) != as_good(found, 0, [1, 2], MARGIN, 2)
+
+
 def test_less_may_be_better() -> None:
     found = compared(share(100, 2000), share(102, 2000), higher=False)
     chosen = cheapest_as_good(found, [2.0, 1.0])

@@ -74,6 +74,15 @@ def test_columns_that_agree_altogether_have_no_interval() -> None:
     assert found.spearman.interval == (None, None)
 
 
+@pytest.mark.parametrize("clusters", [None, range(8)], ids=["alone", "a document each"])
+def test_fewer_than_ten_pairs_have_no_interval_whether_or_not_they_have_documents(clusters: range | None) -> None:
+    one, other = [0.1, 0.9, 0.4, 0.6, 0.3, 0.8, 0.2, 0.7], [0.3, 0.8, 0.2, 0.9, 0.1, 0.6, 0.4, 0.5]
+    found = correlate(one, other, clusters)
+    for coefficient in (found.pearson, found.spearman, found.kendall):
+        assert coefficient.value is not None
+        assert coefficient.interval == (None, None)
+
+
 def test_a_twin_is_correlated_over_the_queries_that_both_scored(frame: MakeFrame) -> None:
     values = {f"t{number}": number / 10 for number in range(8)}
     cheap = {query: None if query == "t3" else 1 - value for query, value in values.items()}

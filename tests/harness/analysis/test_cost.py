@@ -180,6 +180,39 @@ def test_a_query_that_timed_out_took_at_least_its_limit(
     assert latencies(limited, records) == [1, 2, 3, 4, 5, 6, 7, 9, 9, 9.5]
 
 
+def throttled_out(made: RunRecord) -> RunRecord:
+    """After a limit of 60 s, of which the provider took 240 s more."""
+    return made.model_copy(update={"status": "timeout", "cost": Cost(wall_s=300.5, throttled_s=240.0)})
+
+
+def test_the_latency_of_a_query_that_timed_out_is_without_what_its_provider_throttled(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    limited = replace(frame({"t": 1}), query_limit_s=60.0)
+    late = throttled_out(record("t0", ok=False))
+    rows = query_costs(limited, [late], MODELS, prices)
+    assert (find(rows, "latency_s").mean, find(rows, "wall_s").mean) == (60.5, 300.5)
+    assert latencies(limited, [late]) == [60.5]
+    assert bounds(rows) >= {"latency_s", "latency_s_p50", "wall_s", "wall_s_p50"}
+
+
+def test_a_median_of_wall_time_is_a_lower_bound_where_answers_waited_longer_than_the_limit(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    """Four were cut off at 60 s; the six that were answered took 100 to 600 s, nearly all of it throttled."""
+    limited = replace(frame({"t": 10}), query_limit_s=60.0)
+    records = [timed_out(record(f"t{place}", ok=False), 60.0) for place in range(4)]
+    records += [
+        record(f"t{place}", wall_s=100.0 * (place - 3), throttled_s=100.0 * (place - 3) - 5.0)
+        for place in range(4, 10)
+    ]
+    rows = query_costs(limited, records, MODELS, prices)
+    assert find(rows, "wall_s_p50").mean == 150.0
+    assert is_lower_bound(find(rows, "wall_s_p50"))
+    assert find(rows, "latency_s_p50").mean == 5.0
+    assert not is_lower_bound(find(rows, "latency_s_p50"))
+
+
 def test_a_median_that_falls_among_those_that_timed_out_is_a_lower_bound(
     frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
 ) -> None:
@@ -269,6 +302,28 @@ def test_the_total_pays_for_attempts_that_do_not_count(
     (row,) = attempt_costs(frame({"t": 1}), attempts, MODELS, prices)
     assert row.measure == "answer_usd_total"
     assert row.mean == pytest.approx(2 * USD)
+
+
+def test_a_vector_that_answers_share_is_in_each_of_them_and_in_the_total_once(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    computed = record("t0", usage=USED)
+    found = record("t1", usage=USED)
+    found = found.model_copy(update={"cost": found.cost.model_copy(update={"cached_usage": {"this": USED}})})
+    records = [computed, found]
+    assert find(query_costs(frame({"t": 2}), records, MODELS, prices), "usd").mean == pytest.approx(USD)
+    (row,) = attempt_costs(frame({"t": 2}), [one.cost for one in records], MODELS, prices)
+    assert row.mean == pytest.approx(USD)
+
+
+def test_what_other_runs_computed_of_an_index_is_called_shared(
+    frame: MakeFrame, prices: Prices, find: Find
+) -> None:
+    shared = {"another": {"embedder": Usage(calls=2, input_tokens=70)}, "builder": USED}
+    index = index_record(usage={"embedder": Usage(calls=3, input_tokens=100)}, cached_usage=shared)
+    rows = index_costs(frame({"t": 1}), index.model_copy(update={"built_by": "builder"}), MODELS, prices)
+    assert find(rows, "index_input_tokens").mean == 100
+    assert find(rows, "index_shared_input_tokens").mean == 70
 
 
 def index_record(**cost: object) -> IndexRecord:

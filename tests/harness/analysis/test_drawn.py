@@ -40,3 +40,11 @@ def test_weights_are_1_on_average_and_sum_to_the_mix_by_type() -> None:
     assert found is not None
     assert found.sum() == 4.0
     assert found[0] / found.sum() == pytest.approx(0.6)
+
+
+def test_queries_of_one_type_have_one_number_and_without_a_type_there_is_none() -> None:
+    known = Drawn({"a0": "a", "b0": "b", "a1": "a"})
+    numbers = known.type_numbers(["a1", "b0", "a0"])
+    assert numbers is not None
+    assert numbers[0] == numbers[2] != numbers[1]
+    assert known.type_numbers(["a0", "gone"]) is None

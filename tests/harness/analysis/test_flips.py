@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from harness.analysis.difference_tests import mcnemar_p
-from harness.analysis.flips import MOST_EXACT, flip_test, flips_of
+from harness.analysis.flips import MOST_EXACT, flip_test, flips_of, hidden_variance
 from harness.analysis.intervals import UNKNOWN, Interval
 
 GRADES = [-1.0, -0.5, -0.25, 0.0, 0.0, 0.25, 0.5, 1.0]
@@ -148,3 +148,20 @@ def test_a_type_of_which_few_queries_stand_for_many_makes_nobody_better() -> Non
     assert low is not None
     assert high is not None
     assert low < 0.0 < high
+
+
+def test_each_of_two_types_of_one_weight_may_hide_half_a_difference_more() -> None:
+    """Three types of 300 queries each in the data set, of which 2, 2 and 20 are at hand."""
+    types = np.repeat([0, 1, 2], [2, 2, 20])
+    weights, differences = np.repeat([150.0, 150.0, 15.0], [2, 2, 20]), np.ones((24, 1))
+    pooled = np.repeat([0, 0, 1], [2, 2, 20])
+    of_each = hidden_variance(differences, weights, types)
+    assert of_each == pytest.approx((2 * 150**2 + 15**2) / 900**2)
+    assert hidden_variance(differences, weights) == pytest.approx((150**2 + 15**2) / 900**2)
+    seen = np.array([1.0] * 20 + [0.0] * 4)[:, None]
+    told, untold = (flips_of(seen, weights, types=own).studentized.errors for own in (types, pooled))
+    assert told > untold
+
+
+def test_types_of_which_each_query_stands_for_as_many_hide_nothing() -> None:
+    assert not hidden_variance(np.ones((6, 1)), np.full(6, 2.0), np.repeat([0, 1], 3)).any()

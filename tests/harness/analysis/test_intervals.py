@@ -12,6 +12,7 @@ from harness.analysis.intervals import (
     UNKNOWN,
     Stratum,
     mean_interval,
+    pooled_share_interval,
     quantile_interval,
     weighted_mean,
     weighted_mean_interval,
@@ -193,3 +194,29 @@ def test_the_limits_of_a_quantile_are_scipys(n: int, p: float) -> None:
     limits = np.asarray(stats.quantile_test(range(n), q=0, p=p).confidence_interval(confidence_level=0.95))
     expected = tuple(None if np.isnan(limit) else limit for limit in limits)
     assert quantile_interval([float(value) for value in range(n)], p) == expected
+
+
+def test_a_share_of_parts_that_are_each_alone_or_of_one_size_is_a_proportion() -> None:
+    alone = [1.0] * 8 + [0.0] * 2
+    assert pooled_share_interval(alone, [1] * 10) == pooled_share_interval([3 * one for one in alone], [3] * 10)
+    assert pooled_share_interval(alone, [1] * 10) == wilson(8, 10)
+
+
+def test_a_share_of_parts_of_many_sizes_that_are_all_of_them_is_that_of_as_many_as_weigh_the_same() -> None:
+    # 6 x 10 and 60 of 120: (60 + 60)^2 / (6 * 100 + 3600) = 3.4.
+    assert pooled_share_interval([10.0] * 6 + [60.0], [10] * 6 + [60]) == wilson(3, 3)
+
+
+def test_a_share_of_few_parts_or_of_parts_that_all_have_the_same_part_of_it_has_no_interval() -> None:
+    assert pooled_share_interval([], []) == UNKNOWN
+    assert pooled_share_interval([1.0, 1.0, 2.0], [2, 1, 3]) == UNKNOWN
+    assert pooled_share_interval([1.0, 2.0] * 10, [2, 4] * 10) == UNKNOWN
+
+
+def test_the_interval_of_a_share_holds_it_where_parts_are_alike_and_of_many_sizes() -> None:
+    rng, cases, held = np.random.default_rng(21), 400, 0
+    for _ in range(cases):
+        sizes = rng.integers(1, 6, 30)
+        low, high = pooled_share_interval(rng.binomial(sizes, rng.beta(2.8, 1.2, 30)).tolist(), sizes.tolist())
+        held += low is not None and high is not None and low <= 0.7 <= high
+    assert held >= stats.binom.ppf(0.01, cases, 0.95)

@@ -1,6 +1,7 @@
 """Pairs, families and ranks, from values to what is said of two runs."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,6 +15,8 @@ from harness.analysis.binary import share_difference_interval
 from harness.analysis.cost import TIMES, Models, query_scores
 from harness.analysis.difference_tests import ALPHA
 from harness.analysis.drawn import Drawn
+from harness.analysis.flips import flips_of, hidden_variance
+from harness.analysis.non_inferior import as_good
 from harness.analysis.paired import (
     ComparedPair,
     MeasureComparison,
@@ -36,9 +39,12 @@ def values(numbers: Sequence[float | None]) -> QueryValues:
 
 
 def measure(
-    *runs: Sequence[float | None], higher_is_better: bool | None = True, is_cost: bool = False
+    *runs: Sequence[float | None],
+    higher_is_better: bool | None = True,
+    is_cost: bool = False,
+    ends: tuple[float, float] | None = None,
 ) -> PairedMeasure:
-    return PairedMeasure("m", higher_is_better, tuple(map(values, runs)), is_cost=is_cost)
+    return PairedMeasure("m", higher_is_better, tuple(map(values, runs)), is_cost=is_cost, range=ends)
 
 
 def compared(one: PairedMeasure, baseline: int | None = None) -> MeasureComparison:
@@ -66,6 +72,20 @@ def test_a_pair_by_hand() -> None:
     assert pair.spread.discordance == most_discordant(20, 40)
     assert pair.detectable == detectable(40, 1, most_discordant(20, 40))
     assert (pair.population, pair.n_clusters, pair.balanced) == ("queries", None, None)
+
+
+@pytest.mark.parametrize("ends", [(0.0, math.inf), (0.0, 5.0), (-1.0, 1.0)])
+def test_counts_and_cosines_that_happen_to_be_zero_or_one_are_no_shares(ends: tuple[float, float]) -> None:
+    one = measure(answers(15, 40), answers(5, 40), ends=ends)
+    assert not one.is_share
+    assert compared(one).test == "flips"
+    assert one.span == (None if math.isinf(ends[1]) else ends[1] - ends[0])
+
+
+def test_values_of_zero_or_one_are_a_share_where_nothing_beyond_can_be_or_nobody_knows() -> None:
+    for ends in ((0.0, 1.0), None):
+        one = measure(answers(15, 40), answers(5, 40), ends=ends)
+        assert (one.is_share, one.span, compared(one).test) == (True, 1.0, "mcnemar")
 
 
 def test_a_query_without_a_value_in_either_run_leaves_the_pair_and_is_counted() -> None:
@@ -269,6 +289,23 @@ def test_without_the_weight_of_a_type_each_query_counts_the_same(mix: dict[str, 
 def test_a_sample_in_the_natural_mix_is_tested_as_it_is() -> None:
     found, pair = one_pair(answers(30, 40), answers(10, 40), drawn(40, mix={"even": 500, "odd": 500}))
     assert (found.mix, found.test, pair.balanced) == ("natural", "mcnemar", None)
+
+
+def test_two_types_whose_queries_stand_for_as_many_are_two_in_every_number_of_a_pair() -> None:
+    names = ["one"] * 2 + ["other"] * 2 + ["third"] * 20
+    types = {f"q{place:04d}": name for place, name in enumerate(names)}
+    mix = Drawn(types, {"one": 300, "other": 300, "third": 300})
+    found, pair = one_pair([1.0, 0.5] * 12, [0.25] * 24, mix)
+    assert found.weights is not None
+    numbers, differences = np.repeat([0, 1, 2], [2, 2, 20]), found.differences(0, 1)[:, None]
+    tested = flips_of(differences, found.weights, types=numbers)
+    assert pair.p == tested.p_values[0]
+    assert pair.interval == tested.interval(0)
+    assert pair.spread is not None
+    assert pair.spread.hidden == pytest.approx(24**2 * hidden_variance(differences, found.weights, numbers).item())
+    shown = as_good(found, 0, [1], margin=1.0)
+    assert shown is not None
+    assert shown.at_most_worse == pytest.approx(-tested.interval(0).low)  # type: ignore[operator]
 
 
 def test_a_type_to_which_a_measure_applies_in_part_has_that_part_of_its_weight() -> None:

@@ -9,6 +9,7 @@ from scipy import stats
 from harness.analysis.difference_tests import ALPHA, mcnemar_p
 from harness.analysis.flips import flips_of
 from harness.analysis.power import (
+    MOST_QUERIES,
     DifferenceSpread,
     _fewest_wins,
     can_show_anything,
@@ -87,7 +88,15 @@ def test_so_many_queries_find_it_four_times_out_of_five_and_a_tenth_less_do_not(
     assert share_power(int(0.9 * n), difference, 0.25, ALPHA / pairs) < 0.8
 
 
+def test_a_number_of_queries_between_the_last_power_of_two_and_the_most_is_said() -> None:
+    n = queries_needed(0.01, 36, 0.25)
+    assert n is not None
+    assert 2**15 < n <= MOST_QUERIES
+    assert share_power(n, 0.01, 0.25, ALPHA / 36) >= 0.8 > share_power(int(0.9 * n), 0.01, 0.25, ALPHA / 36)
+
+
 def test_what_needs_more_queries_than_anybody_asks_has_no_number() -> None:
+    assert queries_needed(0.008, 36, 0.25) is None
     assert queries_needed(0.001, 6) is None
     assert DifferenceSpread(0.5).needed(0.0, 1) is None
 

@@ -1,12 +1,16 @@
 """Scores in columns say what the scores say."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from harness.analysis.paired_values import ByQuery, scored_values
-from harness.analysis.score_columns import FAILED, MISSING, SCORED, ScoreColumns
+from harness.analysis.score_columns import FAILED, IMPUTED, MISSING, NOT_APPLICABLE, SCORED, ScoreColumns
 from harness.errors import StoreError
 from harness.records import Score, ScoreStatus
+from harness.store.score_lines import ScoreLines
 
 from .conftest import MakeFrame, MakeRecord
 
@@ -43,6 +47,42 @@ def test_the_score_of_a_failure_is_missing_where_the_query_has_an_answer_by_now(
     assert (fitting.by_measure["m"].count(MISSING), read.by_measure["m"].count(MISSING)) == (1, 0)
     assert fitting.any_missing_of(records)
     assert not read.any_missing_of(records)
+
+
+def read_back(tmp_path: Path, scores: Sequence[Score]) -> ScoreColumns:
+    path = tmp_path / "scores.jsonl"
+    path.write_text("".join(f"{one.model_dump_json()}\n" for one in scores))
+    return ScoreColumns.read(ScoreLines((path,), "make them again"))
+
+
+def test_what_did_not_apply_to_a_failure_is_missing_of_its_answer_and_what_does_not_apply_to_a_query_is_not(
+    record: MakeRecord, tmp_path: Path
+) -> None:
+    failure, gold = "ValueError: boom", "the data set gives no reference answer"
+    made = [score(name, 0.0, "imputed", "accuracy", why=failure) for name in ("again", "gone")]
+    made += [score(name, None, "not_applicable", "documents", why=failure) for name in ("again", "gone")]
+    made += [score(name, None, "not_applicable", "f1", why=gold) for name in ("again", "gone", "null")]
+    records = {(name, 0): record(name, ok=name != "gone") for name in ("again", "gone", "null")}
+    read = read_back(tmp_path, made)
+    fitting = read.fitting(records)
+    found = {measure: column.states.tolist() for measure, column in fitting.by_measure.items()}
+    assert found == {
+        "accuracy": [MISSING, IMPUTED],
+        "documents": [MISSING, NOT_APPLICABLE],
+        "f1": [NOT_APPLICABLE] * 3,
+    }
+    assert read.by_measure["documents"].count(MISSING) == 0
+
+
+def test_only_the_repeat_that_has_an_answer_by_now_is_missing(record: MakeRecord, tmp_path: Path) -> None:
+    failed = [
+        score("a", 0.0, "imputed", "accuracy", why="ValueError: boom"),
+        score("a", None, "not_applicable", "documents", why="ValueError: boom"),
+    ]
+    made = [one.model_copy(update={"repeat": repeat}) for one in failed for repeat in (0, 1)]
+    records = {("a", 0): record("a", ok=False), ("a", 1): record("a", repeat=1)}
+    fitting = read_back(tmp_path, made).fitting(records)
+    assert fitting.by_measure["documents"].states.tolist() == [NOT_APPLICABLE, MISSING]
 
 
 def test_no_number_that_a_file_claims_is_too_large(frame: MakeFrame) -> None:

@@ -114,6 +114,13 @@ def test_several_configs_are_planned_one_after_another_with_what_is_set_for_each
     }
 
 
+def test_a_cell_that_two_configs_name_is_estimated_once(cli: CommandLine) -> None:
+    once, twice = (
+        json.loads(cli.call("estimate", *("-c", str(SMOKE)) * times, "--json").stdout) for times in (1, 2)
+    )
+    assert once == twice
+
+
 def test_a_mistake_in_any_of_several_configs_is_one_line_before_the_first_runs(cli: CommandLine) -> None:
     retrieval, broken = cli.folder / "retrieval.yaml", cli.folder / "broken.yaml"
     retrieval.write_text("systems: [naive]\nmodels: {generator: {provider: none}}\n")

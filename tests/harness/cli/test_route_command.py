@@ -61,6 +61,23 @@ def test_tables_and_a_figure_are_written_and_the_same_twice(cli: CommandLine) ->
     assert written[0] == written[1]
 
 
+def test_a_policy_is_a_config_that_can_be_planned(cli: CommandLine) -> None:
+    runs = made(cli, "naive", FIRST), made(cli, "recursive", SECOND)
+    done = cli.call("route", *runs, "-m", MEASURE, "--splits", "10", "--policy", "policy.yaml")
+    assert done.returncode == 0, done.stderr
+    planned = cli.call("plan", "-c", "policy.yaml", "-d", "demo", "--json")
+    (cell,) = json.loads(planned.stdout)["cells"]
+    assert cell["system"] == "router"
+
+
+def test_nothing_is_handed_to_a_system_that_no_router_can_run(cli: CommandLine) -> None:
+    """As a pipeline of one's own, or answers that were imported: a config with them would be refused."""
+    runs = made(cli, "naive", FIRST), made(cli, "mine", (1.0,) * 60)
+    line = cli.refused("route", *runs, "-m", MEASURE, "--splits", "10", "--policy", "policy.yaml")
+    assert "'mine' cannot be run from a config" in line
+    assert not (cli.folder / "policy.yaml").exists()
+
+
 def test_a_system_that_is_as_good_everywhere_is_chosen_alone(cli: CommandLine) -> None:
     found = routed(cli, made(cli, "s0", (1.0,) * 60), made(cli, "s1", SECOND))
     assert found["verdict"] == "Choose s0: a table gains nothing over it on any split."

@@ -38,6 +38,8 @@ ODD = [
     ("index: !!binary aGk=", "^index: read as a bytes"),
     ('prices: "a\\0b"', "^prices: a character that no file can hold"),
     ('measure: "\\ud800"', "^measure: a character that no file can hold"),
+    ("budget: {usd: 2}\nseed: 1\nbudget: {minutes: 30}", "^line 3: 'budget' stands there twice"),
+    ("answer: {top_k: 3, top_k: 9}", "^line 1: 'top_k' stands there twice"),
     ("limits: {concurrency: 1000000000}", "less than or equal to 10000"),
     ("models: {judge: {timeout_s: 1.0e+12}}", "less than or equal to 100000000"),
 ]

@@ -127,6 +127,34 @@ def test_a_systems_own_section_wins_over_the_shared_one() -> None:
     assert found.answer_params.model_dump()["top_k"] == 8
 
 
+def test_a_setting_for_all_systems_holds_for_those_for_which_a_config_says_otherwise() -> None:
+    """Or `--set answer.top_k=8` would change nothing of a system, without a word."""
+    source = {"per_system": {"naive": {"answer": {"top_k": 3, "search": "bm25"}}}}
+    (found,) = plan_cells(load_config(source, [*FAKE, "answer.top_k=8"]))
+    params = found.answer_params.model_dump()
+    assert (params["top_k"], params["search"]) == (8, "bm25")
+    assert source == {"per_system": {"naive": {"answer": {"top_k": 3, "search": "bm25"}}}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        (["matrix.per_evaluator.kg_nlp.tau=[0.6,0.8]", "evaluators=[kg_nlp]"], "it changes no answer"),
+        (["matrix.margin=[2,5]"], "it changes no answer"),
+        (["matrix.answer.top_k=[1,3]", "per_system.naive.answer.top_k=2"], "per_system says otherwise"),
+    ],
+)
+def test_an_axis_along_which_no_run_differs_is_refused(settings: Sequence[str], why: str) -> None:
+    with pytest.raises(ConfigError, match="its values give the same runs") as refused:
+        cells(*settings)
+    assert why in str(refused.value)
+
+
+def test_an_axis_that_one_of_the_systems_knows_is_swept_for_that_one() -> None:
+    found = cells("systems=[closed-book,naive]", "matrix.answer.top_k=[1,3]")
+    assert [one.spec.name for one in found] == ["closed-book", "naive", "naive"]
+
+
 def test_a_shared_key_of_a_system_that_was_left_out_is_no_mistake() -> None:
     of_both = ("index.headings=true", "per_system.naive.answer.top_k=3", "index.extractor=nlp")
     (alone,) = cells("systems=[closed-book]", "per_system.kg.answer.top_k=3", *of_both)

@@ -63,6 +63,17 @@ def test_answers_to_one_query_are_one_cluster_whatever_system_gave_them(tmp_path
     assert width[0] == pytest.approx(width[1], rel=0.2)
 
 
+def test_a_query_is_in_one_cluster_whatever_else_its_run_was_asked(tmp_path: Path) -> None:
+    """Runs over another sample of the same data set say no more of a query that both hold."""
+    queries = [f"q{number:03d}" for number in range(N)]
+    cites = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"] * 5
+    whole = write_run(tmp_path, ScoredRun("s", {"x": ONE, "y": OTHER}, queries, cites=cites))
+    some = {"x": ONE[:20], "y": OTHER[:20]}
+    part = write_run(tmp_path, ScoredRun("t", some, queries[:20], cites=cites[:20], digest="e" * 64))
+    (pair,) = correlate_columns(measured_columns([whole, part])).pairs
+    assert (pair.n, pair.n_clusters) == (N + 20, 8)
+
+
 def test_a_column_that_never_varies_is_said_and_the_others_are_correlated(tmp_path: Path) -> None:
     run = run_with(tmp_path, x=[*ONE], y=[*OTHER], z=[0.5] * N)
     findings = correlate_columns(measured_columns([run]))

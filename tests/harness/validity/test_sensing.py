@@ -210,6 +210,10 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_is_scored(
         ([0.0] * 20, UNKNOWN, 0.5, "undecided"),
         ([0.5] * 9, UNKNOWN, 1.0, "too few"),
         ([1.0] * 40, UNKNOWN, 1.0, "notices"),
+        # Without an interval whichever answer is the first decides nothing.
+        ([-0.3, 0.3] * 8, UNKNOWN, 0.55, "undecided"),
+        ([0.3, -0.3] * 8, UNKNOWN, 0.55, "undecided"),
+        ([0.0, *[0.6] * 7, *[-0.6] * 8], UNKNOWN, 0.5, "undecided"),
     ],
 )
 def test_the_word_follows_from_the_drop_and_the_area(

@@ -12,6 +12,8 @@ from harness.config import load_config
 from harness.records import Estimate, PhaseEstimate
 from harness.runner.estimating import estimate as estimating
 from harness.runner.estimating.estimate import Estimator, in_one_line, keep_estimate
+from harness.runner.evaluating.evaluate import evaluate_runs
+from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing.execute import open_run, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
@@ -77,6 +79,32 @@ def test_an_evaluator_that_asks_a_judge_is_unknown_without_an_earlier_evaluation
     assert list(found.judging) == ["rag_eval"]
     assert found.judging["rag_eval"].calls is None
     assert found.judging["rag_eval"].basis == "unknown"
+
+
+def test_an_embedder_of_evaluators_that_is_paid_is_no_zero(tmp_path: Path) -> None:
+    paid = ("models.judge_embedder.provider=openai", "models.judge_embedder.model=text-embedding-3-large")
+    found = estimate(tmp_path, "evaluators=[answer,cosine]", *paid)
+    assert found.judging["cosine"].usd is None
+    assert "no earlier evaluation by this evaluator and embedder is here" in found.judging["cosine"].notes
+    assert estimate(tmp_path, "evaluators=[answer,cosine]").judging == {}
+
+
+def test_a_finished_run_is_judged_anew_by_another_judge_and_other_parameters(tmp_path: Path) -> None:
+    fake = ("evaluators=[rag_eval]", "models.judge.provider=fake", "models.judge.model=one")
+    (cell,) = cells(*fake)
+    done = run_cell(cell, tmp_path, Reporter(quiet=True), lambda _: None)
+    evaluate_runs([done.run], plan_evaluation(cell.config), tmp_path, Reporter(quiet=True))
+    assert estimate(tmp_path, *fake).judging == {}
+    assert list(estimate(tmp_path, *fake, "models.judge.model=other").judging) == ["rag_eval"]
+    assert list(estimate(tmp_path, *fake, "per_evaluator.rag_eval.calls=parallel").judging) == ["rag_eval"]
+
+
+def test_an_index_that_a_router_lends_is_paid_by_whoever_comes_first(tmp_path: Path) -> None:
+    lent = {"system": "naive", "answer": {"top_k": 3}}
+    policy = {"routes": {"comparison": lent}, "otherwise": {"system": "naive"}, "classifier": "rules"}
+    found = cells("systems=[naive,router]", f"per_system.router.answer={json.dumps(policy)}")
+    first, second = Estimator(tmp_path, load_prices()).estimate_all(found)
+    assert (first.index_is_built, second.index_is_built) == (False, True)
 
 
 def test_a_system_that_says_nothing_is_unknown(tmp_path: Path) -> None:

@@ -31,5 +31,5 @@ def test_calls_are_those_of_the_same_system_whose_contexts_take_as_many_windows(
     def closeness(record: EvaluationRecord, own: str) -> int:
         return 2 * (record.version == "2") + (own == system)
 
-    found = EarlierRuns(tmp_path).judged("mine", JUDGE, closeness)
+    found = EarlierRuns(tmp_path).judged("mine", {"judge": JUDGE}, closeness)
     assert sorted(record.cost.usage["judge"].calls for record, _ in found) == calls

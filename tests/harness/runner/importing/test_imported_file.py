@@ -79,6 +79,13 @@ def test_a_row_may_say_everything(write: WriteRows) -> None:
     assert row.contexts == (Context(text="one", doc_ids=()), two)
 
 
+def test_a_document_is_named_in_either_column_where_the_other_is_empty(write: WriteRows) -> None:
+    """As a table has them that pandas wrote."""
+    contexts = [{"text": "t", "doc_ids": None, "doc_id": "d"}, {"text": "t", "doc_ids": ["d"], "doc_id": None}]
+    row = only(write({"query": "q", "answer": "a", "contexts": contexts}))
+    assert [context.doc_ids for context in row.contexts] == [("d",), ("d",)]
+
+
 def test_nan_in_any_field_is_a_missing_value(write: WriteRows) -> None:
     empty = ", ".join(f'"{name}": NaN' for name in FIELDS if name != "query")
     row = only(write(f'{{"query": "q", {empty}}}'))
