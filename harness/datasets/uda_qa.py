@@ -58,8 +58,8 @@ def build_nq(entries: Sequence[FileEntry], pages: Mapping[str, str]) -> RawDatas
     documents = tuple(_document("nq", name, parts[name], urls[name]) for name in parts)
     paged = sum(name in pages for name in passages)
     notes = (
-        f"nq: the full page is at hand for {paged:,} of {len(documents):,} documents; the others hold only "
-        "their gold passages, so retrieval is easier than over whole pages",
+        f"nq: each document begins with its gold passages, and the full page follows in {paged:,} of "
+        f"{len(documents):,}, so retrieval is easier than over whole pages",
         "nq: texts are tokenised Natural Questions text, as published",
     )
     return RawDataset(documents=documents, rows=tuple(rows), notes=notes)

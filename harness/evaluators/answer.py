@@ -129,7 +129,7 @@ class AnswerEvaluator:
 
 SPEC = EvaluatorSpec(
     name="answer",
-    version="5",
+    version="6",
     summary="is the answer right, and does the system know when it does not know (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

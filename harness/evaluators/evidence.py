@@ -1,7 +1,9 @@
 """Do the sentences that a system offers as proof prove anything? Held against the gold facts. No judge.
 
-*Recall* and *precision* are by sentence: a gold fact is covered, and a sentence is right, where one contains the
-other or they share half of the shorter one in one piece, white space aside, in the same document.
+*Recall* and *precision* are by sentence: a gold fact is covered, and a sentence is right, where the sentence
+contains the fact, or they share half of the shorter one in one piece of at least 20 characters, white space aside,
+in the same document. Shorter pieces ("Yes.", "a record of") stand in many facts and prove none. A character of a
+script without spaces counts as three.
 
 *Evid* (GE-Chat, Da et al. 2025) is cos(E, E*) x min(1, L* / L): E all sentences offered and E* all gold facts, L
 and L* their lengths in characters. Texts longer than an encoder reads are embedded in windows and averaged.
@@ -12,6 +14,7 @@ An answer without a sentence proves nothing and is worth 0: no system gains by o
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -20,6 +23,7 @@ import numpy as np
 from pydantic import Field
 
 from harness.evaluators.judged import judge_each
+from harness.evaluators.overlap import UNSPACED
 from harness.evaluators.ranking import why_passage, without_white_space
 from harness.extraction.texts import EMBEDDED_WHOLE, windows_of
 from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Panel, PanelFigure, Params, RunFacts
@@ -32,6 +36,9 @@ NO_EVIDENCE = (
 _SECTION = "Evidence that answers name"
 _SHARED = 0.5
 """Of the shorter one: how much of a sentence and a fact has to be one piece of text."""
+_SHORTEST = 20
+"""Characters of that piece, white space aside: four words or so."""
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _FIGURE = PanelFigure(
     "evidence_named",
     "Sentences offered as proof",
@@ -163,17 +170,20 @@ def _matched(offered: Sequence[Context], reference: Reference) -> _Match:
 
 
 def _is_same(sentence: str, fact: str) -> bool:
-    if not sentence or not fact:
-        return False
-    if sentence in fact or fact in sentence:
-        return True
-    matcher = SequenceMatcher(None, sentence, fact, autojunk=False)
-    return matcher.find_longest_match().size >= _SHARED * min(len(sentence), len(fact))
+    if fact in sentence:
+        return bool(fact)
+    match = SequenceMatcher(None, sentence, fact, autojunk=False).find_longest_match()
+    enough = match.size >= _SHARED * min(len(sentence), len(fact))
+    return enough and _length(sentence[match.a : match.a + match.size]) >= _SHORTEST
+
+
+def _length(text: str) -> int:
+    return len(text) + 2 * len(_UNSPACED.findall(text))
 
 
 SPEC = EvaluatorSpec(
     name="evidence",
-    version="1",
+    version="2",
     summary="sentences that a system offers as proof, against the gold facts: Evid score, recall, precision",
     params=EvidenceParams,
     measures=lambda _params: MEASURES,

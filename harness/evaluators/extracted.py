@@ -1,5 +1,6 @@
 """The triplets of what a case holds: one extraction serves every measure that needs it."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ def judged_extractions(judge: ChatModel) -> Extractions:
 
 
 class Stated(NamedTuple):
-    """What a text says: by itself, and as triplets that nobody has to read out of it."""
+    """What a text says: what has to be read of it, and triplets that nobody has to read out of it."""
 
     texts: tuple[str, ...]
     """To be read."""
@@ -26,17 +27,41 @@ class Stated(NamedTuple):
 
 
 def stated_by(contexts: Iterable[Context]) -> Stated:
-    """The triplets that contexts carry, and the texts of those that carry none."""
+    """The triplets that contexts carry, and what their texts say besides."""
     contexts = tuple(contexts)
     carried = dict.fromkeys(triplet for context in contexts for triplet in context.triplets)
-    return Stated(texts_of(context for context in contexts if not context.triplets), tuple(carried))
+    left = (context.model_copy(update={"text": _beside_triplets(context)}) for context in contexts)
+    return Stated(texts_of(left), tuple(carried))
+
+
+def _beside_triplets(context: Context) -> str:
+    """Its text without the triplets that it carries, as they stand in it; empty where nothing more is said.
+
+    `(Ann)-[LEADS]->(Acme): Ann leads Acme Corp. (The Post)` says a sentence and its source besides. A passage is
+    read whole, for others retrieve it too.
+    """
+    if context.is_own_text or not context.triplets:
+        return context.text
+    text = context.text
+    # Longest first: one may be the beginning of another.
+    for triplet in sorted(context.triplets, key=lambda one: -len(" ".join(one))):
+        text = _as_it_stands(triplet, context.text).sub("", text)
+    return text.lstrip(" .:").rstrip(" :") if any(map(str.isalnum, text)) else ""
+
+
+def _as_it_stands(triplet: Triplet, text: str) -> re.Pattern[str]:
+    """As `(head)-[relation]->(tail)`; in words only without it, since a sentence behind it may begin with them."""
+    drawn = f"({triplet.head})-[{triplet.relation}]->({triplet.tail})"
+    if drawn in text:
+        return re.compile(re.escape(drawn))
+    return re.compile(rf"(?<!\w){re.escape(' '.join(triplet))}(?!\w)")
 
 
 def texts_of(contexts: Iterable[Context]) -> tuple[str, ...]:
     """What to read of contexts: each passage by itself, for others retrieve it too; the many short triplets of a
-    graph as one text, a line each.
+    graph as one text, a line each, the same line once.
     """
-    contexts = tuple(contexts)
-    lines = "\n".join(context.text for context in contexts if context.kind == "triplet")
-    texts = [context.text for context in contexts if context.kind != "triplet"]
-    return tuple(text for text in (*texts, lines) if text.strip())
+    contexts = [context for context in contexts if context.text.strip()]
+    lines = dict.fromkeys(context.text for context in contexts if context.kind == "triplet")
+    texts = (context.text for context in contexts if context.kind != "triplet")
+    return (*texts, "\n".join(lines)) if lines else tuple(texts)

@@ -7,7 +7,8 @@ those of the question; no model call.
 A long answer repeats its question, and function words are half of any text: both agree with every reference,
 right or wrong. Words are runs of letters in lower case, with an apostrophe within, and numbers; of scripts
 without spaces each character. Marks such as [3] are none. The function words are English; in other languages
-those stay, and the measure is nearer to plain token F1.
+those stay, and the measure is nearer to plain token F1. `not` is one of them, and signs are none: what an answer
+denies, this does not see.
 
 Of the measures here that ask no model it goes best with people who compared long answers (docs/validity.md).
 
@@ -131,7 +132,7 @@ def _score(case: Case, measure: Measure) -> Score:
 
 SPEC = EvaluatorSpec(
     name="new_words",
-    version="1",
+    version="2",
     summary="does the answer say what the reference says beyond the question: F1 of words (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

@@ -3,15 +3,18 @@
 In this order:
 
 0. Citations (`[1]`) go: see `harness.evaluators.citations`.
-1. Unicode NFKC, curly quotes and dashes straightened, invisible characters dropped, case folded.
+1. Unicode NFKC, curly quotes and dashes straightened, invisible characters dropped, case folded. An exponent and
+   a fraction stay apart from the number before them (`10²` is not `102`).
 2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning of a line marks the answer: the rest of
-   that line, or the next line if nothing follows; the last label counts. Without a label all lines together are
-   one answer: nothing is picked out of them.
+   that line, or the next line if nothing follows. The last label counts, but `The answer is` without a colon only
+   where no other is: behind `Answer: Google` it begins a remark. Without a label all lines together are one
+   answer: nothing is picked out of them.
 3. Markdown and quotation marks go with the rest of the punctuation. Dashes and slashes separate words,
-   apostrophes join them, a point or comma between digits belongs to the number (`1,000` is `1000`, `3.5` stays),
-   so does a minus in front of one, and `+` or `#` behind a word (`C++`). `&` is `and`.
+   apostrophes join them, with what tokenised text puts a space before (`Schindler 's`). A point or comma between
+   digits belongs to the number (`1,000` is `1000`, `3.5` stays, `.5` is `0.5`), so does a minus in front of one,
+   and `+` or `#` behind a word (`C++`). `&` is `and`.
 4. Currency and percent in words: `$5 million` is `5 million dollars`, `5 %` and `5 per cent` are `5 percent`.
-   A bare `5` is neither.
+   A bare `5` is neither. `$5bn` is `$5 bn`, but not `$5 billion`.
 5. Articles (a, an, the) in front of another word go; white space collapses.
 
 Accents, numerals in words, abbreviations and synonyms stay as they are: no credit for what merely looks alike.
@@ -41,17 +44,25 @@ _STRAIGHT = str.maketrans(
         **dict.fromkeys("⁄∕", "/"),  # noqa: RUF001
     }
 )
+_RAISED = re.compile(r"(?<=\d)(?=[\u207a\u207b]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079])")
+_FRACTION = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
 _EM_DASH = re.compile(r"(?<=\w)[\u2014\u2015](?=\w)")
 _LABEL = re.compile(
     r"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:))[\s*_]*",
     re.IGNORECASE,
 )
 _WRAPPING = " \t\n\"'*_>"
-_NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:\s?(?:thousand|million|billion|trillion))?"
+# A point in front of digits, at the beginning of a word.
+_LEADING_POINT = re.compile(r"(?<![\w.)\]])\.(?=\d)")
+_CLITIC = re.compile(r"(?<=\w)\s+(?=(?:'s|n't)(?![\w']))")
+_SCALE = r"(?:thousand|million|billion|trillion|mn|bn|tn)"
+_SCALED = re.compile(rf"(?<=\d)(?={_SCALE}\b)")
+# Beside a currency a letter is a scale, too: "5m" alone may be metres.
+_NUMBER = rf"(-?\d[\d,]*(?:\.\d+)?)(?:\s?({_SCALE}|[kmb])\b)?"
 _CURRENCIES = (
-    (re.compile(rf"(?:us\s?\$|\$|\busd\s?)\s?({_NUMBER})"), r"\1 dollars"),
-    (re.compile(rf"(?:€|\beur\s?)\s?({_NUMBER})"), r"\1 euros"),
-    (re.compile(rf"(?:£|\bgbp\s?)\s?({_NUMBER})"), r"\1 pounds"),
+    (re.compile(rf"(?:us\s?\$|\$|\busd\s?)\s?{_NUMBER}"), r"\1 \2 dollars"),
+    (re.compile(rf"(?:€|\beur\s?)\s?{_NUMBER}"), r"\1 \2 euros"),
+    (re.compile(rf"(?:£|\bgbp\s?)\s?{_NUMBER}"), r"\1 \2 pounds"),
 )
 _PERCENT = re.compile(r"(?<=\d)\s*(?:%|per cent\b)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -118,14 +129,10 @@ def leading_yes_no(text: str) -> YesNo | None:
 
 def as_written(text: str) -> str:
     """The answer without citations and label, its characters straightened, in its own case; line ends kept."""
-    spaced = _EM_DASH.sub(" - ", without_citations(text))
+    spaced = _EM_DASH.sub(" - ", _FRACTION.sub(" ", _RAISED.sub("^", without_citations(text))))
     straight = unicodedata.normalize("NFKC", spaced).translate(_STRAIGHT)
     visible = (char for char in straight if char in "\n\t" or unicodedata.category(char)[0] != "C")
-    lines = "".join(visible).split("\n")
-    labelled = [number for number, line in enumerate(lines) if _LABEL.match(line)]
-    if labelled:
-        after = [_unlabelled(lines[labelled[-1]]), *lines[labelled[-1] + 1 :]]
-        lines = [line for line in after if line.strip(_WRAPPING)][:1] or lines
+    lines = _answering("".join(visible).split("\n"))
     # Bold and code marks would hide that a word such as "**no**," stands alone.
     return "\n".join(lines).replace("**", "").replace("`", "").strip(_WRAPPING)
 
@@ -133,6 +140,17 @@ def as_written(text: str) -> str:
 def _clean(text: str) -> str:
     """Steps 0 to 2."""
     return unicodedata.normalize("NFKC", as_written(text).casefold()).translate(_STRAIGHT)
+
+
+def _answering(lines: list[str]) -> list[str]:
+    """The one line that a label marks; without a label, all of them."""
+    labels = {number: label[0] for number, line in enumerate(lines) if (label := _LABEL.match(line))}
+    if not labels:
+        return lines
+    explicit = [number for number, label in labels.items() if ":" in label or "final" in label.lower()]
+    last = (explicit or list(labels))[-1]
+    after = [_unlabelled(lines[last]), *lines[last + 1 :]]
+    return [line for line in after if line.strip(_WRAPPING)][:1] or lines
 
 
 def _unlabelled(line: str) -> str:
@@ -143,6 +161,7 @@ def _unlabelled(line: str) -> str:
 
 def _words(cleaned: str) -> str:
     """Steps 3 to 5: the bare words."""
+    cleaned = _SCALED.sub(" ", _LEADING_POINT.sub("0.", _CLITIC.sub("", cleaned)))
     for currency, spelled in _CURRENCIES:
         cleaned = currency.sub(spelled, cleaned)
     cleaned = _PERCENT.sub(" percent", cleaned)

@@ -214,7 +214,7 @@ def check_ragas(_params: Params) -> None:
 
 SPEC = EvaluatorSpec(
     name="ragas",
-    version="4",
+    version="5",
     summary="RAGAS 0.4.3: context precision, recall, relevance; faithfulness, correctness, relevancy (by a judge)",
     params=RagasParams,
     measures=measures,

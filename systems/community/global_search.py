@@ -37,7 +37,7 @@ class RatedPoint:
 async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
     """The points of all reports, best first; without a generator, the reports themselves as they are ranked.
 
-    Raises Unreadable where there were reports and no reply to the map step could be read: to abstain then would
+    Raises Unreadable where no point helps and a reply to the map step could not be read: to abstain then would
     pass a failure off as an answer, and on a question without one as the right answer.
     """
     reports = index.ranked_reports(params.community_level, params.max_reports)
@@ -48,10 +48,12 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
     batches = in_batches(reports, params.context_tokens)
     with runtime.stage("map"):
         found = await map_bounded(lambda batch: _points(chat, query.text, batch), batches, CONCURRENCY)
-    if found and all(points is None for points in found):
-        raise Unreadable("no reply to the map step is the list of points that was asked for")
-    trace = tuple(Step(name=f"map {n}", content=_shown(points)) for n, points in enumerate(found, start=1))
     helpful = [point for point in chain.from_iterable(points or [] for points in found) if point.score > 0]
+    if not helpful and (unread := found.count(None)):
+        raise Unreadable(
+            f"{unread} of {len(found)} replies to the map step are no list of points, and no point helps"
+        )
+    trace = tuple(Step(name=f"map {n}", content=_shown(points)) for n, points in enumerate(found, start=1))
     helpful.sort(key=lambda point: -point.score)
     contexts = within((_point_context(index, point) for point in helpful), params.context_tokens)
     return FoundUnits(tuple(contexts), trace)

@@ -63,11 +63,13 @@ def _preflight(index: IndexParams, _answer: AnswerParams) -> None:
 
 SPEC = SystemSpec(
     name="community",
-    version="3",
+    version="4",
     summary="graph, communities, reports (nano-graphrag): map over reports and reduce, or search near entities",
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=CommunitySystem,
+    # Since then answers have changed, and stored indexes have not.
+    index_kind="community/3",
     index_roles=index_roles,
     answer_roles=answer_roles,
     weights=weights_of,

@@ -117,7 +117,7 @@ def _told(each: _Proved) -> Step:
 
 SPEC = SystemSpec(
     name="evidence",
-    version="1",
+    version="2",
     summary="kg's answer, and for each step of its reasoning the sentence of the corpus that proves it",
     index_params=GraphIndexParams,
     answer_params=AnswerParams,

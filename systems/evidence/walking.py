@@ -17,8 +17,6 @@ _MOST_ENTITIES = 300
 """Of a neighbourhood that are gone on from: an entity with thousands of relations would fetch the whole graph."""
 _MOST_PASSAGES = 2_000
 """Of a neighbourhood that are looked at."""
-_SEARCHED = 100
-"""Passages nearest to a step, among which those of the neighbourhood are taken."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,9 @@ async def walk(params: AnswerParams, runtime: Runtime, graph: GraphIndex, step: 
         mentions = await graph.store.mentions_of(list(entities)[:_MOST_ENTITIES])
         stating = chain.from_iterable(triplet.chunk_ids for triplet in triplets)
         reached = list(dict.fromkeys(chain(stating, *mentions.values())))[:_MOST_PASSAGES]
-        passages = await graph.store.chunks(reached)
     with runtime.stage("retrieve"):
-        near = await graph.store.nearest_chunks(step.vector, _SEARCHED)
-    spans = {passage.span for passage in passages}
-    return Walk(matched, len(reached), [each for each in near if each.span in spans][: params.step_chunks])
+        near = await graph.store.nearest_chunks(step.vector, params.step_chunks, reached)
+    return Walk(matched, len(reached), near)
 
 
 async def _matched(params: AnswerParams, graph: GraphIndex, step: LogicStep) -> list[str]:

@@ -73,19 +73,22 @@ class PassageIndex:
         """The k nearest passages, best first; equal scores in corpus order. Fewer where there are fewer."""
         return await asyncio.to_thread(self.search_here, vector, k)
 
-    def search_here(self, vector: "Vectors", k: int) -> list[Context]:
-        """`search` in the caller's own thread."""
+    def search_here(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+        """`search` in the caller's own thread; with `among`, of the chunks of these ids alone."""
+        ids = None if among is None else list(dict.fromkeys(among))
+        if ids == []:
+            return []
         wanted = k + 1
-        rows = self._nearest(vector, wanted)
+        rows = self._nearest(vector, wanted, ids)
         # Of equal scores at the cut Chroma keeps any: ask on, until the ones that come first are among them.
         while len(rows) == wanted and rows[-1][0] == rows[k - 1][0]:
             wanted *= 2
-            rows = self._nearest(vector, wanted)
+            rows = self._nearest(vector, wanted, ids)
         return [passage(text, metadata, 1.0 - distance) for distance, _, text, metadata in rows[:k]]
 
-    def _nearest(self, vector: "Vectors", n: int) -> list[_Row]:
+    def _nearest(self, vector: "Vectors", n: int, ids: list[str] | None) -> list[_Row]:
         found = self._collection.query(
-            query_embeddings=[vector], n_results=n, include=["documents", "metadatas", "distances"]
+            query_embeddings=[vector], ids=ids, n_results=n, include=["documents", "metadatas", "distances"]
         )
         columns = (found[name][0] for name in ("distances", "ids", "documents", "metadatas"))
         return sorted(zip(*columns, strict=True), key=lambda row: (row[0], row[1]))

@@ -221,7 +221,7 @@ def _encoder(params: BertScoreParams) -> Encoder:
 
 SPEC = EvaluatorSpec(
     name="bertscore",
-    version="2",
+    version="3",
     summary="how near contexts are to the gold evidence, and answers to the reference, token by token (MiniLM)",
     params=BertScoreParams,
     measures=lambda _params: MEASURES,

@@ -168,7 +168,7 @@ def _cause(pieces: Sequence[Piece]) -> Cause | None:
 
 SPEC = EvaluatorSpec(
     name="causes",
-    version="2",
+    version="3",
     summary="why each wrong answer is wrong: corpus, chunking, rank, context or generator (no model call)",
     params=CauseParams,
     measures=lambda _params: (WRONG, MISSED),

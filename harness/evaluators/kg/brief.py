@@ -9,17 +9,19 @@ wrong answer as good as a right one (`scripts/research/check_short_answers.py` s
 - **a verdict**: where the answer or the reference is yes or no, both are held against each other as verdicts. To
   contexts a bare yes or no says nothing.
 
-Two verdicts are alike only if they are equal, and a number only where the same number stands: their vectors are
-alike whatever they say.
+Two verdicts are alike only if they are equal, and a number only where the same number stands, with its sign, its
+scale (`1.5 million` is `1,500,000`) and its percent, a date with its month: their vectors are alike whatever they
+say.
 """
 
 import re
+from decimal import Decimal
 
 import numpy as np
 
 from harness.evaluators.kg.graphs.graph import KgGraph
 from harness.evaluators.kg.graphs.similar import Pairs
-from harness.evaluators.normalise import as_written, canonical, leading_yes_no
+from harness.evaluators.normalise import as_written, canonical, leading_yes_no, normalise
 
 _MOST_WORDS = 12
 _SMALL_WORDS = frozenset(["a", "an", "the", "of", "and", "or", "for", "in", "on", "at", "to", "de", "von"])
@@ -29,7 +31,29 @@ _BETWEEN = re.compile(
 )
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)", re.IGNORECASE)
 _EDGES = " \t.,;:!?\"'()[]*_`"
-_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_MONTHS = (
+    *("jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?"),
+    *("sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),
+)
+_MONTH = f"({'|'.join(_MONTHS)})"
+# Beside a number: May is a name, too.
+_DATED = re.compile(rf"\b{_MONTH}(?: of)? (?=\d)|(?<=\d)(?:st|nd|rd|th)?(?: of)? {_MONTH}\b")
+_ISO_DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_SCALES = {
+    "k": 3,
+    "thousand": 3,
+    "m": 6,
+    "mn": 6,
+    "million": 6,
+    "b": 9,
+    "bn": 9,
+    "billion": 9,
+    "tn": 12,
+    "trillion": 12,
+}
+_NUMBER = re.compile(rf"(-?\d+(?:\.\d+)?)(?: ?({'|'.join(_SCALES)})\b)?( percent\b)?")
+_Number = tuple[Decimal, bool] | str
+"""A value and whether it is of a hundred; or the month of a date, by its first three letters."""
 
 
 def names_in(text: str) -> tuple[str, ...]:
@@ -76,5 +100,17 @@ def _bare(name: str) -> str:
     return bare if any(map(str.isalnum, bare)) else ""
 
 
-def _numbers(label: str) -> frozenset[str]:
-    return frozenset(_DIGITS.findall(label.replace(",", "")))
+def _numbers(label: str) -> frozenset[_Number]:
+    form = normalise(_ISO_DATE.sub(_in_words, label))
+    months = (one or other for one, other in _DATED.findall(form))
+    values = (
+        (Decimal(digits).scaleb(_SCALES.get(scale, 0)), bool(percent))
+        for digits, scale, percent in _NUMBER.findall(form)
+    )
+    return frozenset([*values, *(month[:3] for month in months)])
+
+
+def _in_words(date: re.Match[str]) -> str:
+    """2023-03-05 as `2023 mar 05`; as it is where there is no such month."""
+    year, month, day = date.groups()
+    return f"{year} {_MONTHS[int(month) - 1][:3]} {day}" if 1 <= int(month) <= 12 else date[0]

@@ -17,6 +17,7 @@ no triplets, which is every short answer, right or wrong.
   retrieve is read once. One window that cannot be read fails the scores of its pair.
 - `kg_nlp` parses: free, offline, the same every time. Its measures are named apart, since rules find other
   triplets than a model: names that stand in one sentence, and few in a question or a short answer.
+- The triplets that a context of a graph carries are taken as they are; what its text says besides is read.
 - The labels of a pair are embedded in one call by `models.judge_embedder`. Relations are not compared.
 
 Where there is nothing to compare: no generator, contexts or reference makes what reads it not applicable, and so
@@ -144,7 +145,7 @@ def check_kg_nlp(params: KgParams) -> None:
 
 SPEC = EvaluatorSpec(
     name="kg",
-    version="4",
+    version="5",
     summary="KG-eval: entities of a text within reach of, or in a community with, another's (by a judge)",
     params=KgParams,
     measures=JUDGED.measures,
@@ -154,7 +155,7 @@ SPEC = EvaluatorSpec(
 )
 NLP_SPEC = EvaluatorSpec(
     name="kg_nlp",
-    version="4",
+    version="5",
     summary="KG-eval with triplets by rules on a parse: free, offline, deterministic (spaCy)",
     params=KgParams,
     measures=PARSED.measures,

@@ -174,7 +174,7 @@ class _Shown:
 
 SPEC = EvaluatorSpec(
     name="rag_eval",
-    version="5",
+    version="6",
     summary="RAG-Eval: five grades of an answer by a judge, one confidence and its bands",
     params=RagEvalParams,
     measures=lambda _params: MEASURES,

@@ -100,8 +100,10 @@ class GraphStore(Protocol):
         """Every relation that starts or ends at one of them, by (head_id, relation, tail_id), each once."""
         ...
 
-    async def nearest_chunks(self, vector: "Vectors", k: int) -> list[Context]:
-        """The k passages nearest by cosine, best first, equal scores in corpus order, as `PassageIndex.search`."""
+    async def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+        """The k passages nearest by cosine, best first, equal scores in corpus order, as `PassageIndex.search`;
+        with `among`, of these chunks alone, which are stored.
+        """
         ...
 
     async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:

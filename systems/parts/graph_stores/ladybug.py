@@ -138,9 +138,9 @@ class LadybugStore:
             documents = rows_of(reader.graph, _DOCUMENTS, ids=stated_in) if stated_in else []
         return triplets(edges, dict(documents))
 
-    async def nearest_chunks(self, vector: "Vectors", k: int) -> list[Context]:
+    async def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
         """See `GraphStore.nearest_chunks`."""
-        return await self._calls.run(lambda: self._open().passages.search_here(vector, k))
+        return await self._calls.run(lambda: self._open().passages.search_here(vector, k, among))
 
     async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
         """See `GraphStore.chunks`."""

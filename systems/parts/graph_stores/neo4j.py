@@ -60,13 +60,19 @@ WITH c, score ORDER BY score DESC, c.chunk_id
 WITH collect({{c: c, score: score}}) AS found
 RETURN size(found), found[-1].score, [hit IN found[..$k] | [hit.score, {_PASSAGE.replace("c.", "hit.c.")}]]
 """
+_NEAREST_AMONG = f"""
+UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}})
+WITH c, vector.similarity.cosine(c.embedding, $vector) AS score ORDER BY score DESC, c.chunk_id LIMIT $k
+RETURN score, {_PASSAGE}
+"""
 
 
 class Neo4jStore:
     """See `GraphStore`. The server is the one that the environment names (`Neo4jSettings`) at the first question.
 
-    `folder` holds neo4j.json: which label space, and which build of it. A moved folder still finds its graph; the
-    graph of a deleted folder stays on the server, until `drop` or until an index is written at the same place.
+    `folder` holds neo4j.json: which label space, and which build of it. A moved folder still finds its graph. A hidden
+    file beside the folder keeps what an index that is written there again is known by; the graph of a folder that
+    was deleted with that file stays on the server.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -156,9 +162,15 @@ class Neo4jStore:
         stated_in = sorted({chunk_id for edge in edges for chunk_id in edge[5]})
         return triplets(edges, {row[0]: row[1] for row in opened.ask(_DOCUMENTS, ids=stated_in)})
 
-    async def nearest_chunks(self, vector: "Vectors", k: int) -> list[Context]:
+    async def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
         """See `GraphStore.nearest_chunks`."""
-        return await self._calls.run(lambda: self._nearest_chunks(vector.tolist(), k))
+        if among is None:
+            return await self._calls.run(lambda: self._nearest_chunks(vector.tolist(), k))
+        ids = list(dict.fromkeys(among))
+        return await self._calls.run(lambda: self._nearest_among(vector.tolist(), k, ids))
+
+    def _nearest_among(self, vector: list[float], k: int, ids: list[str]) -> list[Context]:
+        return [_nearby(*hit) for hit in self._open().ask(_NEAREST_AMONG, ids=ids, vector=vector, k=k)]
 
     def _nearest_chunks(self, vector: list[float], k: int) -> list[Context]:
         opened = self._open()
@@ -276,5 +288,5 @@ class _Opened:
 
 def _nearby(score: float, *row: Any) -> Context:
     at = dict(zip(PASSAGE_COLUMNS, row, strict=True))
-    # Neo4j's score is (1 + cosine) / 2.
+    # Neo4j's score, of a search as of two vectors, is (1 + cosine) / 2.
     return passage(at["text"], at, 2.0 * score - 1.0)

@@ -22,19 +22,20 @@ def test_the_head_of_the_data_set_has_100_questions_over_100_contexts(
     texts = {document.doc_id: document.text for document in raw.documents}
     assert round(sum(map(len, texts.values())) / 100) == 3721
     for number, row in enumerate(raw.rows):
-        assert row.query.query_id == f"rag12000-{number:05d}"
+        assert row.query.query_id == f"rag12000-q{number:05d}"
         assert row.reference.query_type == "qa"
         (evidence,) = row.reference.evidence
         assert texts[evidence.doc_id] == evidence.fact
         assert row.doc_ids == (evidence.doc_id,)
         assert len(row.reference.answers) == 1
+    assert not {row.query.query_id for row in raw.rows} & texts.keys()
 
 
 def test_a_context_with_two_questions_is_one_document_named_after_the_first() -> None:
     raw = build(rows(("c", "q1", "a1"), ("d", "q2", "a2"), ("c", " q3 ", " a3 ")))
     assert [document.doc_id for document in raw.documents] == ["rag12000-00000", "rag12000-00001"]
     assert raw.rows[2].doc_ids == ("rag12000-00000",)
-    assert raw.rows[2].query.query_id == "rag12000-00002"
+    assert raw.rows[2].query.query_id == "rag12000-q00002"
     assert raw.rows[2].query.text == "q3"
     assert raw.rows[2].reference.answers == ("a3",)
 
@@ -44,7 +45,7 @@ def test_a_row_with_an_empty_field_is_left_out_with_a_note(
     empty: tuple[str | None, str | None, str | None],
 ) -> None:
     raw = build(rows(empty, ("c2", "q2", "a2")))
-    assert [row.query.query_id for row in raw.rows] == ["rag12000-00001"]
+    assert [row.query.query_id for row in raw.rows] == ["rag12000-q00001"]
     assert [document.text for document in raw.documents] == ["c2"]
     assert raw.notes == ("1 of 2 rows left out: a field is empty",)
 

@@ -74,6 +74,26 @@ def test_a_sentence_is_a_fact_s_where_they_share_half_of_the_shorter_one(offered
     assert values([B], sentence(offered))["evidence_recall"] == float(is_same)
 
 
+@pytest.mark.parametrize(
+    ("offered", "fact", "is_same"),
+    [
+        ("Yes.", "Yes. Revenues rose by 5% to a record.", False),
+        ("Yes.", "Revenues rose by 5% to a record", False),
+        ("rose by 5% to", "Revenues rose by 5% to a record", False),
+        ("Revenues rose by 5% to a rec", "Revenues rose by 5% to a record", True),
+        # A fact that is short itself has to be there whole.
+        ("Ann left.", "Ann left.", True),
+        ("It is said that Ann left.", "Ann left.", True),
+        ("Ann lef", "Ann left.", False),
+        ("東京は日本の首都", "首都のことだが、東京は日本の首都である。", True),
+        ("東京は", "首都のことだが、東京は日本の首都である。", False),
+    ],
+)
+def test_a_few_letters_that_stand_in_a_fact_prove_nothing(offered: str, fact: str, is_same: bool) -> None:
+    found = values([fact], sentence(offered))
+    assert (found["evidence_recall"], found["evidence_precision"]) == (float(is_same), float(is_same))
+
+
 def test_the_same_words_in_another_document_prove_nothing() -> None:
     assert values([A], sentence(A, "another"))["evidence_recall"] == 0.0
 

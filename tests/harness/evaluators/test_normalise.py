@@ -25,13 +25,33 @@ from harness.evaluators.normalise import ABSTENTION, abstains, canonical, leadin
         ("1,000,000", "1000000"),
         ("3.5", "3.5"),
         ("-5", "-5"),
+        (".5", "0.5"),
+        ("-.5", "-0.5"),
+        (".5%", "0.5 percent"),
+        ("Up .5 points", "up 0.5 points"),
+        ("Google.5", "google5"),
+        ("10²", "10 2"),
+        ("10⁻²", "10 -2"),
+        ("10^2", "10 2"),
+        ("km²", "km2"),
+        ("1½", "1 1 2"),
         ("2020-2021", "2020 2021"),
         ("$5 million", "5 million dollars"),
         ("US$ 5 million", "5 million dollars"),
         ("€3.50", "3.50 euros"),
         ("£2", "2 pounds"),
+        ("$5bn", "5 bn dollars"),
+        ("$5 bn", "5 bn dollars"),
+        ("$.5m", "0.5 m dollars"),
+        ("5bn", "5 bn"),
+        ("5m", "5m"),
+        ("$5 millionaires", "5 dollars millionaires"),
         ("5%", "5 percent"),
         ("5 per cent", "5 percent"),
+        ("Schindler 's List", "schindlers list"),
+        ("Schindler's List", "schindlers list"),
+        ("It is n't so", "it isnt so"),
+        ("the letter 's' alone", "letter s alone"),
         ("Hepatitis A", "hepatitis a"),
         ("A", "a"),
         ("C++", "c++"),
@@ -51,6 +71,13 @@ def test_the_form_in_which_an_answer_is_compared(answer: str, form: str) -> None
         ("5", "5%"),
         ("5", "$5"),
         ("5", "-5"),
+        ("5", ".5"),
+        ("-5", "-.5"),
+        ("5%", ".5%"),
+        ("102", "10²"),
+        ("10²", "10⁻²"),
+        ("11/2", "1½"),
+        ("$5bn", "$5m"),
         ("C", "C++"),
         ("Vitamin", "Vitamin A"),
         ("Beyoncé", "Beyonce"),
@@ -79,6 +106,10 @@ def test_what_merely_looks_alike_is_not_the_same(one: str, other: str) -> None:
         "Answer:\nGoogle",
         "Answer: Apple\nOn second thoughts.\nFinal answer: Google",
         "Answer: Google\nExplanation: both articles say so.",
+        "Answer: Google\nThe answer is supported by passages [1].",
+        "The answer is Apple.\nThe answer is Google.",
+        "Answer: Apple\nThe final answer is Google.",
+        "Answer: Apple\nThe answer is: Google.",
     ],
 )
 def test_a_label_marks_the_answer(answer: str) -> None:
@@ -200,6 +231,30 @@ def test_case_white_space_and_a_final_dot_never_cost_a_right_answer(text: str) -
     assert is_right(f"  {text.upper()} ", [text])
     if text.strip() and text.strip()[-1] not in "-.,'$%\n":
         assert is_right(f"{text.strip()}.", [text])
+
+
+def test_what_an_answer_says_of_its_answer_takes_nothing_back() -> None:
+    answer = "Answer: Google\nThe answer is not in passage 2, but in passage 1."
+    assert not abstains(answer)
+    assert is_right(answer, ["Google"])
+
+
+AMOUNTS = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["", "-", "$", "-$", "US$ ", "€", "gbp "]),
+    st.sampled_from(["", "0", "12", "1,000"]),
+    st.integers(0, 999).map(".{}".format),
+    st.sampled_from(["", "%", " per cent", "bn", " million", "m"]),
+)
+
+
+@given(AMOUNTS)
+def test_the_form_of_an_amount_is_its_own_form_and_a_leading_point_is_a_zero_s(amount: str) -> None:
+    assert normalise(normalise(amount)) == normalise(amount)
+    whole, _, part = amount.partition(".")
+    if not whole[-1:].isdigit():
+        assert normalise(amount) == normalise(f"{whole}0.{part}")
+        assert normalise(amount) != normalise(f"{whole}{part}")
 
 
 @given(st.text(max_size=300))

@@ -22,6 +22,13 @@ from tests.systems.community.scripted import CORPUS, QUERY, Failing, answer_by_r
 # Each process that loads nano-graphrag waits for it for seconds.
 pytestmark = pytest.mark.slow
 NOWHERE = Query(query_id="n", text="umbrella violin zebra")
+STATIONS = " ".join(
+    [
+        *(f"Harbour Company {chr(65 + n)}x built Station Number{chr(65 + n)}." for n in range(26)),
+        *(f"Harbour Company {chr(65 + n)}x met Harbour Company {chr(66 + n)}x." for n in range(25)),
+    ]
+)
+"""Several communities: more than one call where a call reads little."""
 
 
 def maps(chat: Chat) -> list[Asked]:
@@ -60,10 +67,7 @@ async def test_its_trace_says_what_each_map_call_found(runtime: BareRuntime) -> 
 
 
 async def test_small_budgets_make_more_map_calls_and_fewer_points(bare: BareRuntime, chat: Chat) -> None:
-    sentences = [f"Harbour Company {chr(65 + n)}x built Station Number{chr(65 + n)}." for n in range(26)]
-    bridges = [f"Harbour Company {chr(65 + n)}x met Harbour Company {chr(66 + n)}x." for n in range(25)]
-    text = " ".join([*sentences, *bridges])
-    await build(bare, [Document(doc_id="d", text=text)], chunk_size=300)
+    await build(bare, [Document(doc_id="d", text=STATIONS)], chunk_size=300)
     asked = {}
     for budget in (200, 6000):
         chat.calls.clear()
@@ -127,6 +131,37 @@ async def test_where_no_map_reply_can_be_read_the_query_fails_and_is_not_passed_
     with pytest.raises(Unreadable, match="map step"):
         await (await opened(runtime)).answer(QUERY)
     assert len(chat.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "raises"),
+    [
+        ('{"points": []}', True),
+        ('{"points": [{"description": "x", "score": 0, "report": 1}]}', True),
+        ('{"points": [{"description": "x", "score": 1, "report": 1}]}', False),
+    ],
+)
+async def test_where_no_point_helps_one_map_reply_that_cannot_be_read_fails_the_query(
+    bare: BareRuntime, first: str, raises: bool
+) -> None:
+    await build(bare, [Document(doc_id="d", text=STATIONS)], chunk_size=300)
+    asked_first = ""
+
+    def reply(asked: Asked) -> str:
+        nonlocal asked_first
+        if asked.json_schema is None:
+            return "Ingrid Solvane"
+        asked_first = asked_first or asked.text
+        return first if asked.text == asked_first else "Certainly!"
+
+    bare.chat = Chat(reply)
+    system = await opened(bare, context_tokens=200)
+    if raises:
+        with pytest.raises(Unreadable, match=r"of \d replies to the map step are no list of points"):
+            await system.answer(QUERY)
+    else:
+        assert (await system.answer(QUERY)).answer == "Ingrid Solvane"
+    assert len(maps(bare.chat)) > 2
 
 
 @pytest.mark.parametrize("mode", ["global", "local"])

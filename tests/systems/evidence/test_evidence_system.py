@@ -182,6 +182,18 @@ async def test_the_graph_is_walked_as_far_as_it_may_be(tmp_path: Path) -> None:
     assert passages == {1: 1, 2: 2, 3: 2}
 
 
+async def test_passages_are_looked_at_that_the_graph_leads_to_however_many_others_are_nearer(
+    tmp_path: Path,
+) -> None:
+    # Of none of these a triplet is read, and each has all the words of the step.
+    step = "Ingrid Solvane"
+    nearer = [Document(doc_id=f"n{number}", text=f"Not by {step} {step} {number}") for number in range(150)]
+    alone = await ask(tmp_path / "a", Model(step), step_entities=1)
+    among = await ask_of([*CORPUS, *nearer], tmp_path / "b", Model(step), None, step_entities=1)
+    assert offered(among) == offered(alone) != []
+    assert told(among, "step")[0].splitlines()[2] == told(alone, "step")[0].splitlines()[2]
+
+
 def test_a_graph_without_sentences_is_refused_before_anything_is_paid() -> None:
     assert SPEC.preflight is not None
     with pytest.raises(ConfigError, match="keeps none"):

@@ -5,13 +5,16 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from judges import WordEmbedder
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
-from harness.evaluators.kg.brief import names_in, phrase_in
+from harness.evaluators.kg.brief import names_in, phrase_in, strictly_alike
 from harness.evaluators.kg.evaluator import SPEC
+from harness.evaluators.kg.graphs.graph import connect
+from harness.evaluators.kg.graphs.sides import TripletSide
 from harness.evaluators.kg.measures import KgParams
 from harness.records import Context, Prediction, RunRecord, Score
 
@@ -46,6 +49,13 @@ def score(record: MakeRecord, reference: MakeReference) -> Scored:
         return {one.measure: one for one in score_all(scorer, [reference("q", right)], {("q", 0): made})}
 
     return make
+
+
+def stands_in(name: str, other: str) -> bool:
+    """Whether a name may be alike another, as far as its numbers go."""
+    sides = TripletSide.of((), [name]), TripletSide.of((), [other])
+    alike = connect(*sides, {name: np.ones(1), other: np.ones(1)}, tau=0.5)
+    return bool(len(strictly_alike(alike, verdicts=False).pairs.inputs))
 
 
 def values(scores: Mapping[str, Score], pair: str = "factual_correctness") -> set[float | None]:
@@ -101,6 +111,41 @@ def test_a_wrong_year_is_wrong_however_alike_the_vectors_are(score: Scored) -> N
     # Two of three words, a cosine of 0.67: the numbers decide, not tau.
     assert values(score("March 5 2019", "March 5 2020", tau=0.5)) == {0.0}
     assert values(score("March 5 2019", "March 5 2019", tau=0.5)) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1.5 million", "1.5 billion"),
+        ("$1.5m", "$1.5bn"),
+        ("-5%", "5%"),
+        ("5", "5%"),
+        (".5%", "5%"),
+        ("March 2023", "May 2023"),
+        ("5 Mar. 2023", "5th of May, 2023"),
+    ],
+)
+def test_a_number_is_its_sign_its_scale_its_percent_and_its_month(one: str, other: str) -> None:
+    assert not stands_in(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1.5 million", "1,500,000"),
+        ("$1.5m", "1.50 million dollars"),
+        ("3bn", "3 billion"),
+        ("5%", "5 per cent"),
+        ("March 5, 2023", "the 5th of March 2023"),
+        ("Mar 5, 2023", "2023-03-05"),
+        ("2023", "March 2023"),
+        ("GPT-4", "GPT 4"),
+        ("2023-99-99", "2023-99-99"),
+        ("Theresa May", "Theresa May"),
+    ],
+)
+def test_a_number_stands_where_it_is_written_otherwise(one: str, other: str) -> None:
+    assert stands_in(one, other)
 
 
 def test_half_of_a_list_is_half_right(score: Scored) -> None:

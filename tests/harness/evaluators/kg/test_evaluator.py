@@ -19,7 +19,7 @@ from harness.evaluators.kg.evaluator import NLP_SPEC, SPEC
 from harness.evaluators.kg.graphs import kg_scores
 from harness.evaluators.kg.measures import KgParams
 from harness.protocols import EvaluatorSpec, RunFacts
-from harness.records import Context, Prediction, RunRecord, Score
+from harness.records import Context, Prediction, RunRecord, Score, Triplet
 
 Triplets = list[tuple[str, str, str]]
 Scores = Mapping[str, Score]
@@ -260,6 +260,27 @@ def test_each_text_is_read_once_and_each_pair_embedded_once(score: Callable[...,
     assert sorted(map(text_of, chat.calls)) == sorted(STATED)
     # Two labels on the one side and four on the other, `Acme` and `Ann Smith` on both.
     assert len(embedder.embedded) == 6 + 3 + 5 + 3
+
+
+def test_the_sentence_behind_a_triplet_is_read_and_a_bare_triplet_asks_nobody(
+    answered: Callable[..., RunRecord], reference: Callable[..., Any]
+) -> None:
+    led = Triplet("Acme", "LED_BY", "Carl")
+
+    def faithfulness(text: str) -> tuple[float | None, list[str]]:
+        chat = judge()
+        context = Context(text=text, doc_ids=("d",), kind="triplet", triplets=(led,))
+        scorer = build_scorer(SPEC, KgParams(pairs=("faithfulness",)), BareEvaluation(chat, WordEmbedder()))
+        record = answered(QUESTION, ANSWER)
+        record = record.model_copy(update={"prediction": Prediction(answer=ANSWER, contexts=(context,))})
+        scores = score_all(scorer, [reference(QUESTION)], {(QUESTION, 0): record})
+        found = {one.measure: one.value for one in scores}
+        return found["kg_direct_faithfulness"], [text_of(asked) for asked in chat.calls]
+
+    # Ann Smith stands in the sentence alone.
+    bare = "(Acme)-[LED_BY]->(Carl)"
+    assert faithfulness(bare) == (0.5, [ANSWER])
+    assert faithfulness(f"{bare}: {PASSAGES[0]}") == (1.0, [ANSWER, PASSAGES[0]])
 
 
 def test_what_is_under_way_at_once_are_different_comparisons(

@@ -241,6 +241,31 @@ async def test_where_k_is_larger_than_the_index_all_come(store: GraphStore) -> N
     assert await numbers(store, rows[0], 99) == np.argsort(-(rows @ rows[0]), kind="stable").tolist()
 
 
+@pytest.mark.slow
+async def test_the_nearest_of_some_chunks_are_those_that_brute_force_finds_however_far_down_they_are(
+    store: GraphStore,
+) -> None:
+    rows, query = directions(1500, 32), directions(1, 32, seed=6)[0]
+    kept = graph(texts(1500))
+    await store.write(kept, rows)
+    exact = np.argsort(-(rows @ query), kind="stable").tolist()
+    # The farthest, and every seventh: no search of all chunks would come upon the former.
+    for places in (exact[-40:], exact[::7], exact[:3]):
+        among = [kept.chunks[place].chunk_id for place in sorted(places)]
+        found = await store.nearest_chunks(query, 10, [*among, among[0]])
+        assert [int(each.doc_ids[0].removeprefix("d")) for each in found] == places[:10]
+        assert np.allclose([each.score or 0.0 for each in found], (rows @ query)[places[:10]], atol=1e-6)
+    assert await store.nearest_chunks(query, 10, []) == []
+
+
+async def test_of_some_chunks_with_equal_cosines_the_first_of_the_corpus_come(store: GraphStore) -> None:
+    kept = graph(texts(30))
+    await store.write(kept, unit(np.ones((1, 16))).repeat(30, 0))
+    among = [kept.chunks[place].chunk_id for place in (29, 4, 17, 3, 11, 8)]
+    found = await store.nearest_chunks(unit(np.ones((1, 16)))[0], 3, among)
+    assert [each.doc_ids[0] for each in found] == ["d3", "d4", "d8"]
+
+
 async def test_chunks_come_in_the_order_asked_for_as_often_as_asked_for(store: GraphStore) -> None:
     kept = graph(texts(5))
     await written(store, kept)
