@@ -7,11 +7,13 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from harness.analysis import Prices
+from harness.analysis import Frame, Prices
+from harness.analysis.cost import query_scores
+from harness.analysis.paired_values import cost_values
 from harness.api.configs import prices_of_runs
 from harness.cli.consoles import open_console
 from harness.cli.marking import STYLE, place_in
-from harness.display import NOTHING, Entry, Quantity, Table, number, printable
+from harness.display import NOTHING, Entry, Quantity, Table, counted, number, printable
 from harness.errors import ConfigError, nearest
 from harness.records import OWN_MODELS, Context, Cost, Reference, RunRecord, Score, Usage
 from harness.report import load_chapters, render_terminal
@@ -37,27 +39,38 @@ def show_run(name: str, query_id: str | None, results: Path, prices: Path | None
 def _show_all(run: RunDir, prices: Prices, console: Console) -> None:
     chapters = load_chapters([run], prices)
     measure = chapters[0].findings.measure or ""
-    records, scores = run.records(), {s.query_id: s for s in run.scores() if s.measure == measure and not s.repeat}
+    records = {query_id: record for (query_id, repeat), record in run.records().items() if not repeat}
+    scores = {s.query_id: s for s in run.scores() if s.measure == measure and not s.repeat}
+    latencies = _latencies(chapters[0].group.views[0].frame, [*records.values()], prices)
     header = ("query", "type", "status", measure or "score", "s", "answer", "reference")
     rows: list[tuple[Entry, ...]] = []
     for row in run.sample():
         query_id = row.query.query_id
-        record, score = records.get((query_id, 0)), scores.get(query_id)
+        record, score = records.get(query_id), scores.get(query_id)
         rows.append(
             (
                 printable(query_id),
                 printable(row.reference.query_type),
                 record.status if record else NOTHING,
                 Quantity(score.value) if score else None,
-                Quantity(record.cost.latency_s) if record else None,
+                latencies.get(query_id),
                 printable(_answer(record), _LONGEST_CELL),
                 printable(" / ".join(row.reference.answers), _LONGEST_CELL),
             )
         )
-    table = Table("queries", "Queries", header, tuple(rows))
+    note = "s: latency; of what timed out at least the limit (≥), of what failed or was replayed or cached none."
+    table = Table("queries", "Queries", header, tuple(rows), note=note)
     print_table(table, console, min(console.width, WIDTH), titled=False)
     render_terminal(chapters, console)
     console.print(f"one query: rag-harness show {run.run_id} QUERY_ID")
+
+
+def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> dict[str, Quantity]:
+    """Seconds by query id, of each that the report counts: see `harness.analysis.cost`."""
+    found = cost_values(frame, query_scores(records, {}, prices, frame.query_limit_s)).get("latency_s")
+    late = {record.query_id for record in records if record.status == "timeout"}
+    values = found.values if found else {}
+    return {query_id: Quantity(seconds, at_least=query_id in late) for query_id, seconds in values.items()}
 
 
 def _show_query(run: RunDir, query_id: str, console: Console) -> None:
@@ -133,8 +146,17 @@ def timing_table(cost: Cost) -> Table:
     rows = [(name, number(seconds)) for name, seconds in times.items()]
     rows += [(f"stage {printable(name)}", number(seconds)) for name, seconds in cost.stages_s.items()]
     rows += [("CPU", number(cost.cpu_s))] if cost.cpu_s is not None else []
-    replayed = f"{cost.replayed_calls:,} calls were replayed from the journal." if cost.replayed_calls else ""
-    return Table("timing", "Timing", ("what", "seconds"), tuple(rows), note=replayed)
+    return Table("timing", "Timing", ("what", "seconds"), tuple(rows), note=_saved(cost))
+
+
+def _saved(cost: Cost) -> str:
+    """Why these seconds are no latency; empty: they are one."""
+    replayed, cached = counted(cost.replayed_calls, "call"), counted(cost.cached_texts, "vector")
+    parts = [
+        *([f"{replayed} replayed from the journal"] if cost.replayed_calls else []),
+        *([f"{cached} taken from the cache"] if cost.cached_texts else []),
+    ]
+    return f"No latency: {', '.join(parts)}." if parts else ""
 
 
 def usage_table(cost: Cost) -> Table:

@@ -31,6 +31,11 @@ def plain(value: float | None, scale: float = 1.0) -> Quantity | None:
     return None if value is None else Quantity(value * scale)
 
 
+def rare(part: float) -> Quantity:
+    """A share in per cent to three digits: what is rare is not 0, and what is above 1 % not 1."""
+    return Quantity(round(100 * part, 9))
+
+
 def count(n: int) -> Quantity:
     """A whole number."""
     return Quantity(n, unit="count")

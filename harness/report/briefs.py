@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from harness.analysis.cost import fails_too_often
 from harness.evaluators.normalise import abstains
+from harness.evaluators.sides import is_null, said
 from harness.records import Prediction, RunRecord
-from harness.store import RecordKey, Records, RunDir, counting
+from harness.report.samples import Sample
+from harness.store import RecordKey, RunDir
 from harness.store.slim import slimmed
 
 ANSWER_CHARS = 400
@@ -50,10 +53,34 @@ def read_briefly(run: RunDir) -> tuple[list[RunRecord], Briefs]:
     return attempts, briefs
 
 
-def read_without_texts(run: RunDir) -> Records:
-    """The records that count, likewise."""
-    attempts, _ = read_briefly(run)
-    return counting(attempts)
+def refused_of(sample: Sample, briefs: Briefs, repeats: int) -> tuple[int, int]:
+    """Answerable queries of the sample that were refused, in any repeat, and how many there are."""
+    references = (row.reference for row in sample.values())
+    answerable = [one.query_id for one in references if said(one) and not is_null(one)]
+    return sum(became(briefs, query_id, repeats, ABSTAINED) for query_id in answerable), len(answerable)
+
+
+def became(briefs: Briefs, query_id: str, repeats: int, status: int) -> bool:
+    """Whether that is what became of a query in any repeat."""
+    found = (briefs.get((query_id, repeat)) for repeat in range(repeats))
+    return any(brief is not None and brief.status == status for brief in found)
+
+
+def refuses_most(refused: tuple[int, int]) -> bool:
+    """Whether so many of the answerable queries were refused that what a query takes is the cost of a refusal."""
+    n_refused, n_answerable = refused
+    return 2 * n_refused > n_answerable
+
+
+def why_unpriced(failed: tuple[int, int], refused: tuple[int, int]) -> str:
+    """Why nothing may be said of what an answer costs, as words that stand behind a run's name; empty: it may.
+    `failed`: answers that failed, of how many; `refused`: what `refused_of` gives.
+    """
+    if fails_too_often(*failed):
+        return "failed too often for a claim about what it costs"
+    if refuses_most(refused):
+        return "refused most answerable queries, which says nothing of what an answer costs"
+    return ""
 
 
 def _status(record: RunRecord) -> int:

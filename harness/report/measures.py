@@ -17,6 +17,9 @@ from harness.store import Manifest
 DEFAULT_MARGIN = 100 * MARGIN
 """In points, hundredths of what a measure ranges over."""
 
+Ranged = tuple[str, tuple[float, float] | None]
+"""The name of what is measured, with the lowest and the highest value that can be; None: not known."""
+
 
 def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure]:
     """The measures of every evaluator that is installed, with the parameters of these evaluations and with its
@@ -43,9 +46,13 @@ def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure
 
 def known_ranges(evaluations: Iterable[EvaluationRecord]) -> dict[str, tuple[float, float]]:
     """Of each known measure whose values have ends: the lowest and the highest that can be."""
-    known = known_measures(evaluations).items()
-    ranges = {name: (0.0, 1.0) if measure.is_share else measure.range for name, measure in known}
+    ranges = dict(map(ranged, known_measures(evaluations).values()))
     return {name: ends for name, ends in ranges.items() if ends is not None}
+
+
+def ranged(measure: Measure) -> Ranged:
+    """A measure's name, and what its values lie between."""
+    return measure.name, (0.0, 1.0) if measure.is_share else measure.range
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,18 @@ from harness.analysis.paired_values import COSTS, QueryValues, values_of
 from harness.analysis.score_columns import MISSING, ScoreColumns
 from harness.analysis.spreads import Spreads, judged_spreads
 from harness.display.text import printable
-from harness.evaluators.sides import is_null, said
 from harness.protocols import Measure
 from harness.records import EvaluationRecord, RaceRecord
-from harness.report.briefs import ABSTAINED, Brief, Briefs, read_briefly
+from harness.report.briefs import (
+    ABSTAINED,
+    TIMEOUT,
+    Briefs,
+    became,
+    read_briefly,
+    refused_of,
+    refuses_most,
+    why_unpriced,
+)
 from harness.report.contexts import reach_notes
 from harness.report.labels import labels
 from harness.report.measures import (
@@ -141,32 +149,35 @@ class RunView:
     @cached_property
     def refused(self) -> tuple[int, int]:
         """Answerable queries that it refused, and how many there are."""
-        references = (row.reference for row in self.sample.values())
-        answerable = [one.query_id for one in references if said(one) and not is_null(one)]
-        return sum(map(self.abstained, answerable)), len(answerable)
+        return refused_of(self.sample, self.briefs, self.frame.repeats)
 
     def abstained(self, query_id: str) -> bool:
         """Whether any answer of it to that query says that there is none."""
-        return any(brief.status == ABSTAINED for brief in self._briefs_of(query_id))
+        return became(self.briefs, query_id, self.frame.repeats, ABSTAINED)
+
+    def timed_out(self, query_id: str) -> bool:
+        """Whether any repeat of that query did."""
+        return became(self.briefs, query_id, self.frame.repeats, TIMEOUT)
 
     def has_answer(self, query_id: str) -> bool:
         """Whether it said anything to that query."""
-        return any(brief.answer is not None for brief in self._briefs_of(query_id))
-
-    def _briefs_of(self, query_id: str) -> Iterator[Brief]:
         keys = ((query_id, repeat) for repeat in range(self.frame.repeats))
-        return (self.briefs[key] for key in keys if key in self.briefs)
+        return any(self.briefs[key].answer is not None for key in keys if key in self.briefs)
 
     @property
     def refuses_most(self) -> bool:
         """Whether it refuses most of what has an answer: what it takes is then the cost of a refusal."""
-        refused, answerable = self.refused
-        return 2 * refused > answerable
+        return refuses_most(self.refused)
+
+    @property
+    def why_unpriced(self) -> str:
+        """Why nothing may be said of what an answer costs, as words that stand behind its name; empty: it may."""
+        return why_unpriced((self.n_errors, self.n_answered), self.refused)
 
     @property
     def has_its_price(self) -> bool:
         """Whether anything may be said of what an answer costs: nothing where most queries got none."""
-        return not (self.fails_too_often or self.refuses_most)
+        return not self.why_unpriced
 
     @property
     def is_complete(self) -> bool:

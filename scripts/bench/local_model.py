@@ -6,7 +6,8 @@ read over the wall of a request whose answer is one token: what is beside the en
 begins as another does, both ways ask one server, and each is first every other time.
 
 Then, with `--indexes`: kg and community read the demo by the model, as published. Of the tokens that they asked it
-to read, the server says how many it did read; the others it had kept from the call before.
+to read, the server says how many it did read; the others it had kept from the call before. On two cores kg takes a
+quarter of an hour, community's reports hours.
 
 The machine must be idle at the start.
 

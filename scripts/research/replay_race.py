@@ -25,6 +25,7 @@ from common import command_line, print_table, started
 from racing import HEADER, MEANING, Raced, Run, fixed_n, raced, row
 from simulated import Array
 
+from harness.analysis.intervals import span_between
 from harness.analysis.prices import load_prices
 from harness.analysis.race import RaceRules
 from harness.errors import ConfigError
@@ -75,15 +76,16 @@ def recorded(group: Group, name: str, margin: float) -> Recorded:
     measure = group.known.get(name)
     if measure is None or not all(name in view.values for view in group.views):
         raise ConfigError(f"not all of these runs have '{name}'", f"they have {', '.join(group.measures)}")
-    if not (measure.range or measure.is_share):
+    ends = (0.0, 1.0) if measure.is_share else measure.range
+    span = span_between(ends) if ends else None
+    if span is None:
         raise ConfigError(f"nobody knows between what '{name}' lies", "name another measure")
-    low, high = measure.range or (0.0, 1.0)
     sample = group.views[0].sample
     asked = [one for one in sample if all(one in view.values[name].values for view in group.views)]
     weights = group.views[0].frame.drawn.weights(asked, [*sample], asked)
     return Recorded(
         measure,
-        RaceRules(margin, 0.05, high - low, measure.higher_is_better),
+        RaceRules(margin, 0.05, span, measure.higher_is_better),
         [sample[one].reference for one in asked],
         np.array([[view.values[name].values[one] for view in group.views] for one in asked]),
         np.ones(len(asked)) if weights is None else weights,

@@ -160,7 +160,8 @@ def compared(values: Array, drawn: Drawn, costs: bool = False) -> MeasureCompari
     ids = [f"q{place:04d}" for place in range(len(values))]
     runs = [QueryValues(dict(zip(ids, column.tolist(), strict=True)), frozenset(ids)) for column in values.T]
     places = itertools.combinations(range(len(runs)), 2)
-    measure = PairedMeasure("m", True, tuple(runs), is_cost=costs, range=None if costs else (-1.0, 2.0))
+    ends = (0.0, 1.0) if np.isin(values, (0.0, 1.0)).all() else (-1.0, 2.0)
+    measure = PairedMeasure("m", True, tuple(runs), is_cost=costs, range=None if costs else ends)
     return compare_measure(measure, dict.fromkeys(places, frozenset(ids)), drawn)
 
 

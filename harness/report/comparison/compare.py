@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 from harness.analysis import Prices
 from harness.analysis.paired import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
+from harness.analysis.paired_values import COSTS
 from harness.display.text import printable
 from harness.errors import ConfigError
 from harness.report.comparison.choosing import MeasureBook, select_measures
-from harness.report.comparison.notes import comparison_notes
+from harness.report.comparison.notes import bracket_notes, comparison_notes, unpaired_pairs
 from harness.report.comparison.runs import (
     ComparedRun,
+    beside_brackets,
     comparable_pairs,
     drawn_queries,
     finished_runs,
@@ -54,6 +56,8 @@ class Comparison:
     """What to know before believing a number."""
     margin: float
     """In points: what is worse by less is as good."""
+    apart: tuple[MeasureComparison, ...] = ()
+    """The pairs with a bracket where other pairs compete: a family of their own, in which nobody is ranked."""
 
     def label(self, position: int) -> str:
         """The name of a run."""
@@ -85,8 +89,11 @@ def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
         ranking_choice([run.manifest for run in runs]).name,
     )
     chosen, repeated = select_measures([(run.label, run.values) for run in runs], choice.measures, book)
-    measures = tuple(_compared(runs, shared, chosen, wanted=bool(choice.measures)))
-    notes = comparison_notes(runs, shared, measures, [measure.name for measure in chosen])
+    competing, with_brackets = beside_brackets(runs, shared)
+    measures = tuple(_compared(runs, competing, chosen, wanted=bool(choice.measures)))
+    apart = tuple(_compared(runs, with_brackets, chosen, wanted=False))
+    notes = comparison_notes(runs, competing, measures, [measure.name for measure in chosen])
+    beside = [*bracket_notes(runs, with_brackets), *unpaired_pairs(runs, with_brackets, apart)]
     return Comparison(
         title=dataset_title(runs[0].manifest),
         query_type=printable(choice.query_type) if choice.query_type else None,
@@ -94,26 +101,34 @@ def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
         runs=tuple(runs),
         shared=shared,
         measures=measures,
-        notes=(*notes, *repeated),
+        notes=(*beside, *notes, *repeated),
         margin=margin_choice([run.manifest for run in runs]) if choice.margin is None else choice.margin,
+        apart=apart,
     )
 
 
 def _compared(
     runs: Sequence[ComparedRun], shared: SharedQueries, chosen: Sequence[PairedMeasure], *, wanted: bool
 ) -> Iterator[MeasureComparison]:
-    """Each measure between the runs that it scored in one way; none where there are no two of them."""
+    """Each measure between the runs that may be compared by it; none where there are no two of them."""
     drawn = drawn_queries(runs)
     for measure in chosen:
         comparable = comparable_pairs(runs, measure.name, shared)
         if comparable:
             yield compare_measure(measure, comparable, drawn)
         elif wanted:
-            raise ConfigError(
-                f"'{printable(measure.name)}': no two runs were scored in one way "
-                "(version, parameters, models, weights)",
-                "run: rag-harness evaluate with the same --set for all of them",
-            )
+            raise _incomparable(runs, measure.name)
+
+
+def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
+    """Why no two runs can be compared by a measure that was asked for."""
+    unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
+    if measure in COSTS and unpriced:
+        return ConfigError(f"'{printable(measure)}': {'; '.join(unpriced)}", "leave it out of --measures")
+    return ConfigError(
+        f"'{printable(measure)}': no two runs were scored in one way (version, parameters, models, weights)",
+        "run: rag-harness evaluate with the same --set for all of them",
+    )
 
 
 def _position(runs: Sequence[ComparedRun], baseline: RunDir | None) -> int | None:

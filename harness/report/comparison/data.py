@@ -10,7 +10,7 @@ from harness.analysis.intervals import UNKNOWN
 from harness.analysis.paired import ComparedPair, MeasureComparison, differing_queries
 from harness.display.text import csv_name, printable
 from harness.report.comparison.compare import Comparison
-from harness.report.comparison.quantities import as_good
+from harness.report.comparison.quantities import as_good, rank
 
 COLUMNS = (
     *("dataset", "query_type", "measure", "higher_is_better", "run_a", "system_a", "run_b", "system_b"),
@@ -18,7 +18,7 @@ COLUMNS = (
     *("n_a_better", "n_equal", "n_b_better", "test", "p", "family", "p_holm", "result", "detectable"),
     *("ci_level", "mix", "population", "n_clusters", "p_clusters", "clusters_ci_low", "clusters_ci_high"),
     *("balanced_difference", "balanced_ci_low", "balanced_ci_high", "balanced_p_holm"),
-    *("margin", "as_good"),
+    *("margin", "as_good", "apart"),
 )
 DIFFERENCE_COLUMNS = (
     *("measure", "run_a", "system_a", "run_b", "system_b", "query_id", "query_type", "value_a", "value_b"),
@@ -35,9 +35,10 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
     """A row of COLUMNS for each measure and pair. `result`: a or b is significantly better, `tie`, or `differ`
     where no direction is known (then `n_a_better` counts higher values). `ci_level`: of the interval, see
     `harness.analysis.families`. `balanced_*`: with each query counted the same, where `mix` is another. `as_good`:
-    a, b, both or neither is worse by less than `margin` points. None: not known.
+    a, b, both or neither is worse by less than `margin` points. `apart`: a pair with a bracket, in a family of
+    such pairs, where others compete. None: not known.
     """
-    for compared in comparison.measures:
+    for compared in (*comparison.measures, *comparison.apart):
         for pair in compared.pairs:
             yield [comparison.title, comparison.query_type, *_pair_cells(comparison, compared, pair)]
 
@@ -48,7 +49,7 @@ def differences_csv(comparison: Comparison) -> str:
     """
     rows = (
         row
-        for compared in comparison.measures
+        for compared in (*comparison.measures, *comparison.apart)
         for pair in compared.pairs
         if not compared.measure.is_cost
         for row in _differing(comparison, compared, pair)
@@ -65,18 +66,18 @@ def comparison_json(comparison: Comparison) -> dict[str, object]:
         "baseline": None if comparison.baseline is None else comparison.label(comparison.baseline),
         "notes": list(comparison.notes),
         "measures": [_measure_json(comparison, compared) for compared in comparison.measures],
+        "apart": [
+            {"measure": printable(compared.measure.name), "pairs": _pairs_json(comparison, compared)}
+            for compared in comparison.apart
+        ],
     }
 
 
 def _measure_json(comparison: Comparison, compared: MeasureComparison) -> dict[str, object]:
-    ranks = compared.ranks or (None,) * len(compared.means)
     balanced = compared.balanced_means or (None,) * len(compared.means)
     ranking = [
-        {"system": one.label, "mean": mean, "ranks": rank, "balanced_mean": beside}
-        for one, mean, rank, beside in zip(comparison.runs, compared.means, ranks, balanced, strict=True)
-    ]
-    pairs = [
-        dict(zip(COLUMNS[4:], _pair_cells(comparison, compared, pair)[2:], strict=True)) for pair in compared.pairs
+        {"system": one.label, "mean": mean, "ranks": _ranks(compared, place), "balanced_mean": beside}
+        for place, (one, mean, beside) in enumerate(zip(comparison.runs, compared.means, balanced, strict=True))
     ]
     return {
         "measure": printable(compared.measure.name),
@@ -84,8 +85,19 @@ def _measure_json(comparison: Comparison, compared: MeasureComparison) -> dict[s
         "n_common": compared.n_common,
         "mix": compared.mix,
         "ranking": ranking,
-        "pairs": pairs,
+        "pairs": _pairs_json(comparison, compared),
     }
+
+
+def _ranks(compared: MeasureComparison, place: int) -> tuple[int, int] | None:
+    found = rank(compared, place)
+    return (found.best, found.worst) if found else None
+
+
+def _pairs_json(comparison: Comparison, compared: MeasureComparison) -> list[dict[str, object]]:
+    return [
+        dict(zip(COLUMNS[4:], _pair_cells(comparison, compared, pair)[2:], strict=True)) for pair in compared.pairs
+    ]
 
 
 def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: ComparedPair) -> list[object]:
@@ -102,6 +114,7 @@ def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: Compa
         *(pair.interval_clusters or UNKNOWN),
         *_balanced_cells(pair),
         *(comparison.margin, as_good(compared, pair, comparison.margin)),
+        any(compared is one for one in comparison.apart),
     ]
 
 

@@ -19,7 +19,10 @@ _HOW_TO_READ = """\
   queries with a value in every run; means, pairs and ranks are over those. "41 of 50" says that 9 have none in
   some run (a score that could not be computed, a latency that was not measured). A query that a system failed
   is in it, with the worst value of the measure. With repeats, a query's value is their mean. Unfinished runs
-  are not compared.
+  are not compared. A run that fails more than 1 % of its queries, or refuses most that have an answer, is compared
+  by nothing that it costs: a failure takes little.
+- Pairs with a **bracket** stand apart, behind the others: a family of their own, on which no rank and no p of
+  other pairs depends. Where only brackets and one system are named, they are compared as any runs.
 - **A - B** is the difference of the means: with the types of queries as they are mixed in the data set where
   that is known, **balanced** beside it, each query the same. **A / B** is the ratio of the means.
 - **[low, high]** is its interval: the differences that the test does not reject, at the level at which Holm's

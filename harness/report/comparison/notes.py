@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from harness.analysis.paired import MeasureComparison, SharedQueries
+from harness.analysis.paired_values import COSTS
 from harness.display.text import counted, printable
 from harness.report.comparison.runs import ComparedRun, comparable_pairs
 from harness.report.notes import group_notes, judge_notes, way_of
@@ -22,8 +23,31 @@ def comparison_notes(
     yield from group_notes([run.manifest for run in runs])
     yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
     yield from _sample_notes(runs, shared)
+    yield from _unpriced_notes(runs, chosen)
     yield from _unpaired_notes(runs, shared, measures)
+    yield from unpaired_pairs(runs, shared, measures)
     yield from _run_notes(runs)
+
+
+def bracket_notes(runs: Sequence[ComparedRun], apart: SharedQueries) -> Iterator[str]:
+    """Which runs are brackets whose pairs stand apart."""
+    places = sorted({place for pair in apart for place in pair})
+    names = [runs[place].label for place in places if runs[place].manifest.bracket]
+    if names:
+        what = "is a bracket" if len(names) == 1 else "are brackets"
+        yield (
+            f"{', '.join(names)} {what}: to read the others by. Pairs with one stand apart, and no rank and no p "
+            "value of others depends on them."
+        )
+
+
+def _unpriced_notes(runs: Sequence[ComparedRun], chosen: Collection[str]) -> Iterator[str]:
+    """Who is compared by no cost, where costs are."""
+    if not COSTS.keys() & {*chosen}:
+        return
+    for run in runs:
+        if run.why_unpriced:
+            yield f"{run.label} {run.why_unpriced}, and is not compared by that."
 
 
 def _sample_notes(runs: Sequence[ComparedRun], shared: SharedQueries) -> Iterator[str]:
@@ -59,8 +83,16 @@ def _unpaired_notes(
         for run, way in zip(runs, ways, strict=True):
             if chosen and way not in chosen and run.values.get(compared.measure.name):
                 yield f"{named}: {run.label} was scored in another way than those compared, and is not compared."
+
+
+def unpaired_pairs(
+    runs: Sequence[ComparedRun], shared: SharedQueries, measures: Sequence[MeasureComparison]
+) -> Iterator[str]:
+    """Pairs that might be compared by a measure, and share no query with a value."""
+    for compared in measures:
+        name = printable(compared.measure.name)
+        comparable = comparable_pairs(runs, compared.measure.name, shared)
         for a, b in sorted(comparable.keys() - {(pair.a, pair.b) for pair in compared.pairs}):
-            name = printable(compared.measure.name)
             yield f"{name}: {runs[a].label} and {runs[b].label} have no query with a value in both."
 
 

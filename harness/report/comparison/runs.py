@@ -10,17 +10,17 @@ from harness.analysis import Frame, Prices
 from harness.analysis.cost import query_scores
 from harness.analysis.drawn import Drawn
 from harness.analysis.paired import PairPlaces, SharedQueries
-from harness.analysis.paired_values import QueryValues, values_of
+from harness.analysis.paired_values import COSTS, QueryValues, values_of
 from harness.analysis.score_columns import ScoreColumns
 from harness.display.text import printable, type_name
 from harness.errors import ConfigError, nearest
 from harness.records import EvaluationRecord
-from harness.report.briefs import read_without_texts
+from harness.report.briefs import read_briefly, refused_of, why_unpriced
 from harness.report.labels import labels
 from harness.report.notes import run_notes, way_of
 from harness.report.samples import Sample, samples_of
 from harness.report.titles import dataset_name
-from harness.store import Manifest, RunDir
+from harness.store import Manifest, RunDir, counting
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,13 @@ class ComparedRun:
     """What every report says of this run."""
     frame: Frame
     """Its queries: their types, the mix of the whole data set, and what they have in common."""
+    why_unpriced: str = ""
+    """Why nothing may be said of what its answers to `rows` cost; empty: it may."""
+
+    def may_be_compared(self, measure: str) -> bool:
+        """Whether it has a value on most of its queries and, of what they cost, answered them."""
+        values = self.values.get(measure)
+        return values is not None and values.is_covered and not (measure in COSTS and self.why_unpriced)
 
 
 def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices) -> list[ComparedRun]:
@@ -64,7 +71,8 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
 def _compared(run: RunDir, label: str, asked: tuple[Sample, Sample], prices: Prices) -> ComparedRun:
     """`asked`: all of its queries, and those of the chosen type."""
     sample, rows = asked
-    manifest, frame, records = run.manifest(), Frame.of(run, sample.values()), read_without_texts(run)
+    manifest, frame, (attempts, briefs) = run.manifest(), Frame.of(run, sample.values()), read_briefly(run)
+    records = counting(attempts)
     scores = ScoreColumns.read(run.score_lines()).fitting(records)
     models = manifest.identity.get("models", {})
     costs = query_scores(list(records.values()), models, prices, frame.query_limit_s)
@@ -72,7 +80,10 @@ def _compared(run: RunDir, label: str, asked: tuple[Sample, Sample], prices: Pri
     if len(rows) < len(sample):
         values = {name: own.only(rows) for name, own in values.items()}
     notes = tuple(run_notes(run, frame, scores, records, prices))
-    return ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes, frame)
+    ended = [one.status for (query_id, _), one in records.items() if query_id in rows]
+    failed = len(ended) - ended.count("ok"), len(ended)
+    unpriced = why_unpriced(failed, refused_of(rows, briefs, frame.repeats))
+    return ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes, frame, unpriced)
 
 
 def finished_runs(runs: Sequence[ComparedRun], baseline: RunDir | None) -> list[ComparedRun]:
@@ -106,6 +117,16 @@ def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> SharedQ
     return shared
 
 
+def beside_brackets(runs: Sequence[ComparedRun], shared: SharedQueries) -> tuple[SharedQueries, SharedQueries]:
+    """The pairs that compete, and those with a bracket, which stand apart; where each has one, they are what was
+    asked for, and none stands apart.
+    """
+    apart = {place: ids for place, ids in shared.items() if any(runs[at].manifest.bracket for at in place)}
+    if len(apart) == len(shared):
+        return shared, {}
+    return {place: ids for place, ids in shared.items() if place not in apart}, apart
+
+
 def drawn_queries(runs: Sequence[ComparedRun]) -> Drawn:
     """How the queries of these runs came about. Of a part of the types, the mix is that of the part."""
     first = runs[0].frame
@@ -118,11 +139,11 @@ def drawn_queries(runs: Sequence[ComparedRun]) -> Drawn:
 
 
 def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQueries) -> SharedQueries:
-    """Those whose two runs were scored in one way (see `way_of`), and both on most of their queries; where
+    """Those whose two runs were scored in one way (see `way_of`), and both may be compared by the measure; where
     there are pairs of several ways, those of the one that most have: means of two judges make no ranking.
     """
     ways = [way_of(run.evaluations, measure) for run in runs]
-    able = [run.values[measure].is_covered if measure in run.values else False for run in runs]
+    able = [run.may_be_compared(measure) for run in runs]
     found: dict[str, dict[PairPlaces, frozenset[str]]] = {}
     for (a, b), queries in shared.items():
         if ways[a] == ways[b] and able[a] and able[b]:

@@ -1,4 +1,4 @@
-"""A comparison as sections, for whatever renders them: one for the runs, one for each measure."""
+"""A comparison as sections, for whatever renders them: for the runs, for each measure, and for brackets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.report.comparison.compare import Comparison
 from harness.report.comparison.tables import pair_table, ranking_table
 
 LEGEND = (
-    "> better, < worse: p (Holm) of all pairs of the measure is at most 0.05; ~ is a tie, which is no proof of "
+    "> better, < worse: p (Holm) of all pairs of the table is at most 0.05; ~ is a tie, which is no proof of "
     "equality. A - B with an interval that excludes 0 exactly then (at least 95 %). better/equal/worse: queries "
     "on which A is that. detectable: the true difference that so many queries would show four times out of five."
 )
@@ -41,3 +41,10 @@ def comparison_sections(comparison: Comparison) -> Iterator[Section]:
         tables = [ranking_table(names, compared), pair_table(names, compared, comparison.margin)]
         shown = [replace(table, title=f"{table.title}{besides}") for table in tables]
         yield Section(file_name(name), f"{name}{besides}", Content(tables=shown))
+    if comparison.apart:
+        apart = [_apart(pair_table(names, compared)) for compared in comparison.apart]
+        yield Section("brackets", "With a bracket", Content(tables=apart))
+
+
+def _apart(table: Table) -> Table:
+    return replace(table, name=f"apart-{table.name}", title=f"{table.title} (with a bracket, apart)")

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.break_even import CostLine, cheapest_changes, crossing
-from harness.display import Drawing
+from harness.display import Drawing, Quantity
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN
-from harness.display.text import counted, number
+from harness.display.text import counted
+from harness.display.written import bare
 from harness.report.figures.marks import alt_of, legend_names, look_of, n_of, name_of, wrapped
 from harness.report.figures.rows import LETTERS_PT, name_ticks
-from harness.report.tables.break_even import UNITS, CostUnit, Lines, competing, lines_of, outside
+from harness.report.tables.break_even import UNITS, CostUnit, Lines, competing, is_bounded, lines_of, outside
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def draw_break_even(group: Group, new_figure: NewFigure) -> list[Drawing]:
 
 def _draw(group: Group, unit: CostUnit, new_figure: NewFigure) -> Drawing:
     lines = lines_of(group, unit)
-    n_run = len(group.views[0].frame.query_types)
+    n_run = len(group.widest.frame.query_types)
     legend_in = 0.2 + sum(0.125 * (wrapped(name_of(view), _LETTERS).count("\n") + 1) + 0.05 for view, _ in lines)
     figure = new_figure(figsize=(WIDTH_IN, max(3.3, 0.4 + legend_in)), layout="constrained")
     axes = figure.subplots()
@@ -156,5 +157,8 @@ def _alt(lines: Lines, unit: CostUnit) -> str:
 
 
 def _ends(lines: Lines, unit: CostUnit) -> list[str]:
-    ends = [f"{view.label}: {number(line.amortised(_FEWEST_SHOWN))}." for view, line in lines]
+    ends = [
+        f"{view.label}: {bare(Quantity(line.amortised(_FEWEST_SHOWN), at_least=is_bounded(view, unit)))}."
+        for view, line in lines
+    ]
     return [f"{unit.name} a query over {_FEWEST_SHOWN:,} queries:", *ends]

@@ -13,6 +13,8 @@ from harness.analysis import OVERALL, Aggregate
 from harness.display import Quantity, written
 from harness.display.plotting import PALETTE, tell
 from harness.display.text import printable
+from harness.display.written import bare
+from harness.report.aggregates import rare
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def name_of(view: RunView) -> str:
     """Its label; a run that is unfinished, or fails too often to be the cheapest, says so."""
     remarks = [] if view.is_complete else ["not finished"]
     if view.fails_too_often:
-        remarks.append(f"{100 * view.n_errors / view.n_answered:.0f} % failed")
+        remarks.append(f"{bare(rare(view.n_errors / view.n_answered))} % failed")
     return f"{view.label} ({', '.join(remarks)})" if remarks else view.label
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis import Aggregate
-from harness.analysis.cost import MOST_FAILED, is_lower_bound
-from harness.display import Drawing, number, printable
+from harness.analysis.cost import is_lower_bound
+from harness.display import Drawing, printable
 from harness.display.plotting import GREY, HALF_IN
+from harness.display.written import bare
 from harness.report.figures.marks import alt_of, interval_of, queries_of
 from harness.report.figures.scales import Scale
 from harness.report.figures.scatter import (
@@ -22,7 +23,10 @@ from harness.report.figures.scatter import (
     name_points,
 )
 from harness.report.own_models import told, told_by
-from harness.report.view import Group, RunView
+from harness.report.prices import listed_apart, why_no_price
+from harness.report.tables.cost import FAILING
+from harness.report.view import Group
+from harness.report.words.standings import SCORED_OTHERWISE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,7 +106,7 @@ def _draw(
         ScatterPoint(number, view, x, y, told(view, price.measure))
         for number, view in enumerate(group.views)
         if view.is_complete
-        and (x := _stretch(view.row_beside(price.measure, ranked[number])))
+        and (x := _spent(view.row_beside(price.measure, ranked[number])))
         and (y := _stretch(ranked[number]))
     ]
     if not any(point.x.value > 0 for point in points):
@@ -114,7 +118,8 @@ def _draw(
     draw_points(axes, points)
     _dress(axes, points, scale, price)
     others = group.scored_otherwise(scale.measure)
-    competing = [p for p in points if _competes(p.view, price) and p.view.run.run_id not in others]
+    apart = {point.number: why for point in points if (why := _why_outside(point, price, ranked, others))}
+    competing = [point for point in points if point.number not in apart]
     best = frontier(competing, lower_is_better=lower)
     name_points(figure, axes, points, _draw_frontier(axes, best, lower=lower) if best else ())
     rows = [
@@ -128,39 +133,41 @@ def _draw(
         f"{named} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. "
         "Dashed: the frontier of the means of runs that finished and answered; no verdict, which takes the "
-        f"paired tests.{_outside(points, competing)}{told_by(group.views) if price.measure == 'tokens' else ''}"
+        f"paired tests.{_outside(points, apart)}{told_by(group.views) if price.measure == 'tokens' else ''}"
     )
     sign = 1 if lower else -1
     spoken = [
         f"{printable(point.view.label, 40)}: {scale.text(ranked[point.number])}"
-        f"{' %' if scale.is_share else ''} at {number(point.x.value)}."
+        f"{' %' if scale.is_share else ''} at {bare(point.x.shown)}."
         for point in sorted(points, key=lambda one: (sign * one.y.value, one.x.value, one.number))
     ]
     return Drawing(price.stem, title, caption, alt_of([f"{title}.", *spoken]), figure)
 
 
-def _competes(view: RunView, price: _Price) -> bool:
-    """Whether it may be called worth its price: who fails or refuses is cheap, a lower bound is no price, and a
-    bracket is for sale to nobody.
-    """
-    row = view.row(price.measure)
-    is_rival = view.is_complete and view.has_its_price and not view.is_bracket
-    return is_rival and row is not None and not is_lower_bound(row)
+def _why_outside(
+    point: ScatterPoint, price: _Price, ranked: Sequence[Aggregate | None], others: Collection[str]
+) -> str:
+    """Why it may not be called worth its price; empty: it may. `others`: who was scored otherwise."""
+    row = point.view.row_beside(price.measure, ranked[point.number])
+    why = why_no_price(point.view, price.measure, row)
+    return why or (SCORED_OTHERWISE if point.view.run.run_id in others else "")
 
 
-def _outside(points: Sequence[ScatterPoint], competing: Sequence[ScatterPoint]) -> str:
-    left = [printable(point.view.label, 40) for point in points if point not in competing]
-    if not left:
-        return ""
-    failed = f"for it fails more than {100 * MOST_FAILED:g} % of its queries"
-    why = f"{failed}, refuses most that have an answer, is a bracket, was scored otherwise or not counted in full"
-    return f" Outside the frontier, {why}: {', '.join(left)}."
+def _outside(points: Sequence[ScatterPoint], apart: Mapping[int, str]) -> str:
+    named = listed_apart({point.view.label: apart[point.number] for point in points if point.number in apart})
+    return f" {FAILING} Outside the frontier: {named}." if named else ""
 
 
 def _stretch(row: Aggregate | None) -> Stretch | None:
     if row is None or row.mean is None:
         return None
     return Stretch(row.mean, *(interval_of(row) or (row.mean, row.mean)))
+
+
+def _spent(row: Aggregate | None) -> Stretch | None:
+    """The same of what a query took."""
+    found = _stretch(row)
+    return found._replace(at_least=is_lower_bound(row)) if found and row else None
 
 
 def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Price) -> None:

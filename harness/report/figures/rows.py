@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN
-from harness.display.text import NOTHING, number
+from harness.display.text import NOTHING
+from harness.display.written import bare
+from harness.report.aggregates import taken
 from harness.report.figures.marks import name_of, wrapped
 from harness.report.figures.panels import row_height
+from harness.report.own_models import told
 from harness.report.view import RunView
 
 if TYPE_CHECKING:
@@ -94,6 +97,10 @@ def compact(value: float) -> str:
 
 
 def spoken(views: Sequence[RunView], measure: str, unit: str) -> list[str]:
-    """`kg 2,208 tokens.` of each run, for an alt text."""
-    values = [(view.label, view.value(measure)) for view in views]
-    return [f"{name} {'not measured' if value is None else f'{number(value)} {unit}'}." for name, value in values]
+    """`kg 2,208 tokens.`, `kg ≥ 2,208 tokens as reported.` of each run, for an alt text."""
+    return [f"{view.label} {_amount(view, measure, unit)}." for view in views]
+
+
+def _amount(view: RunView, measure: str, unit: str) -> str:
+    amount = taken(view.row(measure), mark=told(view, measure))
+    return f"{bare(amount)} {unit} {amount.mark}".rstrip() if amount else "not measured"

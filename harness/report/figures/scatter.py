@@ -37,6 +37,19 @@ class Stretch(NamedTuple):
     value: float
     low: float
     high: float
+    at_least: bool = False
+    """It is a lower bound."""
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Of the interval."""
+        return self.low, self.high
+
+    @property
+    def shown(self) -> Quantity:
+        """As a table holds it."""
+        low, high = self.limits if self.low != self.high else (None, None)
+        return Quantity(self.value, low, high, at_least=self.at_least)
 
 
 @dataclass(frozen=True)
@@ -97,8 +110,8 @@ def draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
     for place, point in enumerate(points):
         look = look_of(point.number)
         above = min(3, sum(_place_of(other) == _place_of(point) for other in points[place + 1 :]))
-        axes.plot(point.x[1:], (point.y.value,) * 2, color=look.color, linewidth=0.9, alpha=0.75)
-        axes.plot((point.x.value,) * 2, point.y[1:], color=look.color, linewidth=0.9, alpha=0.75)
+        axes.plot(point.x.limits, (point.y.value,) * 2, color=look.color, linewidth=0.9, alpha=0.75)
+        axes.plot((point.x.value,) * 2, point.y.limits, color=look.color, linewidth=0.9, alpha=0.75)
         style: dict[str, Any] = {"color": look.color, "markeredgecolor": "white", "markeredgewidth": 0.6}
         if point.remark:
             style = {"color": "white", "markeredgecolor": look.color, "markeredgewidth": 1.2}
@@ -106,13 +119,8 @@ def draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
         (marker,) = axes.plot(
             *_place_of(point), marker=look.marker, markersize=size, zorder=3, clip_on=False, **style
         )
-        tell(marker, f"{point.name}: {_said(point.y)} at {_said(point.x)}")
+        tell(marker, f"{point.name}: {written(point.y.shown)} at {written(point.x.shown)}")
     axes.grid(axis="both", color=LIGHT, linewidth=0.6)
-
-
-def _said(stretch: Stretch) -> str:
-    has_interval = stretch.low != stretch.high
-    return written(Quantity(stretch.value, *((stretch.low, stretch.high) if has_interval else ())))
 
 
 def name_points(figure: Figure, axes: Axes, points: Sequence[ScatterPoint], lines: Sequence[Segment] = ()) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.display import Drawing
 from harness.display.plotting import PALETTE, tell
-from harness.display.text import number
-from harness.display.written import written
+from harness.display.text import NOTHING
+from harness.display.written import bare, written
 from harness.report.aggregates import taken
 from harness.report.figures.marks import alt_of, interval_of, n_of, name_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels, spoken
@@ -42,6 +42,11 @@ class _Part:
         return (
             None if whole is None else max(0.0, whole - ((view.value(self.minus) or 0.0) if self.minus else 0.0))
         )
+
+    def said(self, view: RunView) -> str:
+        """How much it is: `2,208`, and `≥` where what it is a part of was not all counted."""
+        whole = taken(view.row(self.plus))
+        return bare(replace(whole, value=self.of(view))) if whole else NOTHING
 
 
 _QUERY_PARTS = (
@@ -121,7 +126,7 @@ def _bars(panel: tuple[Axes, float], views: Sequence[RunView], parts: Sequence[_
             continue
         for part in parts:
             if value := part.of(view):
-                _segment(axes, place, (end, value), part, f"{name_of(view)}, {part.name}: {number(value)}")
+                _segment(axes, place, (end, value), part, f"{name_of(view)}, {part.name}: {part.said(view)}")
                 used.append(part)
                 end += value
         limits = interval_of(row)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.analysis import Aggregate
+from harness.analysis.cost import TIMES
+from harness.analysis.paired_values import COSTS
 from harness.display import Quantity, Rank, number
 from harness.display.nouns import NumberForm
-from harness.report.aggregates import population, taken
-from harness.report.own_models import told
-from harness.report.view import Group, RunView
+from harness.report.aggregates import population
+from harness.report.view import Group
 from harness.report.words.findings import Findings
 from harness.report.words.standings import Line
 
@@ -102,19 +103,16 @@ def leaderboard(group: Group, findings: Findings) -> Leaderboard:
     )
     standings = []
     for line in lines:
-        row, view = line.row, line.view
+        row = line.row
         standings.append(
             Standing(
                 label=line.label,
                 rank=line.rank,
                 slots=_slots(line.rank, n_places),
-                score=_score(row, percent=percent),
+                score=line.mean if is_cost else _score(row, percent=percent),
                 track=_track(row, full),
                 n=population(row) if row else None,
-                costs=tuple(
-                    taken(view.row(cost.measure), mark=told(view, cost.measure)) if view else None
-                    for cost in costs
-                ),
+                costs=tuple(line.spent(cost.measure) for cost in costs),
                 remarks=tuple(_remarks(line, measure)),
             )
         )
@@ -128,10 +126,6 @@ def _full_width(rows: list[Aggregate | None], least: float) -> float:
     """What the whole track stands for: 1 for a share, else the largest value or end of an interval."""
     ends = [end for row in rows if row for end in (row.mean, row.ci_high) if end is not None]
     return max([least, *ends]) or 1.0
-
-
-def _spent(view: RunView, measure: str) -> Quantity | None:
-    return taken(view.row(measure), mark=told(view, measure))
 
 
 def _score(row: Aggregate | None, *, percent: bool) -> Quantity | None:
@@ -167,5 +161,12 @@ def _remarks(line: Line, measure: str | None) -> list[str]:
     if own is None:
         remarks.append("not scored")
     elif own.n_imputed:
-        remarks.append(f"{own.n_imputed:,} failed, counted as worst")
+        remarks.append(f"{own.n_imputed:,} {_imputed(own.measure)}")
     return remarks
+
+
+def _imputed(measure: str) -> str:
+    """What became of a query whose value was put in place of one."""
+    if measure in TIMES:
+        return "timed out"
+    return "not counted in full" if measure in COSTS else "failed, counted as worst"

@@ -65,8 +65,7 @@ def _index(reported: Reported) -> Content:
 
 
 def _break_even(reported: Reported) -> Content:
-    findings = reported.findings
-    return _tables(*break_even_tables(reported.group, findings.measure, findings.rows))
+    return _tables(*break_even_tables(reported.group, reported.findings))
 
 
 def _resources(reported: Reported) -> Content:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.cost import MOST_FAILED
+from harness.analysis import Aggregate
 from harness.analysis.non_inferior import cheapest_as_good
 from harness.analysis.paired import MeasureComparison
 from harness.analysis.selection import best_of
 from harness.display import Entry, Quantity, Table
 from harness.report.aggregates import plain, share
+from harness.report.prices import listed_apart, why_no_price
+from harness.report.tables.cost import FAILING
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 
@@ -37,23 +39,38 @@ class _Verdicts:
         """Of a run of the group in the comparison."""
         return self.findings.entrants.index(position)
 
+    def spent(self, position: int, cost: str) -> Aggregate | None:
+        """What a query took with a run, in the mix in which its answers are; None where that is not known."""
+        row = self.findings.row_of(self.group, position, cost)
+        return row if row is not None and row.mean is not None else None
+
+    def why_outside(self, position: int, cost: str) -> str:
+        """Why a run is not to be had for that; empty: it is."""
+        return why_no_price(self.group.views[position], cost, self.spent(position, cost))
+
+    def outside(self, left: Mapping[int, str]) -> str:
+        """Who was left out, and why; empty where nobody was, else sentences that begin with a space."""
+        named = listed_apart({self.group.views[position].label: why for position, why in left.items()})
+        return f" {FAILING} Not compared: {named}." if named else ""
+
 
 def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) -> list[Table]:
     """For each kind of cost: the runs that are better than all cheaper ones, each with the cheapest that is as
     good. `positions` in `group.views`; nothing where runs were not compared or cost nothing. A run that failed or
-    refused too often or is not finished is in none: what it cost bought no answers.
+    refused too often, is not finished or was not counted in full is in none: it only looks cheap. Costs are in the
+    mix in which the answers are.
     """
     if findings.ranked is None:
         return []
     verdicts = _Verdicts(group, findings, findings.ranked)
-    able = [position for position in positions if group.views[position].has_its_price]
-    tables = (_table(verdicts, able, cost) for cost in BUDGETS)
+    tables = (_table(verdicts, positions, cost) for cost in BUDGETS)
     return [table for table in tables if table is not None]
 
 
 def _table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> Table | None:
-    views = verdicts.group.views
-    costs = {position: value for position in positions if (value := views[position].value(cost))}
+    spent = {position: row for position in positions if (row := verdicts.spent(position, cost))}
+    left = {position: why for position in spent if (why := verdicts.why_outside(position, cost))}
+    costs = {position: row.mean for position, row in spent.items() if position not in left and row.mean}
     steps = list(_frontier(verdicts, sorted(costs, key=lambda position: (costs[position], position))))
     if not steps:
         return None
@@ -66,7 +83,7 @@ def _table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> Table | 
             *(f"cheapest within {within} (non-inferior)", f"its {name}", "its cost"),
         ),
         rows=tuple(_row(verdicts, costs, step) for step in steps),
-        note=_note(within),
+        note=_note(within) + verdicts.outside(left),
     )
 
 
@@ -75,8 +92,7 @@ def _note(within: str) -> str:
         "Best of so many, chosen and measured on the same queries, and so better than it is; corrected: what a "
         "choice by half of the queries brings on the other half. Non-inferior: the 95 % interval rules out that "
         f"it is worse by {within} or more than any within the budget (--margin); not to be told apart would not "
-        f"say so. Without runs that failed on more than {100 * MOST_FAILED:g} % of their queries or "
-        "refused most of those that have an answer."
+        "say so."
     )
 
 

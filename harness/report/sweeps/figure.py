@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.analysis import Aggregate
 from harness.display import Drawing
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN, tell
 from harness.display.text import file_name, number
+from harness.display.written import written
+from harness.report.aggregates import taken
 from harness.report.figures.marks import alt_of, interval_of, look_of, n_of, tip_of
+from harness.report.prices import listed_apart
 from harness.report.sweeps.axes import Sweep, SweepLine, find_sweeps
 from harness.report.view import Group
 from harness.report.words.findings import Findings
+from harness.report.words.standings import BRACKET, aside_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,19 +33,26 @@ class _Panel(NamedTuple):
     title: str
 
 
+_COSTS = (_Panel("tokens", "tokens a query"), _Panel("latency_s_p50", "latency p50, s"))
+
+
 def draw_sweeps(group: Group, findings: Findings, new_figure: NewFigure) -> list[Drawing]:
     """For each swept parameter: quality, tokens and latency over its values, a line for each system."""
     panels = _panels(group, findings)
-    return [_draw(group, sweep, panels, new_figure) for sweep in find_sweeps(group)] if panels else []
+    stand = _Stand(group, findings)
+    return [
+        _draw(stand, sweep, panels, new_figure)
+        for sweep in find_sweeps(group)
+        if any(stand.points(line, panel.measure) for panel in panels for line in sweep.lines)
+    ]
 
 
 def _panels(group: Group, findings: Findings) -> list[_Panel]:
     """Quality that any run has a value of, and costs that any run had."""
-    costs = [_Panel("tokens", "tokens a query"), _Panel("latency_s_p50", "latency p50, s")]
     views = group.views
     quality = [_Panel(name, group.spoken(name)) for name in _quality(group, findings)]
     known = [panel for panel in quality if any(view.value(panel.measure) is not None for view in views)]
-    return known + [panel for panel in costs if any(view.value(panel.measure) for view in views)]
+    return known + [panel for panel in _COSTS if any(view.value(panel.measure) for view in views)]
 
 
 def _quality(group: Group, findings: Findings) -> list[str]:
@@ -51,11 +65,49 @@ def _quality(group: Group, findings: Findings) -> list[str]:
     return [findings.measure, *[name for name in others if group.owner(name) != owner][:1]]
 
 
-def _draw(group: Group, sweep: Sweep, panels: list[_Panel], new_figure: NewFigure) -> Drawing:
+@dataclass(frozen=True)
+class _Stand:
+    """How the runs of a sweep stand."""
+
+    group: Group
+    findings: Findings
+
+    def points(self, line: SweepLine, measure: str) -> list[tuple[float, Aggregate]]:
+        """The swept value and the mean of each run that has one, in the mix of the leaderboard; without those that
+        stand apart.
+        """
+        rows = [
+            (point.value, self.findings.row_of(self.group, point.position, measure))
+            for point in line.points
+            if not self.why_apart(point.position, measure)
+        ]
+        return [(value, row) for value, row in rows if row is not None and row.mean is not None]
+
+    def why_apart(self, position: int, measure: str) -> str:
+        """Why a run is on no curve of that measure; empty: it is on one."""
+        view = self.group.views[position]
+        if view.left_race_after is not None:
+            return f"left the race after {view.left_race_after:,} queries"
+        why = aside_of(view, self.group.scored_otherwise(measure))
+        return "" if why == BRACKET else why
+
+    def left_out(self, sweep: Sweep, panels: Sequence[_Panel]) -> str:
+        """Who is on no curve, and why; empty where all are, else a sentence that begins with a space."""
+        places = [point.position for line in sweep.lines for point in line.points]
+        apart = {
+            self.group.views[place].label: why
+            for panel in panels
+            for place in places
+            if (why := self.why_apart(place, panel.measure))
+        }
+        return f" Left out: {listed_apart(apart)}." if apart else ""
+
+
+def _draw(stand: _Stand, sweep: Sweep, panels: list[_Panel], new_figure: NewFigure) -> Drawing:
     figure = new_figure(figsize=(WIDTH_IN, 2.7), layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for number_of, line in enumerate(sweep.lines):
-            _curve(axes, group, (line, number_of), panel.measure)
+            _curve(axes, stand, (line, number_of), panel.measure)
         axes.set_title(panel.title, fontsize=8)
         axes.set_xlabel(sweep.parameter, color=GREY)
         axes.set_ylim(bottom=0)
@@ -63,29 +115,29 @@ def _draw(group: Group, sweep: Sweep, panels: list[_Panel], new_figure: NewFigur
         _scale(axes, sweep)
     handles, names = axes.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper left", ncols=max(1, min(4, len(names))))
-    rows = [group.views[point.position].row(panels[0].measure) for line in sweep.lines for point in line.points]
+    rows = [row for line in sweep.lines for _, row in stand.points(line, panels[0].measure)]
     return Drawing(
         stem=f"sweep_{file_name(sweep.parameter)}",
         title=f"What {sweep.parameter} changes",
-        caption=f"Means over {sweep.parameter} (n = {n_of(rows)}); the bands are 95 % intervals of each point "
-        "by itself. Whether two points differ takes the paired tests.",
-        alt=alt_of(_in_words(group, line, panels[0].measure) for line in sweep.lines),
+        caption=f"Means over {sweep.parameter} (n = {n_of(rows)}, {stand.findings.weighed}); the bands are 95 % "
+        "intervals of each point by itself. Whether two points differ takes the paired tests."
+        f"{stand.left_out(sweep, panels)}",
+        alt=alt_of(_in_words(stand, line, panels[0].measure) for line in sweep.lines),
         figure=figure,
     )
 
 
-def _curve(axes: Axes, group: Group, named: tuple[SweepLine, int], measure: str) -> None:
+def _curve(axes: Axes, stand: _Stand, named: tuple[SweepLine, int], measure: str) -> None:
     line, place = named
     look = look_of(place)
-    rows = [(point.value, group.views[point.position].row(measure)) for point in line.points]
-    known = [(value, row.mean) for value, row in rows if row is not None and row.mean is not None]
-    banded = [(value, limits) for value, row in rows if row is not None and (limits := interval_of(row))]
+    rows = stand.points(line, measure)
+    banded = [(value, limits) for value, row in rows if (limits := interval_of(row))]
     if banded:
         lows, highs = zip(*(limits for _, limits in banded), strict=True)
         axes.fill_between([value for value, _ in banded], lows, highs, color=look.color, alpha=0.15, linewidth=0)
     (curve,) = axes.plot(
-        [value for value, _ in known],
-        [mean for _, mean in known],
+        [value for value, _ in rows],
+        [row.mean or 0.0 for _, row in rows],
         color=look.color,
         marker=look.marker,
         markersize=4,
@@ -93,7 +145,7 @@ def _curve(axes: Axes, group: Group, named: tuple[SweepLine, int], measure: str)
         linewidth=1.2,
         label=line.name,
     )
-    points = (f"{number(value)}: {tip_of(row)}" for value, row in rows if row is not None)
+    points = (f"{number(value)}: {_shown(row, measure)}" for value, row in rows)
     tell(curve, f"{line.name}: {'; '.join(points)}")
 
 
@@ -105,8 +157,12 @@ def _scale(axes: Axes, sweep: Sweep) -> None:
     axes.minorticks_off()
 
 
-def _in_words(group: Group, line: SweepLine, measure: str) -> str:
-    shown = [
-        f"{number(point.value)}: {number(group.views[point.position].value(measure))}" for point in line.points
-    ]
+def _shown(row: Aggregate, measure: str) -> str:
+    """A mean with its interval and n; of what a query takes `≥` where not all was counted."""
+    is_cost = measure in {panel.measure for panel in _COSTS}
+    return f"{written(taken(row, interval=True))}, n = {n_of([row])}" if is_cost else tip_of(row)
+
+
+def _in_words(stand: _Stand, line: SweepLine, measure: str) -> str:
+    shown = [f"{number(value)}: {_shown(row, measure)}" for value, row in stand.points(line, measure)]
     return f"{line.name} {measure} at {', '.join(shown)}"

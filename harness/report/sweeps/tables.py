@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 from harness.display import Entry, Table, file_name
-from harness.report.aggregates import plain, population, share, taken
-from harness.report.own_models import told
+from harness.report.aggregates import plain, population
 from harness.report.sweeps.axes import Sweep, SweepLine, SweepPoint, find_sweeps
 from harness.report.sweeps.budgets import budget_tables
 from harness.report.tables.index import index_seconds
@@ -27,9 +27,9 @@ def sweep_tables(group: Group, findings: Findings) -> list[Table]:
 
 
 def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
-    measure = findings.measure or ""
+    measure = findings.measure
     rows = chain.from_iterable(
-        (_point_row(group, measure, line, point) for point in line.points) for line in sweep.lines
+        (_point_row(group, findings, line, point) for point in line.points) for line in sweep.lines
     )
     return Table(
         name=f"sweep_{file_name(sweep.parameter)}",
@@ -39,14 +39,15 @@ def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
             *("USD a query", "index, s", "index"),
         ),
         rows=tuple(rows),
-        note="An index is built once for all runs whose index parameters are the same.",
+        note=f"Means as in the leaderboard, {findings.weighed}. An index is built once for all runs whose index "
+        "parameters are the same.",
     )
 
 
-def _point_row(group: Group, measure: str, line: SweepLine, point: SweepPoint) -> tuple[Entry, ...]:
-    view = group.views[point.position]
-    row, index = view.row(measure), view.run.index()
+def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPoint) -> tuple[Entry, ...]:
+    own, index = findings.line_at(group, point.position), group.views[point.position].run.index()
     built = None if index is None else "reused" if index.reused_from else "built"
-    costs = [taken(view.row(name), mark=told(view, name)) for name in ("tokens", "latency_s_p50", "usd")]
-    score = (share(row), population(row))
-    return (line.name, plain(point.value), *score, *costs, index_seconds(view), built)
+    costs = [own.spent(name) for name in ("tokens", "latency_s_p50", "usd")]
+    named = replace(own, label=line.name).named
+    score = (own.mean, population(own.row))
+    return (named, plain(point.value), *score, *costs, index_seconds(group.views[point.position]), built)

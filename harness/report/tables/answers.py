@@ -5,8 +5,7 @@ from __future__ import annotations
 from harness.analysis import NATURAL, OVERALL
 from harness.display import Entry, Table, file_name, printable
 from harness.display.text import type_name
-from harness.report.aggregates import amount, count, population, share, taken
-from harness.report.own_models import told
+from harness.report.aggregates import count, population, share
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 from harness.report.words.standings import SCORED_OTHERWISE
@@ -21,18 +20,13 @@ def leaderboard(group: Group, findings: Findings) -> Table:
     costs = ("tokens", "latency_s_p50", "usd", "index_tokens", "index_usd")
     rows: list[tuple[Entry, ...]] = []
     for line in findings.lines(group):
-        score = amount(line.row) if measure in group.costs else share(line.row)
-        spent = [
-            taken(line.view.row_beside(cost, line.row), mark=told(line.view, cost)) if line.view else None
-            for cost in costs
-        ]
-        rows.append((printable(line.named, 100), line.rank, score, population(line.row), *spent))
-    mix = "types weighed as in the whole data set" if findings.is_natural else "each query counting the same"
+        spent = map(line.spent, costs)
+        rows.append((printable(line.named, 100), line.rank, line.mean, population(line.row), *spent))
     note = (
-        f"Means over the queries that all ranked runs have, {mix}. Runs that share ranks are not told apart by a "
-        "paired test; what stands behind a bracket has no rank. Tokens and dollars of a query are means in the "
-        "same mix, lower bounds (≥) where not all were counted; latency is the median of the sampled queries; the "
-        "index is counted once, whoever paid for it."
+        f"Means over the queries that all ranked runs have, {findings.weighed}. Runs that share ranks are not "
+        "told apart by a paired test; what stands behind a bracket has no rank. Tokens and dollars of a query are "
+        "means in the same mix, lower bounds (≥) where not all were counted; latency is the median of the sampled "
+        "queries; the index is counted once, whoever paid for it."
     )
     return Table("leaderboard", "Leaderboard", header, tuple(rows), note=note)
 

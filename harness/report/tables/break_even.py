@@ -11,13 +11,16 @@ from harness.analysis.cost import is_lower_bound
 from harness.analysis.intervals import Interval
 from harness.display import NOTHING, Entry, Quantity, Table, printable
 from harness.report.aggregates import share, taken
-from harness.report.own_models import AS_REPORTED, told
+from harness.report.prices import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
 from harness.report.view import Group, RunView
+from harness.report.words.findings import Findings
 
 _AT = (100, 1_000, 10_000)
 
 
+_REMARKS = {True: "", False: " (queries not told apart)", None: " (not tested)"}
+"""Behind what the means say of two lines that do not cross."""
 Lines = Sequence[tuple[RunView, CostLine]]
 
 
@@ -39,7 +42,7 @@ def line_of(view: RunView, unit: CostUnit) -> CostLine | None:
     """
     if not view.is_complete:
         return None
-    index, query = view.row(f"index_{unit.measure}"), view.row(unit.measure)
+    query, index = _rows_of(view, unit)
     if index is None or index.mean is None or query is None or query.mean is None:
         return None
     return CostLine(index.mean, query.mean, Interval(query.ci_low, query.ci_high))
@@ -60,38 +63,32 @@ def competing(lines: Lines, unit: CostUnit) -> Lines:
 
 def is_bounded(view: RunView, unit: CostUnit) -> bool:
     """Whether its line is only a lower bound."""
-    rows = (view.row(unit.measure), view.row(f"index_{unit.measure}"))
-    return any(row is not None and is_lower_bound(row) for row in rows)
+    return any(row is not None and is_lower_bound(row) for row in _rows_of(view, unit))
 
 
 def outside(lines: Lines, unit: CostUnit) -> str:
     """Who does not compete, and why; empty where all do, else a sentence that begins with a space."""
     competitors = [view for view, _ in competing(lines, unit)]
     left = [view for view, _ in lines if view not in competitors]
-    named = ", ".join(f"{printable(view.label)} ({_why_outside(view, unit)})" for view in left)
+    named = listed_apart({view.label: _why_outside(view, unit) for view in left})
     return f" {FAILING} Not compared: {named}." if left else ""
 
 
 def _why_outside(view: RunView, unit: CostUnit) -> str:
     """Why nothing is said of who is cheaper; empty: it may be."""
-    if view.fails_too_often:
-        return "fails too often"
-    if view.refuses_most:
-        return "refuses most that have an answer"
-    if view.is_bracket:
-        return "a bracket"
-    if told(view, unit.measure):
-        return f"counted {AS_REPORTED} by itself"
-    return "not counted in full" if is_bounded(view, unit) else ""
+    return why_no_price(view, unit.measure, *_rows_of(view, unit))
 
 
-def break_even_tables(
-    group: Group, measure: str | None = None, rows: Sequence[Aggregate | None] = ()
-) -> list[Table]:
+def _rows_of(view: RunView, unit: CostUnit) -> tuple[Aggregate | None, Aggregate | None]:
+    """What a query took, and the index."""
+    return view.row(unit.measure), view.row(f"index_{unit.measure}")
+
+
+def break_even_tables(group: Group, findings: Findings) -> list[Table]:
     """For tokens and for dollars: a query with its share of the index, and who is cheaper from when on.
 
-    Beside the mean by the `measure` that ranks, whose `rows` are by position: cheap alone is no merit. No tables
-    for a unit in which nobody had to pay, or was counted.
+    Beside the mean by the measure that ranks: cheap alone is no merit. No tables for a unit in which nobody had to
+    pay, or was counted.
     """
     tables = []
     for unit in UNITS:
@@ -99,9 +96,10 @@ def break_even_tables(
         if lines:
             tables.append(_amortised_table(group, unit))
         if len(competing(lines, unit)) > 1:
-            found = {view.run.run_id: row for view, row in zip(group.views, rows, strict=False)}
-            earned = [share(found.get(view.run.run_id)) for view, _ in competing(lines, unit)] if measure else []
-            tables.append(_with_column(_crossings_table(lines, unit), printable(measure or ""), earned))
+            found = {view.run.run_id: row for view, row in zip(group.views, findings.rows, strict=False)}
+            measure, rivals = findings.measure, competing(lines, unit)
+            earned = [share(found.get(view.run.run_id)) for view, _ in rivals] if measure else []
+            tables.append(_with_column(_crossings_table(lines, unit, findings), printable(measure or ""), earned))
     return tables
 
 
@@ -131,10 +129,18 @@ def _with_column(table: Table, name: str, entries: Sequence[Entry]) -> Table:
     return replace(table, header=(*table.header, name), rows=rows)
 
 
-def _crossings_table(everyone: Lines, unit: CostUnit) -> Table:
+def _crossings_table(everyone: Lines, unit: CostUnit, findings: Findings) -> Table:
     lines = competing(everyone, unit)
     rows = [
-        (view.label, *(NOTHING if other is view else _cheaper(line, than) for other, than in lines))
+        (
+            view.label,
+            *(
+                NOTHING
+                if other is view
+                else _cheaper(line, than, is_told_apart=findings.is_told_apart(view, other, unit.measure))
+                for other, than in lines
+            ),
+        )
         for view, line in lines
     ]
     return Table(
@@ -143,16 +149,17 @@ def _crossings_table(everyone: Lines, unit: CostUnit) -> Table:
         ("system", *(f"than {view.label}" for view, _ in lines)),
         tuple(rows),
         note="In brackets the 95 % limits of the number at which the two cross, from the intervals of both means; "
-        f"{NOTHING} as the upper one: they may never cross.{outside(everyone, unit)}",
+        f"{NOTHING} as the upper one: they may never cross. Always and never: of the means; where no paired "
+        f"test tells apart what a query takes of the two, it is said.{outside(everyone, unit)}",
     )
 
 
-def _cheaper(one: CostLine, other: CostLine) -> str:
-    span = cheaper(one, other)
+def _cheaper(one: CostLine, other: CostLine, *, is_told_apart: bool | None) -> str:
+    span, remark = cheaper(one, other), _REMARKS[is_told_apart]
     if span is None:
-        return "never"
+        return f"never{remark}"
     if span.is_always:
-        return "always"
+        return f"always{remark}"
     limits = crossing_interval(one, other) if crossing(one, other) else Interval(None, None)
     text = f"from {span.first:,} on" if span.last is None else f"up to {span.last:,}"
     if limits.low is None or limits.low == limits.high:

@@ -8,7 +8,7 @@ from harness.analysis import Aggregate
 from harness.analysis.cost import MOST_FAILED, is_lower_bound
 from harness.analysis.judging import PREFIX
 from harness.display import Entry, Quantity, Table, printable
-from harness.report.aggregates import amount, count, population, taken, values_in
+from harness.report.aggregates import amount, count, population, rare, taken, values_in
 from harness.report.notes import calls_at_once
 from harness.report.own_models import AS_REPORTED, told
 from harness.report.view import Group, RunView
@@ -47,7 +47,7 @@ def query_cost_table(group: Group) -> Table:
 
 def failed_share(view: RunView) -> Quantity | None:
     """Of the queries that have a record."""
-    return Quantity(view.n_errors / view.n_answered, unit="%") if view.n_answered else None
+    return rare(view.n_errors / view.n_answered) if view.n_answered else None
 
 
 def latency_table(group: Group) -> Table | None:
@@ -161,4 +161,4 @@ def _sum(values: list[float | None]) -> Quantity | None:
 
 def _throttled_share(view: RunView) -> Quantity | None:
     wall, throttled = view.value("wall_s"), view.value("throttled_s")
-    return None if throttled is None or not wall else Quantity(throttled / wall, unit="%")
+    return None if throttled is None or not wall else rare(throttled / wall)

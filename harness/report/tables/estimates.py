@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from harness.analysis import Aggregate
+from harness.analysis.cost import is_lower_bound
 from harness.analysis.estimates import Spent, index_spent
 from harness.analysis.estimates.left import totals
 from harness.display import Quantity, Table, printable
@@ -51,9 +53,8 @@ def _compared(view: RunView) -> list[Compared]:
     if estimate is None:
         return []
     index, finished = run.index(), view.n_answered >= view.n_expected
-    built = _actual(index_spent(index), view.value("index_usd")) if index else _unknown()
-    answers = view.value("answer_usd_total")
-    answered = _actual(view.spent, answers) if finished else _unknown()
+    built = _actual(index_spent(index), view.row("index_usd")) if index else _unknown()
+    answered = _actual(view.spent, view.row("answer_usd_total")) if finished else _unknown()
     phases = (("index", estimate.index, built), ("answers", estimate.answer, answered))
     return [
         Compared(view.label, phase, printable(predicted.basis), _predicted(predicted), actual)
@@ -66,13 +67,14 @@ def _predicted(phase: PhaseEstimate) -> AmountByName:
     return {**values, "minutes": _minutes(values["seconds"])}
 
 
-def _actual(spent: Spent, usd: float | None) -> AmountByName:
+def _actual(spent: Spent, usd: Aggregate | None) -> AmountByName:
+    """Of a lower bound nobody knows how wrong an estimate is: it is as unknown as the tokens it is from."""
     counted = spent.is_metered
     return {
         "calls": spent.generator.calls,
         "input_tokens": sum(usage.input_tokens for usage in spent.usage.values()) if counted else None,
         "output_tokens": spent.generator.output_tokens if counted else None,
-        "usd": usd,
+        "usd": None if usd is None or is_lower_bound(usd) else usd.mean,
         "minutes": _minutes(spent.seconds),
     }
 
@@ -96,7 +98,8 @@ def _error_table(compared: list[Compared]) -> Table:
         rows=rows,
         note="Above 0: more was expected than was needed. Estimates were made when the run began, as if nothing "
         "were reused; tokens in are the generator's and the embedder's. An index that was built from kept calls "
-        "or vectors, and a run that is not finished, have no minutes to compare.",
+        "or vectors, and a run that is not finished, have no minutes to compare. Tokens and dollars of what was "
+        "not all counted are not compared.",
     )
 
 

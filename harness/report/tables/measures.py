@@ -9,6 +9,7 @@ from harness.analysis import OVERALL
 from harness.analysis.correlation import Coefficient
 from harness.display import Entry, Quantity, Table, counted, file_name, number, printable
 from harness.report.aggregates import count, part, share
+from harness.report.measures import ranged
 from harness.report.refusals import Refusals, refusals_of
 from harness.report.view import Group, RunView
 from harness.report.words.bounds import means_over
@@ -73,7 +74,7 @@ def _on_alike_queries(group: Group, found: Refusals) -> Iterable[tuple[Entry, ..
 
 
 def _mean(view: RunView, found: Refusals, values: Mapping[str, float]) -> Quantity | None:
-    rows = means_over(view.frame, found.measure, values, frozenset(values))
+    rows = means_over(view.frame, ranged(found.measure), values, frozenset(values))
     return share(next((row for row in rows if row.query_type == OVERALL), None), with_n=True)
 
 

@@ -3,17 +3,17 @@ reference evidence gives. Where that room is not more than chance, the measure c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis import Aggregate, Frame, aggregate_scores
 from harness.analysis.paired import compare_measure
 from harness.analysis.paired_values import QueryValues
 from harness.display.text import printable
-from harness.protocols import Measure
 from harness.records import Score
 from harness.report.comparison.choosing import paired
 from harness.report.contexts import lacks_evidence, sees_gold
+from harness.report.measures import Ranged, ranged
 from harness.report.view import Group, RunView
 from harness.report.words.entrants import has_values, why_apart
 from harness.report.words.wording import Gap, name
@@ -81,13 +81,19 @@ def bounds_of(group: Group, measure: str, entrants: Sequence[int]) -> MeasureBou
 
 
 def means_over(
-    frame: Frame, measure: Measure, values: Mapping[str, float], applies: frozenset[str]
+    frame: Frame,
+    measure: Ranged,
+    values: Mapping[str, float],
+    applies: frozenset[str],
+    imputed: Collection[str] = (),
 ) -> tuple[Aggregate, ...]:
-    """The rows of a measure with one value a query; a query to which it applies and that has none is missing."""
-    scores = [_score(query_id, measure.name, values.get(query_id), applies) for query_id in frame.query_types]
-    ends = (0.0, 1.0) if measure.is_share else measure.range
-    ranges = {measure.name: ends} if ends else {}
-    return tuple(aggregate_scores(replace(frame, repeats=1), scores, ranges=ranges))
+    """The rows of a measure with one value a query; a query to which it applies and that has none is missing.
+    `imputed`: of which queries the value was put in place of one, such as the limit of what timed out.
+    """
+    name, ends = measure
+    ids = frame.query_types
+    scores = [_score(query_id, name, values.get(query_id), applies, imputed) for query_id in ids]
+    return tuple(aggregate_scores(replace(frame, repeats=1), scores, ranges={name: ends} if ends else {}))
 
 
 def query_weights(frame: Frame, queries: Sequence[str], applies: frozenset[str]) -> list[float]:
@@ -96,8 +102,11 @@ def query_weights(frame: Frame, queries: Sequence[str], applies: frozenset[str])
     return [1.0] * len(queries) if found is None else found.tolist()
 
 
-def _score(query_id: str, measure: str, value: float | None, applies: frozenset[str]) -> Score:
-    status = "scored" if value is not None else "failed" if query_id in applies else "not_applicable"
+def _score(
+    query_id: str, measure: str, value: float | None, applies: frozenset[str], imputed: Collection[str]
+) -> Score:
+    known = "imputed" if query_id in imputed else "scored"
+    status = known if value is not None else "failed" if query_id in applies else "not_applicable"
     return Score.model_validate(
         {"query_id": query_id, "repeat": 0, "measure": measure, "status": status, "value": value}
     )
@@ -115,7 +124,7 @@ def _constant(group: Group, measure: str, view: RunView) -> Bound | None:
         return None
     values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
-    return Bound(label, values, means_over(view.frame, known, values.values, applies), is_computed=True)
+    return Bound(label, values, means_over(view.frame, ranged(known), values.values, applies), is_computed=True)
 
 
 def _is_comparable(view: RunView, like: RunView, measure: str) -> bool:

@@ -221,6 +221,7 @@ def _compared(views: Sequence[RunView]) -> list[ComparedRun]:
             view.evaluations,
             view.notes,
             view.frame,
+            view.why_unpriced,
         )
         for view in views
     ]

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from harness.analysis import Aggregate
+from harness.analysis.cost import is_lower_bound
 from harness.analysis.paired import MeasureComparison
 from harness.display.text import counted, number
+from harness.display.written import written
+from harness.report.aggregates import taken
+from harness.report.own_models import told
+from harness.report.view import RunView
 from harness.report.words.contest import Contest
 from harness.report.words.standings import shown_rows
 from harness.report.words.wording import Gap, level, listed, name, odds, times, title_of
@@ -115,11 +121,23 @@ def _alone(contest: Contest) -> Iterator[str]:
     view = contest.view(0)
     if not view.has_its_price:
         return
+    stands = shown_rows(contest)[contest.entrants[0]]
     for cost, unit in COST_WORDS.items():
-        row = view.row(cost)
+        row = view.row_beside(cost, stands)
         if row is not None and row.mean:
-            span = "" if row.ci_low is None else f" (95 % interval {number(row.ci_low)} to {number(row.ci_high)})"
-            yield f"It takes {number(row.mean)} {unit}{span}."
+            yield f"It takes {written(taken(row))} {unit}{_span(row)}{_whose(view, cost)}."
+
+
+def _span(row: Aggregate) -> str:
+    """The interval of a mean, with a space; of a lower bound there is none to be said."""
+    if row.ci_low is None or is_lower_bound(row):
+        return ""
+    return f" (95 % interval {number(row.ci_low)} to {number(row.ci_high)})"
+
+
+def _whose(view: RunView, cost: str) -> str:
+    mark = told(view, cost)
+    return f", {mark}" if mark else ""
 
 
 def _untested(contest: Contest) -> Iterator[str]:
@@ -127,7 +145,7 @@ def _untested(contest: Contest) -> Iterator[str]:
     for cost, unit in COST_WORDS.items():
         found = [(view, view.row_beside(cost, rows[place])) for place, view in enumerate(contest.group.views)]
         shown = [
-            f"{name(view.label)} {number(row.mean)}"
+            f"{name(view.label)} {written(taken(row, mark=told(view, cost)))}"
             for place, (view, row) in enumerate(found)
             if place in priced and row is not None and row.mean
         ]
@@ -139,14 +157,26 @@ def _index(priced: Contest) -> Iterator[str]:
     """What the indexes took before the first query."""
     views = [priced.view(place) for place in range(len(priced.entrants))]
     for measure, unit in (("index_usd", "USD"), ("index_tokens", "tokens")):
-        found = [(value, place) for place, view in enumerate(views) if (value := view.value(measure)) is not None]
-        if not found or not max(found)[0]:
-            continue
-        (low, cheap), (high, dear) = min(found), max(found)
-        if low == high:
-            whose = f"the index of {name(views[dear].label)}" if len(found) < len(views) else "an index"
-            yield f"Building {whose} took {number(high)} {unit}."
-        else:
-            names = [name(views[place].label) for place in (cheap, dear)]
-            ends = f"from {number(low)} {unit} ({names[0]}) to {number(high)} {unit} ({names[1]})"
-            yield f"Building an index took {ends}."
+        rows = [(view.row(measure), place) for place, view in enumerate(views)]
+        known = [(row, place) for row, place in rows if row is not None and row.mean is not None]
+        found = [(row.mean or 0.0, place) for row, place in known if not is_lower_bound(row)]
+        if found and max(found)[0]:
+            yield _whole(views, found, unit)
+        bounds = [
+            f"that of {name(views[place].label)} ({written(taken(row))} {unit})"
+            for row, place in known
+            if is_lower_bound(row)
+        ]
+        if bounds:
+            yield f"Indexes that were not counted in full: {', '.join(bounds)}."
+
+
+def _whole(views: Sequence[RunView], found: Sequence[tuple[float, int]], unit: str) -> str:
+    """Between the cheapest and the dearest index of those that were counted in full."""
+    (low, cheap), (high, dear) = min(found), max(found)
+    if low == high:
+        whose = f"the index of {name(views[dear].label)}" if len(found) < len(views) else "an index"
+        return f"Building {whose} took {number(high)} {unit}."
+    names = [name(views[place].label) for place in (cheap, dear)]
+    ends = f"from {number(low)} {unit} ({names[0]}) to {number(high)} {unit} ({names[1]})"
+    return f"Building an index took {ends}."

@@ -41,10 +41,8 @@ def why_apart(view: RunView, measure: str) -> str:
         return "is not finished" if after is None else f"left the race after {after:,} queries"
     if measure in view.unscored:
         return "was scored before every answer was there: run rag-harness evaluate"
-    if measure in COSTS and view.fails_too_often:
-        return "failed too often for a claim about what it costs"
-    if measure in COSTS and view.refuses_most:
-        return "refused most answerable queries, which says nothing of what an answer costs"
+    if measure in COSTS and view.why_unpriced:
+        return view.why_unpriced
     found = view.values[measure]
     if not found.is_covered:
         return f"has a value on {len(found.values):,} of {len(found.expected):,} queries only"

@@ -10,7 +10,7 @@ from harness.analysis.paired import MeasureComparison
 from harness.display import Rank
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.quantities import rank
-from harness.report.view import Group
+from harness.report.view import Group, RunView
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, bounds_of
 from harness.report.words.contest import Contest, hold
 from harness.report.words.entrants import at_equal_size, has_values, is_scored, why_apart
@@ -19,6 +19,7 @@ from harness.report.words.sentences import sentences
 from harness.report.words.settling import margin_of
 from harness.report.words.standings import COMPUTED, Line, aside_of, bound_row, natural_mix, shown_rows
 from harness.report.words.weaknesses import weaknesses
+from harness.report.words.wording import Gap
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Findings:
 
     def lines(self, group: Group) -> list[Line]:
         """The leaderboard: what is ranked, what could not be, brackets and bounds, and what is not finished."""
-        found = [self._line(group, position) for position in self.order]
+        found = [self.line_at(group, position) for position in self.order]
         constant = self.bounds.constant
         if constant is not None and self.bounded == self.measure:
             row = bound_row(constant, natural=self.is_natural)
@@ -75,10 +76,36 @@ class Findings:
             found.insert(place, Line(constant.label, None, row, aside=COMPUTED))
         return found
 
-    def _line(self, group: Group, position: int) -> Line:
+    def line_at(self, group: Group, position: int) -> Line:
+        """That of the run at a position of the group."""
         view, row = group.views[position], self.rows[position] if self.rows else None
         others = group.scored_otherwise(self.measure) if self.measure else frozenset()
         return Line(view.label, view, row, self.ranks[position], aside_of(view, others))
+
+    def row_of(self, group: Group, position: int, measure: str) -> Aggregate | None:
+        """What a run has of any measure: of the one that ranks the mean by which it stands, else in its mix."""
+        stands = self.rows[position] if self.rows else None
+        return stands if measure == self.measure else group.views[position].row_beside(measure, stands)
+
+    def is_told_apart(self, one: RunView, other: RunView, measure: str) -> bool | None:
+        """Whether two runs are shown to differ by a measure, or differ by as much on every query; None: no test
+        says, as of runs that were not compared by it or that raced.
+        """
+        if one.race or other.race:
+            return None
+        wanted = [one.run.run_id, other.run.run_id]
+        for comparison in filter(None, (self.comparison, self.priced)):
+            ids = [run.run.run_id for run in comparison.runs]
+            found = next((own for own in comparison.measures if own.measure.name == measure), None)
+            if found is not None and {*wanted} <= {*ids}:
+                gap = Gap.between(found, *map(ids.index, wanted))
+                return None if gap is None else gap.is_told_apart or gap.pair.spread is None
+        return None
+
+    @property
+    def weighed(self) -> str:
+        """How types of queries count in the means by which runs stand."""
+        return "types weighed as in the whole data set" if self.is_natural else "each query counting the same"
 
     @property
     def compared_order(self) -> list[int]:

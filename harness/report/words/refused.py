@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.analysis import NATURAL, OVERALL, Aggregate
 from harness.display.text import counted
-from harness.report.refusals import refusals_of
+from harness.report.measures import ranged
+from harness.report.refusals import Refusals, refusals_of
+from harness.report.view import RunView
+from harness.report.words.bounds import means_over
 from harness.report.words.contest import Contest
+from harness.report.words.standings import natural_mix
 from harness.report.words.wording import level, name, title_of
 
 
@@ -25,7 +30,14 @@ def refusal_sentences(contest: Contest) -> Iterator[str]:
     if any(found.refused[view.run.run_id] for view in views):
         means = []
         for view in views:
-            values = found.counting_refused(view)
-            means.append(f"{name(view.label)} {level(compared, sum(values.values()) / len(values))}")
+            row = _counting_refused(contest, found, view)
+            means.append(f"{name(view.label)} {level(compared, row.mean if row else None)}")
         worst = level(compared, found.measure.failure_value)
         yield f"A refused answerable query counting {worst}: {', '.join(means)} (shown, not tested)."
+
+
+def _counting_refused(contest: Contest, found: Refusals, view: RunView) -> Aggregate | None:
+    """The mean of a run in which what it refused counts as the worst, in the mix of the contest."""
+    values, mix = found.counting_refused(view), NATURAL if natural_mix(contest) else OVERALL
+    rows = means_over(view.frame, ranged(found.measure), values, frozenset(values))
+    return next((row for row in rows if row.query_type == mix), None)

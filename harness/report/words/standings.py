@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import inf
 
 from harness.analysis import NATURAL, OVERALL, Aggregate
-from harness.display import Rank
+from harness.analysis.cost import TIMES
+from harness.analysis.paired_values import COSTS
+from harness.display import Quantity, Rank
+from harness.report.aggregates import share, taken
+from harness.report.measures import Ranged, ranged
+from harness.report.own_models import told
 from harness.report.view import RunView
 from harness.report.words.bounds import Bound, means_over
 from harness.report.words.contest import Contest
@@ -34,6 +40,17 @@ class Line:
         """The label, with what keeps it out of the ranking."""
         return f"{self.label} ({self.aside})" if self.aside else self.label
 
+    @property
+    def mean(self) -> Quantity | None:
+        """Its mean with the interval: of a cost `≥` where not all of it was counted."""
+        return taken(self.row, interval=True) if self.row and self.row.measure in COSTS else share(self.row)
+
+    def spent(self, cost: str) -> Quantity | None:
+        """What a query took of it, in the mix in which the mean is; None: nobody knows, or there is no run."""
+        if self.view is None:
+            return None
+        return taken(self.view.row_beside(cost, self.row), mark=told(self.view, cost))
+
 
 def natural_mix(contest: Contest) -> bool:
     """Whether means weigh query types as the whole data set does."""
@@ -45,7 +62,9 @@ def natural_mix(contest: Contest) -> bool:
 
 
 def shown_rows(contest: Contest) -> tuple[Aggregate | None, ...]:
-    """The row of each view, by position: of a run that was compared, over the queries that all of those have."""
+    """The row of each view, by position: of a run that was compared, over the queries that all of those have, of a
+    cost too.
+    """
     mix = NATURAL if natural_mix(contest) else OVERALL
     return tuple(
         _shown(contest, view, mix, is_compared=position in contest.entrants)
@@ -55,15 +74,25 @@ def shown_rows(contest: Contest) -> tuple[Aggregate | None, ...]:
 
 def _shown(contest: Contest, view: RunView, mix: str, *, is_compared: bool) -> Aggregate | None:
     own, compared = view.row(contest.measure, mix) or view.row(contest.measure), contest.ranked
-    known = contest.group.known.get(contest.measure)
-    if not is_compared or compared is None or not compared.n_common or known is None:
+    measure = _ranged(contest)
+    if not is_compared or compared is None or not compared.n_common or measure is None:
         return own
     values = view.values[contest.measure]
-    if len(values.values) == compared.n_common:
+    # A mean of tokens has lower bounds in it, which are in no comparison.
+    if len(values.values) == compared.n_common and not (contest.measure in COSTS and own and own.n_imputed):
         return own
     kept = {query_id: values.values[query_id] for query_id in compared.query_ids}
-    rows = means_over(view.frame, known, kept, values.expected)
+    late = [query_id for query_id in kept if contest.measure in TIMES and view.timed_out(query_id)]
+    rows = means_over(view.frame, measure, kept, values.expected, frozenset(late))
     return next(row for row in rows if row.query_type == mix)
+
+
+def _ranged(contest: Contest) -> Ranged | None:
+    """What ranks; None where nobody knows what its values lie between."""
+    if contest.measure in COSTS:
+        return contest.measure, (0.0, inf)
+    known = contest.group.known.get(contest.measure)
+    return ranged(known) if known else None
 
 
 def bound_row(bound: Bound, *, natural: bool) -> Aggregate | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from earlier import without_seals
-from paired_runs import FAILED, ScoredRun, write_run
+from paired_runs import FAILED, IMPUTED, ScoredRun, close_again, write_run
 
 from harness.cli import showing
 from harness.display.consoles import SafeConsole
@@ -98,3 +98,43 @@ def test_nothing_steers_the_terminal_or_leaves_it(
 def test_a_query_that_is_not_there_is_one_line(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="has no query 'q00'"):
         show(run, "q00", monkeypatch)
+
+
+def test_seconds_are_those_that_the_report_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four queries one was answered live; of the others two were helped and one failed at once."""
+    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0] * 3 + [IMPUTED]}, replayed=1, latency_s=[7.25]))
+    second = made.records()["q001", 0]
+    cached = second.cost.model_copy(update={"cached_texts": 3})
+    close_again(made, second.model_copy(update={"attempt": 2, "cost": cached}))
+    text = show(made, None, monkeypatch, width=160)
+    shown = {words[0]: "7.25" in words for line in text.splitlines() if (words := line.split()) and "Yes" in line}
+    failed = next(line for line in text.splitlines() if line.startswith("q003"))
+    assert shown == {"q000": False, "q001": False, "q002": True}
+    assert "7.25" not in failed
+    assert "of what failed or was replayed or cached none" in text
+
+
+def test_what_timed_out_took_at_least_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, IMPUTED]}, latency_s=[7.25]))
+    late = made.records()["q001", 0]
+    close_again(made, late.model_copy(update={"attempt": 2, "status": "timeout"}))
+    text = show(made, None, monkeypatch, width=160)
+    assert "≥ 7.25" in next(line for line in text.splitlines() if line.startswith("q001"))
+    assert "≥" not in next(line for line in text.splitlines() if line.startswith("q000"))
+
+
+@pytest.mark.parametrize(
+    ("saved", "note"),
+    [
+        ({"replayed_calls": 1}, "No latency: 1 call replayed from the journal."),
+        ({"cached_texts": 2}, "No latency: 2 vectors taken from the cache."),
+        (
+            {"replayed_calls": 2, "cached_texts": 1},
+            "2 calls replayed from the journal, 1 vector taken from the cache.",
+        ),
+        ({}, ""),
+    ],
+)
+def test_a_time_that_was_saved_is_said_to_be_no_latency(saved: dict[str, int], note: str) -> None:
+    assert showing.timing_table(Cost(wall_s=1.0, **saved)).note.endswith(note)  # type: ignore[arg-type]
+    assert bool(showing.timing_table(Cost(wall_s=1.0, **saved)).note) == bool(saved)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from paired_runs import ScoredRun, close_again, write_run
 
 from harness.analysis.prices import load_prices
-from harness.display import NOTHING, Drawing, Quantity
+from harness.display import NOTHING, Drawing, Quantity, Table
 from harness.display.plotting import PALETTE, page_svg, plotting, publish
 from harness.records import Cost, Usage
 from harness.report.comparison.compare import Choice, compare_runs
@@ -26,7 +26,7 @@ from harness.report.figures.significance import draw_significance
 from harness.report.figures.tokens import draw_tokens
 from harness.report.tables.break_even import break_even_tables
 from harness.report.view import Group, load_groups
-from harness.report.words.findings import Findings
+from harness.report.words.findings import Findings, find
 from harness.store import RunDir
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ def new_figure() -> Iterator[NewFigure]:
 
 def group_of(*runs: RunDir) -> Group:
     return load_groups(runs, load_prices())[0]
+
+
+def crossings_of(group: Group) -> list[Table]:
+    return break_even_tables(group, find(group))
 
 
 def findings(group: Group, order: tuple[int, ...] | None = None) -> Findings:
@@ -90,7 +94,7 @@ def test_runs_without_anything_measured_draw_nothing(make_run: MakeRun, new_figu
     group = group_of(make_run(types=SMALL, missing=3, sessions=(), indexed=False, generator=none, evaluated=False))
     assert [draw(group, new_figure) for draw in DRAW] == [[]] * len(DRAW)
     assert draw_significance(Findings("", (), None, (0,), (None,), None), new_figure) == []
-    assert break_even_tables(group) == []
+    assert crossings_of(group) == []
 
 
 @pytest.mark.parametrize("count", [1, 10])
@@ -159,7 +163,7 @@ def test_tokens_that_nobody_counted_are_a_dash_and_no_bar(tmp_path: Path, new_fi
     assert texts_in(tokens.figure).count(NOTHING) == 3
     assert "kg not measured." in tokens.alt
     assert "naive" in usd.alt
-    assert break_even_tables(group) == []
+    assert crossings_of(group) == []
     assert draw_break_even(group, new_figure) == []
 
 
@@ -179,15 +183,15 @@ def test_a_query_is_shown_with_its_share_of_the_index(make_run: MakeRun) -> None
     naive = make_run(types=SMALL, usage=Usage(calls=1, input_tokens=3_000), index_cost=index_of(0))
     kg = make_run(system="kg", types=SMALL, usage=Usage(calls=1, input_tokens=1_000), index_cost=index_of(100_000))
     bare = make_run(system="gold", types=SMALL, usage=Usage(calls=1, input_tokens=9), indexed=False)
-    amortised, cheaper, *usd = break_even_tables(group_of(naive, kg, bare))
+    amortised, cheaper, *usd = crossings_of(group_of(naive, kg, bare))
     assert amortised.header[2:] == tuple(f"over {n} queries" for n in ("3", "100", "1,000", "10,000"))
     assert [row[3] for row in amortised.rows] == [
         Quantity(3_000),
         Quantity(2_000),
         None,
     ]
-    assert cheaper.header == ("system", "than naive", "than kg")
-    assert [row[1:] for row in cheaper.rows] == [(NOTHING, "up to 49"), ("from 51 on", NOTHING)]
+    assert cheaper.header == ("system", "than naive", "than kg", "accuracy")
+    assert [row[1:3] for row in cheaper.rows] == [(NOTHING, "up to 49"), ("from 51 on", NOTHING)]
     assert [table.name for table in usd] == ["break_even_usd", "cheaper_than_usd"]
 
 
@@ -203,7 +207,7 @@ def test_the_crossing_carries_the_limits_of_both_means(tmp_path: Path, make_run:
     for run, record in zip(runs, (free, index), strict=True):
         run.write_index(record.model_copy(update={"index_id": run.manifest().index_id}))
         close_again(run)
-    cell = break_even_tables(group_of(*runs))[1].rows[1][1]
+    cell = crossings_of(group_of(*runs))[1].rows[1][1]
     assert isinstance(cell, str)
     low, high = (int(limit) for limit in cell.removesuffix("]").split("[")[1].split(","))
     assert cell.startswith("from 201 on")
@@ -233,7 +237,7 @@ def test_what_is_free_has_no_dollars_to_break_even(make_run: MakeRun, new_figure
     local = {"provider": "local", "model": "llama"}
     group = group_of(make_run(types=SMALL, generator=local), make_run(system="kg", types=SMALL, generator=local))
     assert [one.stem for one in draw_break_even(group, new_figure)] == ["break_even_tokens"]
-    assert [table.name for table in break_even_tables(group)] == ["break_even_tokens", "cheaper_than_tokens"]
+    assert [table.name for table in crossings_of(group)] == ["break_even_tokens", "cheaper_than_tokens"]
     assert [one.stem for one in draw_tokens(group, new_figure)] == ["tokens"]
 
 

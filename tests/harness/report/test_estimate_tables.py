@@ -6,7 +6,7 @@ import pytest
 
 from harness.analysis.prices import load_prices
 from harness.display import Entry, Quantity, Table, written
-from harness.records import Estimate, PhaseEstimate
+from harness.records import Estimate, PhaseEstimate, Usage
 from harness.report.tables.estimates import estimate_tables
 from harness.report.view import load_groups
 from harness.store import RunDir
@@ -62,6 +62,17 @@ def test_what_was_not_known_or_not_measured_is_no_number(make_run: MakeRun) -> N
     run = estimated(make_run(), seconds=None, usd=None)
     errors, _ = tables(run)
     assert rows(errors, "answers")[0][5:7] == (None, None)
+
+
+def test_of_tokens_that_were_not_all_counted_no_dollars_are_compared(make_run: MakeRun) -> None:
+    blind = Usage(calls=2, input_tokens=2_200, output_tokens=8, unmetered_calls=1)
+    errors, figures = tables(estimated(make_run(usage=blind)))
+    ((_, _, calls, *unknown, _, _),) = rows(errors, "answers")
+    assert calls == error(-0.5)
+    assert unknown == [None, None, None]
+    assert ("USD", Quantity(0.01), None) in [row[2:] for row in rows(figures, "answers")]
+    ((_, _, _, _, _, usd, *_),) = rows(tables(estimated(make_run(system="kg")))[0], "answers")
+    assert usd is not None
 
 
 def test_a_run_that_is_not_finished_is_compared_in_nothing(make_run: MakeRun) -> None:

@@ -75,6 +75,23 @@ def test_the_values_of_a_measure_are_means_over_repeats_in_the_order_of_runs_and
     assert loaded(explorer, "core")["runs"][0]["status"] == [1, 16, 16]
 
 
+def test_a_repeat_that_failed_hides_nothing_that_the_others_got_right(tmp_path: Path) -> None:
+    late = Failure(kind="timeout", message="late")
+    answered = {("q1", repeat): record("q1", Said() if repeat else late, repeat) for repeat in range(5)}
+    scores = [score("q1", 1.0 if repeat else "imputed", repeat=repeat) for repeat in range(5)]
+    explorer = explorer_of(tmp_path, [Asked("q1")], [Answers("kg", answered, scores, repeats=5)])
+    assert cells(explorer, "accuracy") == [["s", 0.8]]
+
+
+def test_details_say_how_much_of_a_time_was_saved(tmp_path: Path) -> None:
+    one = record("q1", Said())
+    cost = one.cost.model_copy(update={"cached_texts": 3})
+    saved = {("q1", 0): one.model_copy(update={"cost": cost})}
+    explorer = explorer_of(tmp_path, [Asked("q1")], [Answers("kg", saved)])
+    shown = loaded(explorer, "d0")["runs"][0][0][0]["cost"]
+    assert (shown["replayed"], shown["cached"]) == (1, 3)
+
+
 def test_a_status_holds_what_became_of_every_repeat(tmp_path: Path) -> None:
     said = {
         ("q1", 0): record("q1", Failure(kind="timeout", message="late"), 0),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from paired_runs import ScoredRun, close_again, write_run
 
 from harness.analysis.prices import load_prices
 from harness.display import NOTHING, Quantity, Table
@@ -19,6 +22,7 @@ from harness.report.figures.pareto import draw_pareto
 from harness.report.tables.break_even import break_even_tables
 from harness.report.tables.cost import latency_table, phases_table, query_cost_table
 from harness.report.view import Group, load_groups
+from harness.report.words.findings import find
 from harness.store import RunDir
 
 if TYPE_CHECKING:
@@ -34,6 +38,10 @@ BLIND = Usage(calls=2, input_tokens=10, unmetered_calls=1)
 
 def group_of(*runs: RunDir) -> Group:
     return load_groups(runs, load_prices())[0]
+
+
+def crossings_of(group: Group) -> list[Table]:
+    return break_even_tables(group, find(group))
 
 
 def cells(table: Table | None, column: str) -> list[str]:
@@ -72,8 +80,17 @@ def test_what_falls_among_queries_that_timed_out_is_a_lower_bound_and_the_table_
 
 def test_the_share_that_failed_stands_beside_what_a_query_costs(make_run: MakeRun) -> None:
     table = query_cost_table(group_of(make_run(types=TYPES, failing=3), make_run(system="kg", types=TYPES)))
-    assert cells(table, "failed, %") == ["15.0", "0.0"]
+    assert cells(table, "failed, %") == ["15", "0"]
     assert "1 % of its queries" in table.note
+
+
+def test_a_share_of_failures_is_not_0_where_one_failed_and_not_1_where_it_bars_a_run(make_run: MakeRun) -> None:
+    types = {"inference_query": 800}
+    runs = [make_run(system=f"f{n}", types=types, failing=n, sessions=()) for n in (0, 1, 9)]
+    group = group_of(*runs)
+    assert cells(query_cost_table(group), "failed, %") == ["0", "0.125", "1.12"]
+    assert [view.fails_too_often for view in group.views] == [False, False, True]
+    assert name_of(group.views[2]) == "f9 (1.12 % failed)"
 
 
 def test_a_run_that_fails_is_not_cheaper_than_anybody(make_run: MakeRun) -> None:
@@ -82,15 +99,47 @@ def test_a_run_that_fails_is_not_cheaper_than_anybody(make_run: MakeRun) -> None
         make_run(system="kg", types=TYPES, usage=CHEAP, failing=1),
         make_run(system="community", types=TYPES, usage=Usage(calls=1, input_tokens=5_000)),
     ]
-    _, cheaper, *_ = break_even_tables(group_of(*runs))
-    assert cheaper.header == ("system", "than naive", "than community")
-    assert [row[1:] for row in cheaper.rows] == [(NOTHING, "never"), ("always", NOTHING)]
+    _, cheaper, *_ = crossings_of(group_of(*runs))
+    assert cheaper.header == ("system", "than naive", "than community", "accuracy")
+    assert [row[1:3] for row in cheaper.rows] == [(NOTHING, "never"), ("always", NOTHING)]
     assert "Not compared: kg (fails too often)." in cheaper.note
+
+
+def test_who_is_always_cheaper_by_means_that_no_test_tells_apart_is_said_to_be_just_that(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    """Three runs of one index: kg takes now 50 tokens more than naive and now 49 fewer, community 500 more."""
+    runs = [
+        write_run(tmp_path, ScoredRun(name, {"accuracy": [1.0] * 40})) for name in ("naive", "kg", "community")
+    ]
+    index = make_run(types=TYPES).index()
+    assert index is not None
+    for run, more in zip(runs, ((0, 0), (50, -49), (500, 480)), strict=True):
+        run.write_index(index.model_copy(update={"index_id": run.manifest().index_id}))
+        again = []
+        for number, record in enumerate(run.records().values()):
+            usage = {"generator": Usage(calls=1, input_tokens=1_000 + more[number % 2])}
+            cost = record.cost.model_copy(update={"usage": usage})
+            again.append(record.model_copy(update={"attempt": 2, "cost": cost}))
+        close_again(run, *again)
+    group = group_of(*runs)
+    _, cheaper, *_ = crossings_of(group)
+    unsure = "(queries not told apart)"
+    assert [row[1:4] for row in cheaper.rows] == [
+        (NOTHING, f"always {unsure}", "always"),
+        (f"never {unsure}", NOTHING, "always"),
+        ("never", "never", NOTHING),
+    ]
+    # Of the same run where nobody was scored, no test says anything.
+    (untested, *_) = [
+        one for one in break_even_tables(group, replace(find(group), comparison=None)) if "cheaper" in one.name
+    ]
+    assert untested.rows[0][2:4] == ("always (not tested)",) * 2
 
 
 def test_tokens_that_were_not_all_counted_are_lower_bounds_and_compared_with_nobody(make_run: MakeRun) -> None:
     group = group_of(make_run(types=TYPES, usage=DEAR), make_run(system="kg", types=TYPES, usage=BLIND))
-    amortised, *others = break_even_tables(group)
+    amortised, *others = crossings_of(group)
     assert [table.name for table in others] == ["break_even_usd"]
     last = amortised.rows[1][-1]
     assert isinstance(last, Quantity)
@@ -110,8 +159,8 @@ def test_who_fails_stands_marked_outside_the_frontier(make_run: MakeRun, new_fig
     group = group_of(honest, failing)
     assert name_of(group.views[1]) == "kg (5 % failed)"
     tokens = draw_pareto(group, "accuracy", new_figure)[0]
-    assert "Outside the frontier, for it fails more than 1 % of its queries" in tokens.caption
-    assert ": kg." in tokens.caption
+    assert "fails more than 1 % of its queries" in tokens.caption
+    assert "Outside the frontier: kg (fails too often)." in tokens.caption
     (axes,) = tokens.figure.axes
     (dashed,) = [line for line in axes.lines if line.get_linestyle() == "--"]
     assert min(dashed.get_xdata()) >= 10_000  # type: ignore[type-var, operator, arg-type]

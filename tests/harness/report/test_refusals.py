@@ -1,5 +1,6 @@
 """Measures that say nothing of a refused answer: over how many queries a mean is, and what may be compared."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
@@ -107,3 +108,17 @@ def test_who_refuses_most_of_what_has_an_answer_is_called_neither_cheap_nor_fast
     assert "shy refused 5 of 6 answerable queries: nothing is said of what its answers cost." in sentences
     assert [one for one in (headline, *sentences) if "the fewest" in one and "shy" in one] == []
     assert any("bold takes the fewest tokens a query" in one for one in sentences)
+
+
+def test_a_refused_query_counts_in_the_mix_of_the_contest(tmp_path: Path) -> None:
+    # Refused is 92 of 100 queries of the type that the data set has most of.
+    types = ["inference_query"] * 100 + ["temporal_query"] * 100
+    mix = {"inference_query": 900, "temporal_query": 100}
+    plans = [
+        replace(judged(system, refuses=refuses), types=types, type_mix=mix)
+        for system, refuses in (("bold", False), ("careful", True))
+    ]
+    chapter = chapter_of(tmp_path, *plans, measure=JUDGED)
+    (said,) = [one for one in chapter.findings.sentences if one.startswith("A refused answerable query counting")]
+    # 0.9 x 0.08 x 0.7648 + 0.1 x 0.7648; each query counted the same it were 0.413.
+    assert "careful 0.132" in said

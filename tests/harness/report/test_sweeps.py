@@ -5,12 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paired_runs import ScoredRun
+from report_groups import written as groups_written
 
+from harness.analysis import NATURAL
 from harness.analysis.prices import load_prices
 from harness.display import Entry, Quantity, Table, written
 from harness.display.plotting import plotting
 from harness.records import Usage
 from harness.report.sweeps import draw_sweeps, find_sweeps, sweep_tables
+from harness.report.sweeps.budgets import budget_tables
 from harness.report.view import Group, load_groups
 from harness.report.words.findings import find
 from harness.store import RunDir
@@ -178,6 +182,44 @@ def test_a_run_that_fails_often_is_no_bargain(make_run: MakeRun) -> None:
         assert "top_k=2" not in "".join(entry for row in table.rows for entry in said(row))
 
 
+@pytest.mark.slow
+def test_what_was_not_counted_in_full_is_named_and_is_under_no_budget(make_run: MakeRun) -> None:
+    blind = make_run(
+        answer={"top_k": 2},
+        types=MANY,
+        right={"inference_query": 1.0},
+        usage=Usage(calls=2, input_tokens=1, unmetered_calls=1),
+        sessions=(),
+    )
+    group = group_of(blind, *swept(make_run, {1: 0.5, 3: 0.6, 5: 0.7}))
+    tables = budgets_of(group)
+    for cost in ("tokens", "usd"):
+        table = tables[f"best_under_{cost}"]
+        assert "top_k=2" not in "".join(entry for row in table.rows for entry in said(row))
+        assert "Not compared: naive top_k=2 (not counted in full)." in table.note
+    # Its seconds were.
+    assert "naive top_k=2" in [row[1] for row in tables["best_under_latency_s_p50"].rows]
+    assert "Not compared" not in tables["best_under_latency_s_p50"].note
+
+
+def test_a_budget_is_in_the_mix_in_which_answers_are(tmp_path: Path) -> None:
+    # Later queries take more tokens, and the second half is of the type that the data set has more of.
+    types = ("inference_query",) * 20 + ("null_query",) * 20
+    mix = {"inference_query": 10, "null_query": 90}
+    group = groups_written(
+        tmp_path,
+        *(
+            ScoredRun(system, {"accuracy": [1.0] * right + [0.0] * (40 - right)}, types=types, type_mix=mix)
+            for system, right in (("naive", 25), ("kg", 35))
+        ),
+    )
+    table = next(one for one in budget_tables(group, find(group), [0, 1]) if one.name == "best_under_tokens")
+    natural = group.views[0].row("tokens", NATURAL)
+    assert natural is not None
+    assert natural.mean != group.views[0].value("tokens")
+    assert values(table, 0) == [natural.mean] * len(table.rows)
+
+
 def test_what_costs_nothing_has_no_budget(make_run: MakeRun) -> None:
     free = {"provider": "local", "model": "qwen2.5-coder-0.5b"}
     group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}, generator=free))
@@ -209,6 +251,61 @@ def test_the_curve_is_drawn_at_the_swept_values_with_the_scores(make_run: MakeRu
     assert accuracy.get_xscale() == "log"
     assert [label.get_text() for label in accuracy.get_xticklabels()] == ["1", "3", "20"]
     assert drawing.stem == "sweep_top_k"
+
+
+def test_a_run_that_is_not_finished_is_on_no_curve_and_its_row_says_so(make_run: MakeRun) -> None:
+    late = make_run(answer={"top_k": 9}, types=MANY, missing=30, sessions=())
+    group = group_of(*swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9}), late)
+    findings = find(group)
+    table = sweep_tables(group, findings)[0]
+    assert [said(row)[:2] for row in table.rows] == [
+        *(["naive", value] for value in ("1", "3", "5")),
+        ["naive (not finished)", "9"],
+    ]
+    with plotting() as new_figure:
+        (drawing,) = draw_sweeps(group, findings, new_figure)
+    for axes in drawing.figure.axes:
+        (line,) = axes.get_lines()
+        assert np.asarray(line.get_xdata()).tolist() == [1.0, 3.0, 5.0]
+    assert drawing.caption.endswith(" Left out: naive top_k=9 (not finished).")
+    assert "9:" not in drawing.alt
+
+
+def test_who_was_scored_by_an_unlike_judge_shares_no_curve_and_its_row_says_so(make_run: MakeRun) -> None:
+    runs = swept(make_run, {1: 0.2, 3: 0.5, 5: 0.9})
+    (evaluation,) = [one for one in runs[2].evaluations() if "accuracy" in one.measures]
+    runs[2].write_scores(evaluation.model_copy(update={"version": "99"}), runs[2].scores())
+    group = group_of(*runs)
+    findings = find(group)
+    assert said(sweep_tables(group, findings)[0].rows[2])[0] == "naive (scored otherwise)"
+    with plotting() as new_figure:
+        (drawing,) = draw_sweeps(group, findings, new_figure)
+    drawn = {
+        axes.get_title(): np.asarray(axes.get_lines()[0].get_xdata()).tolist() for axes in drawing.figure.axes
+    }
+    assert drawn["accuracy"] == [1.0, 3.0]
+    assert drawn["tokens a query"] == [1.0, 3.0, 5.0]
+    assert "Left out: naive top_k=5 (scored otherwise)." in drawing.caption
+
+
+def test_a_sweep_is_in_the_mix_of_the_leaderboard(make_run: MakeRun) -> None:
+    # The data set has more of one of the two types, on which answers are worse.
+    kinds = {"inference_query": 30, "temporal_query": 30}
+    right = {"inference_query": 1.0, "temporal_query": 0.3}
+    group = group_of(
+        *(make_run(answer={"top_k": top_k}, types=kinds, right=right, sessions=()) for top_k in (1, 3, 5))
+    )
+    findings = find(group)
+    stands = [row.mean for row in findings.rows if row is not None]
+    assert stands != [view.value("accuracy") for view in group.views]
+    table = sweep_tables(group, findings)[0]
+    assert values(table, 2) == stands
+    assert "types weighed as in the whole data set" in table.note
+    with plotting() as new_figure:
+        (drawing,) = draw_sweeps(group, findings, new_figure)
+    (line,) = drawing.figure.axes[0].get_lines()
+    assert np.asarray(line.get_ydata()).tolist() == stands
+    assert "types weighed as in the whole data set" in drawing.caption
 
 
 def test_what_no_run_took_has_no_curve(make_run: MakeRun) -> None:

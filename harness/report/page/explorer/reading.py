@@ -36,9 +36,10 @@ NO_CELL: ShownScore = ("-", None)
 ShownWords = tuple[str, float | None, str]
 """A status of a score, its value and its explanation."""
 NO_WORDS: ShownWords = (*NO_CELL, "")
-_LETTERS = np.array([b"-", b"n", b"m", b"f", b"s", b"i"])
-"""What the scores of a query come to, by rank: of its repeats the highest counts."""
-_RANKS = np.array([0, 4, 5, 3, 2, 1], np.uint8)
+_LETTERS = np.array([b"-", b"n", b"m", b"f", b"i", b"s"])
+"""What the scores of a query come to, by rank: of its repeats the highest counts, so that one that failed does not
+hide what the others got right. The value has both."""
+_RANKS = np.array([0, 5, 4, 3, 2, 1], np.uint8)
 """Of the states `NONE`, `SCORED`, `IMPUTED`, `FAILED`, `MISSING`, `NOT_APPLICABLE`."""
 
 
@@ -210,6 +211,7 @@ def _cost(cost: Cost) -> Detail:
         ],
         "unmetered": sum(usage.unmetered_calls for usage in cost.usage.values()),
         "replayed": cost.replayed_calls,
+        "cached": cost.cached_texts,
     }
 
 

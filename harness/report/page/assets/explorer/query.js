@@ -270,6 +270,7 @@ class QueryView {
     const notes = [
       cost.throttled_s >= 0.01 ? `${seconds(cost.throttled_s)} more waiting for limits of a provider, ${seconds(cost.wall_s)} in all` : null,
       cost.replayed ? `${plural(cost.replayed, "call")} answered from the journal: these seconds are no latency` : null,
+      cost.cached ? `${plural(cost.cached, "vector")} from the cache: these seconds are no latency` : null,
       cost.unmetered ? `${plural(cost.unmetered, "call")} without token counts: tokens are lower bounds` : null,
     ].filter(Boolean);
     const tokens = cost.usage.map(([role, calls, input, output]) => make("tr", null, make("th", { scope: "row" }, role),

@@ -3,16 +3,17 @@
 /** Letter, colour and words of one run's result for one query. */
 function verdict(cell, status, measure, range) {
   const told = (letter, tone, words) => ({ letter, tone, words });
+  const scored = (letter, tone, words) => told(letter, tone, words + lost(status));
   if (cell && cell.value !== null) {
     if (cell.status === "i" && status & STATUS.timeout) return told("T", "bad", "timed out");
     if (cell.status === "i") return told("F", "bad", "failed");
-    if (measure.binary && cell.value === (measure.up === false ? 0 : 1)) return told("R", "good", "right");
+    if (measure.binary && cell.value === (measure.up === false ? 0 : 1)) return scored("R", "good", "right");
     if (measure.binary && cell.value !== 0 && cell.value !== 1) {
-      return told(number(cell.value), "mid", `right in ${number(100 * rightness(cell, measure))} % of repeats`);
+      return scored(number(cell.value), "mid", `right in ${number(100 * rightness(cell, measure))} % of repeats`);
     }
-    if (measure.binary && status & STATUS.abstained) return told("N", "warn", "gave no answer, which is wrong");
-    if (measure.binary) return told("W", "bad", "wrong");
-    return told(number(cell.value), tone(cell.value, measure, range), `${measure.name} ${number(cell.value)}`);
+    if (measure.binary && status & STATUS.abstained) return scored("N", "warn", "gave no answer, which is wrong");
+    if (measure.binary) return scored("W", "bad", "wrong");
+    return scored(number(cell.value), tone(cell.value, measure, range), `${measure.name} ${number(cell.value)}`);
   }
   if (status & STATUS.timeout) return told("T", "bad", "timed out");
   if (status & STATUS.failed) return told("F", "bad", "failed");
@@ -21,6 +22,12 @@ function verdict(cell, status, measure, range) {
   if (cell && cell.status === "n") return told("n/a", "none", "does not apply");
   if (status & STATUS.abstained) return told("N", "warn", "gave no answer, not scored");
   return told("–", "none", "not scored");
+}
+
+/** What became of repeats that have no answer, behind what the others got. */
+function lost(status) {
+  if (status & STATUS.timeout) return "; at least one repeat timed out";
+  return status & STATUS.failed ? "; at least one repeat failed" : "";
 }
 
 const rightness = (cell, measure) => (measure.up === false ? 1 - cell.value : cell.value);

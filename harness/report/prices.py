@@ -1,0 +1,33 @@
+"""Of which runs it may be said that they are cheap: what fails or was not counted in full only looks it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.analysis import Aggregate
+from harness.analysis.cost import is_lower_bound
+from harness.display.text import printable
+from harness.report.own_models import AS_REPORTED, told
+from harness.report.view import RunView
+
+
+def why_no_price(view: RunView, measure: str, *rows: Aggregate | None) -> str:
+    """Why a run is not compared by what it took of `measure`, in a few words; empty: it may be called cheap.
+    `rows`: the numbers that would be compared, which must be no lower bounds.
+    """
+    left_after = view.left_race_after
+    reasons = (
+        ("not finished", not view.is_complete),
+        (f"left the race after {left_after or 0:,} queries", left_after is not None),
+        ("fails too often", view.fails_too_often),
+        ("refuses most that have an answer", view.refuses_most),
+        ("a bracket", view.is_bracket),
+        (f"counted {AS_REPORTED} by itself", told(view, measure)),
+        ("not counted in full", any(row is not None and is_lower_bound(row) for row in rows)),
+    )
+    return next((why for why, is_so in reasons if is_so), "")
+
+
+def listed_apart(reasons: Mapping[str, str]) -> str:
+    """`kg (fails too often), naive (a bracket)`: label -> why it is not compared."""
+    return ", ".join(f"{printable(label, 100)} ({why})" for label, why in reasons.items())

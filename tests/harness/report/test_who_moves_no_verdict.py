@@ -1,0 +1,157 @@
+"""What `compare` says of brackets, and of runs of which nothing may be said of what they cost."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from paired_runs import IMPUTED, ScoredRun, Value, write_run
+
+from harness.analysis.prices import load_prices
+from harness.display import Rank, Table
+from harness.errors import ConfigError
+from harness.records import Usage
+from harness.report.comparison.compare import Choice, Comparison, compare_runs
+from harness.report.comparison.data import comparison_csv, comparison_json, differences_csv
+from harness.report.comparison.sections import comparison_sections
+from harness.store import RunDir
+
+pytestmark = pytest.mark.slow
+
+BRACKET = "Shown to read the others by."
+FREE = {"generator": Usage(calls=1, input_tokens=1)}
+COSTS = ("tokens", "latency_s", "wall_s", "input_tokens", "output_tokens", "usd")
+
+
+def right(count: int, n: int = 40) -> list[Value]:
+    return [*[1.0] * count, *[0.0] * (n - count)]
+
+
+def found(runs: Sequence[RunDir], choice: Choice | None = None) -> Comparison:
+    return compare_runs(runs, load_prices(), choice)
+
+
+def systems(results: Path, *counts: int) -> list[RunDir]:
+    return [
+        write_run(results, ScoredRun(system=f"s{number}", scores={"accuracy": right(count)}))
+        for number, count in enumerate(counts)
+    ]
+
+
+def brackets(results: Path) -> list[RunDir]:
+    return [
+        write_run(results, ScoredRun(system=name, scores={"accuracy": right(count)}, bracket=BRACKET))
+        for name, count in (("closed-book", 3), ("gold", 39))
+    ]
+
+
+def rows_of(comparison: Comparison) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(comparison_csv(comparison))))
+
+
+def tables_of(comparison: Comparison) -> list[Table]:
+    return [table for section in comparison_sections(comparison) for table in section.content.tables]
+
+
+def ranks_of(comparison: Comparison, measure: str) -> dict[object, object]:
+    (table,) = [table for table in tables_of(comparison) if table.name == f"ranks-{measure}"]
+    return {row[0]: row[1] for row in table.rows}
+
+
+def failing_run(results: Path, n_failed: int) -> RunDir:
+    """It takes nearly nothing, and of 40 queries the first fail."""
+    failed: list[Value] = [IMPUTED] * n_failed
+    plan = ScoredRun(
+        system="failing", scores={"accuracy": [*failed, *right(40 - n_failed)[n_failed:]]}, usage=FREE
+    )
+    return write_run(results, plan)
+
+
+def refusing_run(results: Path, said: Sequence[str]) -> RunDir:
+    return write_run(results, ScoredRun(system="refusing", scores={"accuracy": right(0)}, usage=FREE, said=said))
+
+
+def test_a_run_that_fails_is_not_cheaper_than_anybody_and_has_no_rank_by_what_it_costs(tmp_path: Path) -> None:
+    runs = [*systems(tmp_path, 30, 34), failing_run(tmp_path, 8)]
+    comparison = found(runs)
+    by_cost = [row for row in rows_of(comparison) if row["measure"] in COSTS]
+    assert {(row["system_a"], row["system_b"]) for row in by_cost} == {("s0", "s1")}
+    assert {row["family"] for row in by_cost} == {"1"}
+    assert ranks_of(comparison, "tokens") == {"s0": Rank(1, 2), "s1": Rank(1, 2), "failing": None}
+    # What it got right is compared as ever.
+    assert len([row for row in rows_of(comparison) if row["measure"] == "accuracy"]) == 3
+    why = "failing failed too often for a claim about what it costs, and is not compared by that."
+    assert why in comparison.notes
+    assert why not in found(runs, Choice(("accuracy",))).notes
+
+
+def test_a_run_that_only_refuses_is_not_cheaper_than_anybody(tmp_path: Path) -> None:
+    no = "Insufficient information."
+    refusing = refusing_run(tmp_path / "most", (no, no, "Yes"))
+    comparison = found([*systems(tmp_path / "most", 30), refusing])
+    assert [one.measure.name for one in comparison.measures] == ["accuracy"]
+    assert any(note.startswith("refusing refused most answerable queries") for note in comparison.notes)
+    half = found([*systems(tmp_path / "half", 30), refusing_run(tmp_path / "half", (no, "Yes"))])
+    assert "tokens" in {one.measure.name for one in half.measures}
+
+
+def test_failures_are_counted_among_the_queries_that_are_compared(tmp_path: Path) -> None:
+    kinds = ("inference_query", "null_query")
+    failed: list[Value] = [IMPUTED, 1.0] * 4
+    runs = [
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": [*own, *right(32, 32)]}, types=kinds))
+        for name, own in (("s0", right(8, 8)), ("failing", failed))
+    ]
+    for kind, is_compared in (("inference", False), ("null", True), (None, False)):
+        measures = {one.measure.name for one in found(runs, Choice(query_type=kind)).measures}
+        assert ("tokens" in measures) == is_compared, kind
+
+
+def test_a_cost_that_was_asked_for_and_cannot_be_compared_is_one_line_that_says_why(tmp_path: Path) -> None:
+    runs = [*systems(tmp_path, 30), failing_run(tmp_path, 8)]
+    with pytest.raises(ConfigError, match="'tokens': failing failed too often for a claim about what it costs"):
+        found(runs, Choice(("accuracy", "tokens")))
+
+
+def test_brackets_move_no_verdict_and_no_rank(tmp_path: Path) -> None:
+    runs, marks = systems(tmp_path, 26, 34, 20), brackets(tmp_path)
+    alone, beside = found(runs), found([marks[0], *runs, marks[1]])
+    told = ("system_a", "system_b", "measure", "n", "p", "p_holm", "ci_low", "ci_high", "family", "result")
+    competing = [row for row in rows_of(beside) if row["apart"] == "false"]
+    assert [[row[name] for name in told] for row in competing] == [
+        [row[name] for name in told] for row in rows_of(alone)
+    ]
+    by_accuracy = ranks_of(beside, "accuracy")
+    assert {name: by_accuracy.pop(name) for name in ("closed-book", "gold")} == {"closed-book": None, "gold": None}
+    assert by_accuracy == ranks_of(alone, "accuracy")
+
+
+def test_pairs_with_a_bracket_stand_apart_in_a_family_of_their_own(tmp_path: Path) -> None:
+    comparison = found([*systems(tmp_path, 26, 34), *brackets(tmp_path)], Choice(("accuracy",)))
+    apart = [row for row in rows_of(comparison) if row["apart"] == "true"]
+    pairs = {(row["system_a"], row["system_b"]) for row in apart}
+    assert pairs == {
+        *(("s0", "closed-book"), ("s0", "gold"), ("s1", "closed-book"), ("s1", "gold"), ("closed-book", "gold"))
+    }
+    assert {row["family"] for row in apart} == {"5"}
+    assert [table.name for table in tables_of(comparison)][-1] == "apart-pairs-accuracy"
+    assert comparison.notes[0].startswith("closed-book, gold are brackets")
+    value = json.loads(json.dumps(comparison_json(comparison)))
+    assert len(value["measures"][0]["pairs"]) == 1
+    (one,) = value["apart"]
+    assert (one["measure"], len(one["pairs"])) == ("accuracy", 5)
+    assert "gold" in differences_csv(comparison)
+
+
+def test_where_no_two_systems_are_named_brackets_are_compared_as_they_were_asked_for(tmp_path: Path) -> None:
+    runs, marks = systems(tmp_path, 26, 34), brackets(tmp_path)
+    for named, choice in (
+        ([runs[0], *marks], Choice(("accuracy",))),
+        (runs, Choice(("accuracy",), baseline=marks[1])),
+    ):
+        comparison = found(named, choice)
+        assert comparison.apart == ()
+        assert {row["apart"] for row in rows_of(comparison)} == {"false"}
+        assert not any("stand apart" in note for note in comparison.notes)
