@@ -19,7 +19,7 @@ from harness.datasets.folder.texts import NoDocument, ReadText
 from harness.models.weights import cache_dir
 from harness.plain_files import open_plain
 
-_VERSION = 1
+_VERSION = 2
 """Raised when the same bytes give another text."""
 _BLOCK = 1 << 20
 _LIBRARIES = ("lxml", "pypdf", "python-docx")

@@ -114,5 +114,9 @@ def _why_not(entry: "os.DirEntry[str]") -> str:
 
 def shown_name(name: str) -> str:
     """A name of a file as text: composed (NFC), and what is no text or not shown as its escape."""
-    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return shown_text(os.fsencode(name).decode("utf-8", "backslashreplace"))
+
+
+def shown_text(text: str) -> str:
+    """Likewise what is text already, such as what somebody calls a document."""
     return visible(unicodedata.normalize("NFC", text)).replace("\n", "\\n").replace("\t", "\\t")

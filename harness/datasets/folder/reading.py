@@ -10,7 +10,7 @@ from harness.datasets.folder.kept import parse_or_recall
 from harness.datasets.folder.listing import Listing, Skipped, list_files
 from harness.datasets.folder.parser import READERS
 from harness.datasets.folder.plain import read_markdown, read_text
-from harness.datasets.folder.rows import read_rows_of
+from harness.datasets.folder.rows import PlacedRow, named_by_ids, read_rows_of
 from harness.datasets.folder.texts import NoDocument, ReadText, one_line, plain
 from harness.errors import DataError
 from harness.plain_files import read_plain, without_home
@@ -27,9 +27,6 @@ _PLAIN: dict[str, Callable[[bytes], ReadText]] = {
 _ROWS = ".jsonl"
 KINDS = (*_PLAIN, *READERS, _ROWS)
 """The ends of names of files that are read."""
-
-FoundText = tuple[str, ReadText | NoDocument]
-"""Where something stands, and what came of it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ def read_folder(path: Path, progress: ReadingProgress = untold) -> FolderCorpus:
     """
     listing = list_files(path)
     gathered = _Gathered(list(listing.skipped))
-    for name, found in sorted(_found(listing, progress).items()):
+    for name, found in sorted(named_by_ids(_found(listing, progress))):
         for where, one in found:
             gathered.add(name, where, one)
     if not gathered.documents:
@@ -61,11 +58,11 @@ def read_folder(path: Path, progress: ReadingProgress = untold) -> FolderCorpus:
     return gathered.corpus(path)
 
 
-def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[FoundText]]:
+def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[PlacedRow]]:
     """By name of the file what it holds."""
     kinds = {name: PurePosixPath(name).suffix.lower() for name in listing.files}
     risky = {name: (path, kinds[name]) for name, path in listing.files.items() if kinds[name] in READERS}
-    found: dict[str, list[FoundText]] = {}
+    found: dict[str, list[PlacedRow]] = {}
 
     def tell() -> None:
         progress(len(found), len(listing.files), "documents")
@@ -81,7 +78,7 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[FoundT
     return found
 
 
-def _read(name: str, kind: str, path: Path) -> Iterator[FoundText]:
+def _read(name: str, kind: str, path: Path) -> Iterator[PlacedRow]:
     if kind not in KINDS:
         yield name, NoDocument(f"of a kind that is not read: {kind or 'no ending'}")
         return

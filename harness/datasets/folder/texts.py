@@ -25,6 +25,8 @@ class ReadText:
     title: str = ""
     doc_id: str = ""
     """As the file says; empty: the file's name."""
+    row_id: str = ""
+    """What a row calls itself, which may name one document of the folder or several."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     remarks: Mapping[str, int] = field(default_factory=dict)
     """What is missing in it, such as pages without text, and how many of them."""

@@ -6,13 +6,18 @@ import re
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
+from harness.datasets.folder.charsets import codec_of
 from harness.datasets.folder.plain import decoded
 from harness.datasets.folder.texts import NoDocument, ReadText, heading, no_heading
 
 _NOT_SAID = (
-    *("head", "script", "style", "template", "noscript", "svg", "math", "iframe", "object"),
-    *("nav", "footer", "aside", "form", "button", "select"),
+    *("head", "script", "style", "template", "svg", "math", "iframe", "object"),
+    *("nav", "footer", "aside", "button", "select"),
 )
+_IN_FORMS = ("textarea", "datalist")
+"""What is filled in or proposed there."""
+_OF_OTHERS = frozenset({"a", "label"})
+"""Names of other pages and of what is filled in: a page is not about them."""
 _APART = frozenset(
     {"blockquote", "div", "dl", "figure", "ol", "p", "pre", "section", "article", "table", "ul"}
     | {"h1", "h2", "h3", "h4", "h5", "h6"}
@@ -39,6 +44,10 @@ _ANCHORS = {"\N{PILCROW SIGN}", "#", "\N{SECTION SIGN}"}
 _HEADING = re.compile(r"^h([1-6])$")
 _NAME = rb"""\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset" + _NAME + rb"|^<\?xml[^>]{0,200}?encoding" + _NAME, re.I)
+_LEADS_ON = re.compile(r"^\s*[\d.]+\s*[;,\s]\s*[^\s;,]")
+"""In `<meta http-equiv=refresh>`: after the seconds another page; without one, this page is only loaded again."""
+_LITTLE = 300
+"""Characters of what a page that only leads to another may say: that it has moved, and where to."""
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -56,15 +65,53 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     except etree.ParserError as error:
         raise NoDocument("without text") from error
     named = " ".join((root.findtext(".//title") or "").split())
-    if root.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh') = 'refresh']"):
-        raise NoDocument("a page that only leads to another")
-    anchors = [one for one in root.iter("a") if (one.text or "").strip() in _ANCHORS and not len(one)]
-    for element in [*root.iter(*_NOT_SAID), *anchors]:
-        if element.getparent() is not None:
-            element.drop_tree()
+    _drop(list(root.iter("noscript")))  # For browsers that run no scripts: not what a person sees.
+    leads_on = _leads_on(root)
+    _drop_what_is_not_said(root)
     main = _main(root)
     first = next((" ".join(one.text_content().split()) for one in main.iter("h1", "h2")), "")
-    return ReadText(_joined(main), title=first or named)
+    text = _joined(main)
+    if leads_on and len(text) < _LITTLE:
+        raise NoDocument("a page that only leads to another")
+    return ReadText(text, title=first or named)
+
+
+def _leads_on(root: Any) -> bool:
+    """Whether a browser goes on to another page by itself."""
+    asked = root.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh') = 'refresh']")
+    return any(_LEADS_ON.match(one.get("content", "")[:_LITTLE]) for one in asked)
+
+
+def _drop_what_is_not_said(root: Any) -> None:
+    """Menus, scripts and controls, and forms but where the page is one: some are wrapped in a form as a whole."""
+    anchors = [one for one in root.iter("a") if (one.text or "").strip() in _ANCHORS and not len(one)]
+    filled_in = [one for name in _IN_FORMS for one in root.iterfind(f".//form//{name}")]
+    _drop([*root.iter(*_NOT_SAID), *anchors, *filled_in])
+    forms = list(root.iter("form"))
+    if forms and not _are_the_page(root):
+        _drop(forms)
+
+
+def _drop(elements: list[Any]) -> None:
+    for element in elements:
+        if element.getparent() is not None:
+            element.drop_tree()
+
+
+def _are_the_page(root: Any) -> bool:
+    """Whether forms hold a quarter of what a page says itself, in no name of another page and no label."""
+    from lxml import etree
+
+    whole = inside = forms = others = 0
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        begins = event == "start"
+        step = 1 if begins else -1
+        forms += step * (element.tag == "form")
+        others += step * (element.tag in _OF_OTHERS)
+        said = 0 if others else len("".join(((element.text if begins else element.tail) or "").split()))
+        whole += said
+        inside += said if forms else 0
+    return 4 * inside >= whole
 
 
 def _decoded(content: bytes) -> str:
@@ -72,10 +119,12 @@ def _decoded(content: bytes) -> str:
     named = _CHARSET.search(content[:4096])
     charset = (named[1] or named[2]).decode() if named else ""
     if charset and not content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        codec = ""
         try:
-            return content.decode("cp1252" if charset.lower() in {"iso-8859-1", "latin-1", "latin1"} else charset)
+            codec = codec_of(charset)
+            return content.decode(codec)
         except (UnicodeDecodeError, LookupError) as error:
-            if charset.lower() not in {"utf-8", "utf8", "utf-16"}:
+            if codec != "utf-8":
                 raise NoDocument("not in the charset that it names") from error
     return decoded(content)
 

@@ -82,11 +82,20 @@ def _blocks(parent: Any, levels: dict[str, int]) -> Iterator[tuple[int | None, s
             if text:
                 yield levels.get(style.get(f"{_W}val")) if style is not None else None, text
         elif child.tag == f"{_W}tr":
-            cells = [" ".join("".join(_inline(cell)).split()) for cell in child.iter(f"{_W}tc")]
+            cells = [" ".join("".join(_inline(cell)).split()) for cell in _cells(child)]
             if any(cells):
                 yield None, " | ".join(cells)
         elif isinstance(child.tag, str) and child.tag not in _AWAY:
             yield from _blocks(child, levels)
+
+
+def _cells(row: Any) -> Iterator[Any]:
+    """Of the row itself, within controls too: a table within a cell is part of what that cell says."""
+    for child in row:
+        if child.tag == f"{_W}tc":
+            yield child
+        elif isinstance(child.tag, str) and child.tag not in _AWAY:
+            yield from _cells(child)
 
 
 def _inline(parent: Any) -> Iterator[str]:

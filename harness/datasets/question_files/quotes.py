@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
+from harness.datasets.folder.listing import shown_text
 from harness.errors import nearest
 from harness.records import Document
 
@@ -122,4 +123,5 @@ def _squeezed(text: str) -> str:
 
 
 def _plain(name: str) -> str:
-    return unicodedata.normalize("NFC", name).replace("\\", "/").removeprefix("./").casefold()
+    """The same for names that mean the same: a document's has escapes for what is hidden in it."""
+    return shown_text(name).replace("\\", "/").removeprefix("./").casefold()

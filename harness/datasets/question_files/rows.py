@@ -59,6 +59,22 @@ def parse_rows(path: Path, table: FieldTable) -> tuple[list[AskedQuestion], list
     return [_parse(row) for row in table.rows], _strangers(path, names)
 
 
+def answers_of(row: FieldRow) -> tuple[str, ...]:
+    """Every answer of a row, however it spells them, each once. DataError: something there is no text."""
+    return tuple(dict.fromkeys(_answers(row)))
+
+
+def evidence_of(row: FieldRow) -> tuple[AskedQuote, ...]:
+    """Likewise its evidence: as a list, as one object, or in fields of its own."""
+    return tuple(dict.fromkeys(_evidence(row)))
+
+
+def means(name: str) -> str:
+    """The field that a name of one is another spelling of: `answers` for `answer`, `evidence` for `quote_2`."""
+    name = name.strip().lower()
+    return "evidence" if _NUMBERED.fullmatch(name) else "answers" if name == "answer" else name
+
+
 def listed(names: Sequence[str]) -> str:
     """Those, the first few of them."""
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
@@ -88,8 +104,8 @@ def _parse(row: FieldRow) -> AskedQuestion:
         where=row.where,
         text=_text(row, "question").strip(),
         query_id=_name(row, "id"),
-        answers=tuple(dict.fromkeys(_answers(row))),
-        evidence=tuple(dict.fromkeys(_evidence(row))),
+        answers=answers_of(row),
+        evidence=evidence_of(row),
         query_type=_name(row, "type") or DEFAULT_TYPE,
         made_by=_name(row, "made_by"),
         seen_by=_name(row, "seen_by"),

@@ -92,21 +92,26 @@ def _json_rows(path: Path, text: str, names: dict[str, None]) -> Iterator[FieldR
         found = _parsed(text, str(path))
         values = found if isinstance(found, list) else [found]
         for number, value in enumerate(values, start=1):
-            yield _json_row(value, f"{path} row {number}", names)
+            yield _named_row(value, f"{path} row {number}", names)
         return
     # Not splitlines(): it would also split at the U+2028 that a JSON string may hold as it is.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             where = f"{path} line {number}"
-            yield _json_row(_parsed(line, where), where, names)
+            yield _named_row(_parsed(line, where), where, names)
 
 
-def _json_row(value: object, where: str, names: dict[str, None]) -> FieldRow:
+def _named_row(value: object, where: str, names: dict[str, None]) -> FieldRow:
     if not isinstance(value, Mapping):
         raise DataError(f"{where} is {kind_of(value)}, not an object", 'write {"question": "..."} a line')
+    names.update((name.strip().lower(), None) for name in value)
+    return json_row(value, where)
+
+
+def json_row(value: Mapping[str, object], where: str) -> FieldRow:
+    """An object of a JSON file as a row. DataError: it names a field twice."""
     fields: dict[str, object] = {}
     for name, held in value.items():
-        names[name.strip().lower()] = None
         if _says_something(held) and fields.setdefault(name.strip().lower(), held) is not held:
             raise DataError(f"{where} names the field '{name}' twice", "leave one of them out")
     return FieldRow(where, fields, is_csv=False)

@@ -1,11 +1,13 @@
 """What a person changes passes the checks that cost nothing: quotes stay verbatim whoever types them."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic import Field, JsonValue
 
 from harness.datasets.question_files.quotes import QuoteFinder
+from harness.datasets.question_files.rows import AskedQuote, answers_of, evidence_of, means
+from harness.datasets.question_files.table import FieldRow, json_row
 from harness.evaluators.normalise import abstains
 from harness.questions.nouns import QuestionCheck
 from harness.questions.wording import quoted, stands_alone, well_formed
@@ -17,7 +19,7 @@ _OF_OTHER_WORDS = ("distinct", "follows", "closed_book", "needs_both", "not_foun
 
 
 class EditedQuote(Record):
-    """A quote and the document it stands in."""
+    """A quote and the document it stands in; either may be empty."""
 
     document: str = Field(max_length=_LONGEST)
     quote: str = Field(max_length=_LONGEST)
@@ -31,64 +33,106 @@ class Edit(Record):
     evidence: tuple[EditedQuote, ...] = Field(max_length=_MOST)
 
 
-def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: Mapping[str, Document]) -> dict[str, JsonValue]:
-    """The row in these words; quotes as their documents spell them, verdicts on other words taken out."""
+@dataclass(frozen=True)
+class RowWords:
+    """What a row asks and what it says of it, as question files are read, however it spells that."""
+
+    question: str
+    answers: tuple[str, ...]
+    evidence: tuple[AskedQuote, ...]
+
+    @classmethod
+    def of(cls, row: Mapping[str, JsonValue], where: str = "") -> "RowWords":
+        """DataError, `where` in front of it: one of them is not of its kind."""
+        read: FieldRow = json_row(row, where or f"question '{row.get('id')}'")
+        return cls(str(read.fields.get("question", "")), answers_of(read), evidence_of(read))
+
+
+class KnownDocuments:
+    """The documents that quotes are held against; there may be none."""
+
+    def __init__(self, documents: Mapping[str, Document]) -> None:
+        self.by_id = documents
+        self._finder = QuoteFinder(list(documents.values()), {})
+
+    def __bool__(self) -> bool:
+        return bool(self.by_id)
+
+    def placed(self, item: AskedQuote) -> Evidence:
+        """With the id of the document that it means and as that document spells it, as far as there is one."""
+        holders = [] if item.document else self._finder.holders(item.quote)
+        doc_id = self._finder.document(item.document) if item.document else holders[0] if len(holders) == 1 else ""
+        if not doc_id:
+            return Evidence(doc_id=item.document, fact=item.quote)
+        return Evidence(doc_id=doc_id, fact=self._finder.verbatim(doc_id, item.quote) or item.quote)
+
+
+def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: KnownDocuments) -> dict[str, JsonValue]:
+    """The row in these words; quotes as their documents spell them, verdicts on other words taken out. What is
+    changed is spelled in one way alone: an `answer` beside `answers` would be right too.
+    """
+    was = RowWords.of(row)
+    edited = [AskedQuote(one.quote.strip(), one.document.strip()) for one in edit.evidence]
+    quotes = [AskedQuote(documents.placed(one).fact, one.document) for one in edited if one.quote or one.document]
     answers = [" ".join(answer.split()) for answer in edit.answers]
-    quotes = [one for one in edit.evidence if one.quote.strip() or one.document.strip()]
-    changed: dict[str, JsonValue] = {
-        "question": " ".join(edit.question.split()),
-        "answers": [answer for answer in answers if answer],
-        "evidence": [{"document": one.document, "quote": _spelled(one, documents)} for one in quotes],
-    }
-    if all(row.get(name) == value for name, value in changed.items()):
-        return dict(row)
-    checks = row.get("checks")
-    kept = (
-        {name: said for name, said in checks.items() if name not in _OF_OTHER_WORDS}
-        if isinstance(checks, dict)
-        else {}
-    )
-    return {**row, **changed, "checks": {**kept, "edited": "by a person"}}
+    changed: dict[str, JsonValue] = {}
+    if (question := " ".join(edit.question.split())) != was.question:
+        changed["question"] = question
+    if (kept := tuple(filter(None, answers))) != was.answers:
+        changed["answers"] = list(kept)
+    if tuple(quotes) != was.evidence:
+        changed["evidence"] = [_spelled(one) for one in quotes]
+    return {**_without(row, changed), **changed, "checks": _still_said(row)} if changed else dict(row)
 
 
-def verdicts(row: Mapping[str, JsonValue], documents: Mapping[str, Document]) -> list[QuestionCheck]:
+def verdicts(row: Mapping[str, JsonValue], documents: KnownDocuments) -> list[QuestionCheck]:
     """Of the checks that cost nothing; without any document at hand nothing is said of quotes."""
-    question, answers = str(row.get("question", "")), _answers(row)
-    is_null = not answers or all(map(abstains, answers))
-    kind = "unanswerable" if is_null else str(row.get("type", ""))
-    found = [well_formed(kind, question, answers[0] if answers else ""), stands_alone(question)]
-    if (evidence := evidence_of(row)) and documents:
-        texts = {doc_id: document.text for doc_id, document in documents.items()}
-        found.append(quoted(str(row.get("type", "")), evidence, texts))
+    words, kind = RowWords.of(row), str(row.get("type", ""))
+    is_null = not words.answers or all(map(abstains, words.answers))
+    answer = words.answers[0] if words.answers else ""
+    found = [
+        well_formed("unanswerable" if is_null else kind, words.question, answer),
+        stands_alone(words.question),
+    ]
+    if words.evidence and documents:
+        found.append(_held(kind, words.evidence, documents))
     return found
 
 
-def refused(row: Mapping[str, JsonValue], documents: Mapping[str, Document]) -> str:
+def refused(row: Mapping[str, JsonValue], documents: KnownDocuments) -> str:
     """Why a row in these words cannot be kept; empty: it can. Whether it stands alone is for the person to say."""
-    if not str(row.get("question", "")).strip():
+    if not RowWords.of(row).question.strip():
         return "it has no question"
     failed = [check for check in verdicts(row, documents) if check.passed is False and check.name == "quotes"]
     return failed[0].note if failed else ""
 
 
-def evidence_of(row: Mapping[str, JsonValue]) -> list[Evidence]:
-    """Its quotes with their documents, as far as it names both."""
-    listed: Any = row.get("evidence")
-    items = listed if isinstance(listed, list) else []
-    pairs = [(item.get("document"), item.get("quote")) for item in items if isinstance(item, dict)]
-    return [
-        Evidence(doc_id=doc, fact=quote) for doc, quote in pairs if isinstance(doc, str) and isinstance(quote, str)
-    ]
+def _held(kind: str, evidence: Sequence[AskedQuote], documents: KnownDocuments) -> QuestionCheck:
+    """Every quote in its document; of a document without one, that it is there."""
+    placed = [documents.placed(item) for item in evidence]
+    for item in placed:
+        if not item.doc_id:
+            note = f"'{item.fact[:60]}' is in no document, or in several and none is named"
+            return QuestionCheck(name="quotes", passed=False, note=note)
+        if not item.fact and item.doc_id not in documents.by_id:
+            return QuestionCheck(name="quotes", passed=False, note=f"no document '{item.doc_id}'")
+    quoting = [item for item in placed if item.fact]
+    if not quoting:
+        return QuestionCheck(name="quotes", passed=True)
+    texts = {doc_id: document.text for doc_id, document in documents.by_id.items()}
+    return quoted(kind if len(quoting) == len(placed) else "", quoting, texts)
 
 
-def _answers(row: Mapping[str, JsonValue]) -> list[str]:
-    answers = row.get("answers", row.get("answer"))
-    listed = answers if isinstance(answers, list) else [answers]
-    return [answer for answer in listed if isinstance(answer, str)]
+def _without(row: Mapping[str, JsonValue], changed: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The row without other spellings of what is changed."""
+    return {name: value for name, value in row.items() if name in changed or means(name) not in changed}
 
 
-def _spelled(one: EditedQuote, documents: Mapping[str, Document]) -> str:
-    """As its document spells it, where it says it at all."""
-    if one.document not in documents:
-        return one.quote
-    return QuoteFinder([documents[one.document]], {}).verbatim(one.document, one.quote.strip()) or one.quote
+def _still_said(row: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    checks = row.get("checks")
+    said = checks.items() if isinstance(checks, dict) else ()
+    return {**{name: what for name, what in said if name not in _OF_OTHER_WORDS}, "edited": "by a person"}
+
+
+def _spelled(one: AskedQuote) -> dict[str, JsonValue]:
+    return {name: value for name, value in (("document", one.document), ("quote", one.quote)) if value}

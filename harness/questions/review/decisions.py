@@ -3,9 +3,12 @@
 `questions.review.jsonl` has a line for each decision, in order, with the row before and after. It is written
 before the file, so that a kill between the two is mended when the file is opened again. A question that was
 rejected stands in the log alone.
+
+The log speaks for a row as long as the file has it as the log left it, or as it stood before its last decision.
+What somebody changed, took out or put in its place since is theirs, and is left as it stands.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +19,15 @@ from pydantic import JsonValue
 from harness.datasets.files import iter_jsonl
 from harness.errors import ConfigError, DataError
 from harness.questions.files import WorkFolder, rows_text
-from harness.questions.review.checking import Edit, refused, with_edit
+from harness.questions.review.checking import Edit, KnownDocuments, RowWords, refused, with_edit
 from harness.records import Document, Record
+from harness.runner.progress import Reporter
 from harness.store import files
 
 PersonsVerdict = Literal["accept", "reject", "undo"]
 QuestionRow = dict[str, JsonValue]
+_NAMED, _LONGEST = 5, 60
+"""Ids that a line names, and characters of each."""
 _RESTORE = "restore it, or delete it: the question file itself says who has seen what"
 
 
@@ -67,7 +73,28 @@ class ReviewedRow:
     @property
     def is_edited(self) -> bool:
         """Whether its words are other than they were."""
-        return any(self.row.get(name) != self.before.get(name) for name in ("question", "answers", "evidence"))
+        return RowWords.of(self.row) != RowWords.of(self.before)
+
+
+@dataclass
+class _Told:
+    """What the log says of one question."""
+
+    last: Decision
+    was: QuestionRow | None
+    """In the file before the last decision; None: it was rejected, and not there."""
+
+    def is_of(self, row: QuestionRow | None) -> bool:
+        """Whether the file's row, or that it has none, is as the log left it, or a kill before it was written."""
+        return row in (self.was, self._left, self.last.before)
+
+    @property
+    def _left(self) -> QuestionRow | None:
+        return None if self.last.verdict == "reject" else self.last.row
+
+    def then(self, decision: Decision) -> "_Told":
+        """With one more."""
+        return _Told(decision, self._left)
 
 
 class Review:
@@ -76,6 +103,7 @@ class Review:
     def __init__(self, path: Path, by: str, documents: Mapping[str, Document] | None = None) -> None:
         """`documents`: those that quotes are held against; None: those that the work folder of the file keeps.
 
+        What was decided of a row that is another by now is not applied, and standard error says so.
         ConfigError: no such file, no JSON Lines. StoreError: a damaged log.
         """
         if not path.is_file():
@@ -86,7 +114,7 @@ class Review:
             )
         self.path, self.by = path, by
         self.log = path.with_name(f"{path.stem}.review.jsonl")
-        self.documents = WorkFolder(path).documents() if documents is None else documents
+        self.documents = KnownDocuments(WorkFolder(path).documents() if documents is None else documents)
         try:
             self.rows = self._opened()
         except DataError as error:
@@ -144,20 +172,37 @@ class Review:
 
     def _opened(self) -> list[ReviewedRow]:
         found = [ReviewedRow(row, dict(row)) for row in _rows(self.path)]
-        files.repair_tail(self.log)
-        last = {one.id: one for one in files.iter_jsonl(self.log, Decision, _RESTORE)}
         by_id = {one.row_id: one for one in found}
-        for decision in sorted(last.values(), key=lambda one: one.place):
-            one = by_id.get(decision.id)
-            if one is None and decision.verdict == "reject":
-                found.insert(decision.place, one := ReviewedRow(decision.row, decision.before))
-            if one is not None:
-                one.before, one.row = decision.before, decision.row
-                one.verdict = None if decision.verdict == "undo" else decision.verdict
+        others = []
+        for told in sorted(self._told(), key=lambda one: one.last.place):
+            last, one = told.last, by_id.get(told.last.id)
+            if not told.is_of(one.row if one else None):
+                others.append(last.id)
+                continue
+            if one is None:
+                found.insert(last.place, one := ReviewedRow(last.row, last.before))
+            one.before, one.row = last.before, last.row
+            one.verdict = None if last.verdict == "undo" else last.verdict
+        if others:
+            Reporter().warn(_not_applied(self.path, others))
         return found
+
+    def _told(self) -> Iterable[_Told]:
+        files.repair_tail(self.log)
+        told: dict[str, _Told] = {}
+        for one in files.iter_jsonl(self.log, Decision, _RESTORE):
+            known = told.get(one.id)
+            told[one.id] = known.then(one) if known else _Told(one, one.before)
+        return told.values()
 
     def _write(self) -> None:
         files.write_atomic(self.path, rows_text(one.row for one in self.rows if not one.is_rejected))
+
+
+def _not_applied(path: Path, row_ids: Sequence[str]) -> str:
+    more = f" and {len(row_ids) - _NAMED:,} more" if len(row_ids) > _NAMED else ""
+    what = f"{', '.join(repr(row_id[:_LONGEST]) for row_id in row_ids[:_NAMED])}{more}"
+    return f"{path} was changed since it was reviewed: what was decided of {what} is not applied, the file stands"
 
 
 def _rows(path: Path) -> Iterator[QuestionRow]:
@@ -166,6 +211,7 @@ def _rows(path: Path) -> Iterator[QuestionRow]:
     for number, entry in enumerate(iter_jsonl(path), start=1):
         row: dict[str, Any] = dict(entry.fields)
         entry.text("question", blank=True)
+        RowWords.of(row, entry.where)
         row["id"] = entry.optional_text("id") or f"q-{number:04d}"
         if row["id"] in seen:
             raise ConfigError(f"{entry.where}: the id '{row['id']}' occurs twice", "give each question its own")

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from harness.datasets.question_files.rows import AskedQuote
 from harness.errors import ConfigError
-from harness.questions.review.checking import Edit, evidence_of, verdicts
+from harness.questions.review.checking import Edit, RowWords, verdicts
 from harness.questions.review.decisions import PersonsVerdict, Review, ReviewedRow
 from harness.records import Record
 from harness.serving import LocalPage, framed
@@ -55,31 +56,27 @@ def _shown(one: ReviewedRow) -> dict[str, object]:
 def _whole(review: Review, row_id: str) -> dict[str, object]:
     """What the page shows of one."""
     one = review.find(row_id)
-    quotes = [_quote(review, item.doc_id, item.fact) for item in evidence_of(one.row)]
-    row = {name: one.row.get(name) for name in ("question", "answers", "type", "made_by", "seen_by", "checks")}
+    words = RowWords.of(one.row)
+    row = {name: one.row.get(name) for name in ("type", "made_by", "seen_by", "checks")}
+    quotes = [_quote(review, item) for item in words.evidence]
+    said = {"question": words.question, "answers": words.answers, "quotes": quotes}
     warnings = [
         f"{check.name}: {check.note}" for check in verdicts(one.row, review.documents) if check.passed is False
     ]
-    return {**_shown(one), **row, "quotes": quotes, "edited": one.is_edited, "warnings": warnings}
+    return {**_shown(one), **row, **said, "edited": one.is_edited, "warnings": warnings}
 
 
-def _quote(review: Review, doc_id: str, quote: str) -> dict[str, str]:
-    """With what stands around it in its document."""
-    document = review.documents.get(doc_id)
-    at = document.text.find(quote) if document and quote else -1
-    if document is None or at < 0:
-        return {
-            "document": doc_id,
-            "quote": quote,
-            "title": document.title if document else "",
-            "before": "",
-            "after": "",
-        }
-    end = at + len(quote)
+def _quote(review: Review, item: AskedQuote) -> dict[str, str]:
+    """As its row names it, with what stands around it in its document."""
+    placed = review.documents.placed(item)
+    document = review.documents.by_id.get(placed.doc_id)
+    text = document.text if document else ""
+    at = text.find(placed.fact) if placed.fact else -1
+    end = at + len(placed.fact)
     return {
-        "document": doc_id,
-        "quote": quote,
-        "title": document.title,
-        "before": document.text[max(0, at - _AROUND) : at],
-        "after": document.text[end : end + _AROUND],
+        "document": item.document,
+        "quote": item.quote,
+        "title": document.title if document else "",
+        "before": text[max(0, at - _AROUND) : at] if at >= 0 else "",
+        "after": text[end : end + _AROUND] if at >= 0 else "",
     }

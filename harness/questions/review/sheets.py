@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.datasets.question_files.table import FieldRow, read_table
 from harness.display.sheets import read_cell, sheet_text
 from harness.errors import ConfigError, DataError
-from harness.questions.review.checking import Edit, EditedQuote, evidence_of
+from harness.questions.review.checking import Edit, EditedQuote, RowWords
 from harness.questions.review.decisions import PersonsVerdict, Review, ReviewedRow
 from harness.store.files import write_atomic
 
@@ -37,7 +37,7 @@ def write_sheet(review: Review, path: Path) -> int:
     if path.exists():
         raise ConfigError(f"{path} is there already", "name another file, or take its decisions first: --from-csv")
     shown = [one for one in review.rows if not one.is_rejected]
-    most = max([1, *(len(evidence_of(one.row)) for one in shown)])
+    most = max([1, *(len(RowWords.of(one.row).evidence) for one in shown)])
     places = [name for number in range(1, most + 1) for name in _columns(number)]
     names = ["id", "decision", "question", "answers", *places, "type", "made_by", "seen_by"]
     write_atomic(path, sheet_text(names, map(_cells, shown)))
@@ -93,16 +93,15 @@ def _edit(cells: Mapping[str, str]) -> Edit:
 
 
 def _cells(one: ReviewedRow) -> dict[str, str]:
-    row = one.row
-    answers = row.get("answers", row.get("answer"))
-    listed = [str(answer) for answer in answers] if isinstance(answers, list) else [str(answers or "")]
+    words = RowWords.of(one.row)
+    listed = list(words.answers)
     joined = (
         json.dumps(listed, ensure_ascii=False) if any("|" in answer for answer in listed) else "|".join(listed)
     )
-    cells = {"id": one.row_id, "question": str(row.get("question", "")), "answers": joined}
-    for number, item in enumerate(evidence_of(row), start=1):
-        cells |= dict(zip(_columns(number), (item.fact, item.doc_id), strict=True))
-    return cells | {name: str(row.get(name) or "") for name in ("type", "made_by", "seen_by")}
+    cells = {"id": one.row_id, "question": words.question, "answers": joined}
+    for number, item in enumerate(words.evidence, start=1):
+        cells |= dict(zip(_columns(number), (item.quote, item.document), strict=True))
+    return cells | {name: str(one.row.get(name) or "") for name in ("type", "made_by", "seen_by")}
 
 
 def _answers(cell: str) -> Iterator[str]:

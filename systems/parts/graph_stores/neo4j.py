@@ -17,7 +17,7 @@ from systems.parts.graph_stores.calls import Calls
 from systems.parts.graph_stores.contract import AskFailed, EntityHit, GraphSize, Sources, StoredTriplet
 from systems.parts.graph_stores.neo4j_load import load_space
 from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_package, connect, explained, rows_of
-from systems.parts.graph_stores.neo4j_space import Space, count, drop_space
+from systems.parts.graph_stores.neo4j_space import Space, count, drop_space, space_to_write
 from systems.parts.graph_stores.results import (
     PASSAGE_COLUMNS,
     in_order,
@@ -70,9 +70,8 @@ RETURN score, {_PASSAGE}
 class Neo4jStore:
     """See `GraphStore`. The server is the one that the environment names (`Neo4jSettings`) at the first question.
 
-    `folder` holds neo4j.json: which label space, and which build of it. A moved folder still finds its graph. A hidden
-    file beside the folder keeps what an index that is written there again is known by; the graph of a folder that
-    was deleted with that file stays on the server.
+    `folder` holds neo4j.json: which label space, and which build of it. A moved folder still finds its graph; the
+    graph of a deleted folder stays on the server, for it may be that of a moved one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -88,12 +87,14 @@ class Neo4jStore:
 
     def _write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
         file = self._folder / _DESCRIPTION
+        own_build = _Description.read(file).build if file.exists() else ""
         file.unlink(missing_ok=True)
         settings = Neo4jSettings.from_environment()
-        space, build = Space.of(self._folder), uuid.uuid4().hex
+        build = uuid.uuid4().hex
         driver = connect(settings)
         try:
             with explained(settings):
+                space = space_to_write(driver, self._folder, own_build)
                 load_space(driver, space, graph, vectors, self._calls.check)
                 rows_of(driver, space.in_query("CREATE (:$Index {build: $build})"), write=True, build=build)
         finally:
@@ -109,12 +110,12 @@ class Neo4jStore:
 
     def _drop(self) -> None:
         file = self._folder / _DESCRIPTION
-        space = _Description.read(file).space if file.exists() else Space.of(self._folder)
+        stored = _Description.read(file) if file.exists() else None
         settings = Neo4jSettings.from_environment()
         driver = connect(settings)
         try:
             with explained(settings):
-                drop_space(driver, space)
+                drop_space(driver, stored.space if stored else space_to_write(driver, self._folder))
         finally:
             driver.close()
 

@@ -6,8 +6,11 @@ full-text indexes are per label, so no question of one index can meet a node of 
 
 import hashlib
 import os
+import platform
 import re
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count as numbers_from
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +28,7 @@ _NOUNS: tuple[Noun, ...] = ("Index", "Document", "Chunk", "Entity")
 # Lucene's defaults (16 and 100, quantised) miss more of the true neighbours, and memory is no object here.
 _HNSW = "`vector.hnsw.m`: 32, `vector.hnsw.ef_construction`: 400, `vector.quantization.enabled`: false"
 _WAIT_S = 3600
+_MACHINE_ID = Path("/etc/machine-id")
 
 
 @dataclass(frozen=True)
@@ -38,9 +42,12 @@ class Space:
             raise ValueError(f"{self.name!r} is no name of a label space")
 
     @classmethod
-    def of(cls, folder: Path) -> "Space":
-        """The space of an index built in `folder`: the same one again after a build that was killed."""
-        return cls(f"Rag_{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:12]}")
+    def of(cls, folder: Path, number: int = 0) -> "Space":
+        """The first space, or a later one, of what is built in `folder` of this machine: the same one again after
+        a build that was killed. Another machine that calls a folder so has others on the same server.
+        """
+        named = os.fsencode(folder.resolve()), _machine().encode(), str(number).encode()
+        return cls(f"Rag_{hashlib.sha256(bytes(1).join(named)).hexdigest()[:12]}")
 
     def label(self, noun: Noun) -> str:
         """The label of this kind of node."""
@@ -74,6 +81,29 @@ class Space:
         for noun in _NOUNS:
             query = query.replace(f":${noun}", f":{self.label(noun)}")
         return query
+
+
+def _machine() -> str:
+    """What tells this machine, or container, from others: a system may keep nothing outside of an index's folder,
+    which is emptied before each build.
+    """
+    with suppress(OSError):
+        return f"{platform.node()} {_MACHINE_ID.read_text(encoding='utf-8', errors='replace').strip()}"
+    return platform.node()
+
+
+def space_to_write(driver: "neo4j.Driver", folder: Path, own_build: str = "") -> Space:
+    """Where an index of `folder` may be written: its first space that holds no finished graph but that of
+    `own_build`. A graph that `folder` does not name may be that of a folder that was moved, or of a container that
+    calls itself as this one does.
+    """
+    spaces = (Space.of(folder, number) for number in numbers_from(0))
+    return next(space for space in spaces if _builds(driver, space) <= {own_build})
+
+
+def _builds(driver: "neo4j.Driver", space: Space) -> set[str]:
+    """Of the graphs that were finished there."""
+    return {row[0] for row in rows_of(driver, space.in_query("MATCH (i:$Index) RETURN i.build"))}
 
 
 def drop_space(driver: "neo4j.Driver", space: Space) -> None:

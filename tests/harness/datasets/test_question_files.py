@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.datasets.folder import read_folder
 from harness.datasets.question_files import QuestionSet, read_questions
 from harness.errors import DataError
 from harness.records import Document
@@ -121,6 +122,21 @@ def test_of_a_document_that_was_skipped_it_is_said_why(tmp_path: Path) -> None:
     path.write_text(lines(quoting("24 days", "scan.pdf")))
     with pytest.raises(DataError, match=r"called 'scan.pdf': it was skipped: no text in it"):
         read_questions(path, DOCUMENTS, {"scan.pdf": "no text in it"})
+
+
+def test_a_document_is_found_by_a_name_with_characters_that_are_not_shown(tmp_path: Path) -> None:
+    folder, name = tmp_path / "docs", "on\u202eferries\u200b"
+    folder.mkdir()
+    (folder / "rows.jsonl").write_text(json.dumps({"doc_id": name, "text": "It leaves at nine."}))
+    (folder / f"{name}.txt").write_text("It leaves at ten.")
+    documents = read_folder(folder).documents
+    file = tmp_path / "asked.jsonl"
+    asked = [{"question": "When?", "evidence": [{"document": called}]} for called in (name, f"{name}.txt")]
+    file.write_text("\n".join(map(json.dumps, asked)))
+    assert [row.doc_ids for row in read_questions(file, documents).rows] == [
+        ("on\\u202eferries\\u200b",),
+        ("on\\u202eferries\\u200b.txt",),
+    ]
 
 
 def test_a_document_may_be_named_without_a_quote(tmp_path: Path) -> None:

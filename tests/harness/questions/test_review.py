@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import pytest
 from question_reviews import CHAIR, DOCUMENTS, FACT, ROWS, question_file, rows_in
@@ -11,8 +12,9 @@ from harness.api.reviewing import open_review
 from harness.datasets.question_files import read_questions
 from harness.errors import ConfigError, DataError, StoreError
 from harness.questions.files import rows_text
-from harness.questions.review.checking import Edit, EditedQuote
-from harness.questions.review.decisions import Review
+from harness.questions.review.checking import Edit, EditedQuote, RowWords
+from harness.questions.review.decisions import PersonsVerdict, Review
+from harness.questions.review.page import review_page
 from harness.questions.review.sheets import take_sheet, write_sheet
 
 EDIT = Edit(
@@ -89,6 +91,163 @@ def test_a_kill_between_log_and_file_is_mended(file: Path) -> None:
     again.decide("c", "accept")
     assert [(one["id"], one["seen_by"]) for one in rows_in(file)] == [("a", "ada"), ("c", "ada")]
     assert rows_in(file)[0]["question"] == EDIT.question
+
+
+def kill_before_the_file(opened: Review, *decisions: tuple[str, PersonsVerdict, Edit | None]) -> None:
+    """The log has the decisions, the file does not."""
+    before = opened.path.read_text(encoding="utf-8")
+    opened.decide_all(decisions)
+    opened.path.write_text(before, encoding="utf-8")
+
+
+@pytest.mark.parametrize("verdict", ["undo", "accept"])
+def test_a_kill_after_a_rejected_question_was_taken_back_loses_it_not(file: Path, verdict: PersonsVerdict) -> None:
+    opened = review(file)
+    opened.decide("b", "reject")
+    kill_before_the_file(opened, ("b", verdict, None))
+    assert [one["id"] for one in rows_in(file)] == ["a", "c"]
+    again = review(file)
+    again.decide("a", "accept")
+    assert [one["id"] for one in rows_in(file)] == ["a", "b", "c"]
+    assert rows_in(file)[1]["seen_by"] == ("ada" if verdict == "accept" else None)
+
+
+def test_a_kill_in_the_edit_of_an_accepted_question_is_mended(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = review(file)
+    opened.decide("a", "accept")
+    kill_before_the_file(opened, ("a", "accept", EDIT))
+    assert review(file).find("a").row["question"] == EDIT.question
+    assert "not applied" not in capsys.readouterr().err
+
+
+def test_a_row_that_was_corrected_in_the_file_stays_so_and_that_is_said(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = review(file)
+    opened.decide("a", "accept", EDIT)
+    opened.decide("b", "accept")
+    corrected = {**rows_in(file)[0], "question": "When was the yard of Tarnby founded?"}
+    file.write_text(rows_text([corrected, *rows_in(file)[1:]]), encoding="utf-8")
+    again = review(file)
+    assert "what was decided of 'a' is not applied" in capsys.readouterr().err
+    again.decide("c", "accept")
+    assert rows_in(file)[0] == corrected
+    assert [one["seen_by"] for one in rows_in(file)] == ["ada", "ada", "ada"]
+    again.decide("a", "reject")
+    assert [one["id"] for one in rows_in(review(file).path)] == ["b", "c"]
+
+
+def test_a_row_that_was_taken_out_of_the_file_stays_out(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    review(file).decide("a", "accept")
+    file.write_text(rows_text(ROWS[1:]), encoding="utf-8")
+    assert [one.row_id for one in review(file).rows] == ["b", "c"]
+    assert "'a' is not applied" in capsys.readouterr().err
+
+
+def test_another_file_under_the_same_name_keeps_its_questions(tmp_path: Path) -> None:
+    file = tmp_path / "asked.jsonl"
+    file.write_text('{"question": "Who was first?"}\n{"question": "Who was second?"}\n', encoding="utf-8")
+    opened = review(file)
+    opened.decide("q-0001", "accept")
+    opened.decide("q-0002", "reject")
+    file.write_text('{"question": "What was first?"}\n{"question": "What was second?"}\n', encoding="utf-8")
+    again = review(file)
+    again.decide("q-0002", "accept")
+    assert [one["question"] for one in rows_in(file)] == ["What was first?", "What was second?"]
+    assert [one.get("seen_by") for one in rows_in(file)] == [None, "ada"]
+
+
+BY_HAND = {"id": "h", "question": "How long is the mole of Lowmere?", "answer": "42 m"}
+
+
+@pytest.mark.parametrize(
+    ("spelled", "evidence"),
+    [
+        ({"evidence": [{"document": "yard.md"}]}, [{"document": "yard.md"}]),
+        ({"evidence": {"quote": FACT, "document": "yard.md"}}, [{"document": "yard.md", "quote": FACT}]),
+        ({"evidence": [{"quote": FACT}]}, [{"quote": FACT}]),
+        (
+            {"quote": FACT, "document": "yard.md", "Quote_2": CHAIR, "document_2": "ferry.md"},
+            [{"document": "yard.md", "quote": FACT}, {"document": "ferry.md", "quote": CHAIR}],
+        ),
+    ],
+)
+def test_an_edit_leaves_one_spelling_of_what_it_changes_and_all_else_as_it_was(
+    tmp_path: Path, spelled: dict[str, Any], evidence: list[dict[str, str]]
+) -> None:
+    file = tmp_path / "asked.jsonl"
+    file.write_text(rows_text([{**BY_HAND, **spelled}]), encoding="utf-8")
+    shown = RowWords.of(review(file).find("h").row)
+    assert shown.answers == ("42 m",)
+    quotes = tuple(EditedQuote(document=one.document, quote=one.quote) for one in shown.evidence)
+    edit = Edit(question=shown.question, answers=("24 m",), evidence=quotes)
+    review(file).decide("h", "accept", edit)
+    (row,) = rows_in(file)
+    assert "answer" not in row
+    assert {name: row[name] for name in spelled} == spelled
+    (asked,) = read_questions(file, [FERRY, YARD]).rows
+    assert asked.reference.answers == ("24 m",)
+    assert [item.doc_id for item in asked.reference.evidence] == [
+        one.get("document", "yard.md") for one in evidence
+    ]
+
+    more = (*quotes, EditedQuote(document="ferry.md", quote="harbour  board"))
+    review(file).decide("h", "accept", edit.model_copy(update={"evidence": more}))
+    (row,) = rows_in(file)
+    assert row["evidence"] == [*evidence, {"document": "ferry.md", "quote": "harbour board"}]
+    assert not [name for name in row if name.lower().startswith(("quote", "document"))]
+
+
+def test_saving_what_nobody_changed_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "asked.jsonl"
+    row = {**BY_HAND, "answer": 42, "document": "yard.md", "checks": {"follows": "equal"}}
+    file.write_text(rows_text([row]), encoding="utf-8")
+    edit = Edit(
+        question=BY_HAND["question"], answers=("42",), evidence=(EditedQuote(document="yard.md", quote=""),)
+    )
+    kept = review(file).decide("h", "accept", edit)
+    assert rows_in(file) == [{**row, "seen_by": "ada"}]
+    assert not kept.is_edited
+
+
+@pytest.mark.parametrize(
+    ("named", "trouble"),
+    [
+        (EditedQuote(document="", quote="Tarnby yard"), "in no document, or in several"),
+        (EditedQuote(document="", quote="founded in 1912"), "in no document, or in several"),
+        (EditedQuote(document="gone.md", quote=""), "no document 'gone.md'"),
+    ],
+)
+def test_evidence_that_no_question_file_could_name_is_refused(
+    file: Path, named: EditedQuote, trouble: str
+) -> None:
+    with pytest.raises(ConfigError, match=trouble):
+        review(file).decide("a", "accept", EDIT.model_copy(update={"evidence": (named,)}))
+    assert rows_in(file) == ROWS
+
+
+def test_the_page_and_the_sheet_show_answers_and_evidence_however_they_are_spelled(tmp_path: Path) -> None:
+    file, sheet = tmp_path / "asked.jsonl", tmp_path / "q.csv"
+    row = {**BY_HAND, "evidence": {"quote": "founded in  1911"}, "document_2": "ferry.md"}
+    file.write_text(rows_text([row]), encoding="utf-8")
+    shown: Any = review_page(review(file)).gets["/row"]({"id": "h"})
+    assert shown["answers"] == ("42 m",)
+    first, second = shown["quotes"]
+    assert first["before"].endswith("The Tarnby yard was ")
+    assert first["after"].startswith(" and built trawlers.")
+    assert second == {"document": "ferry.md", "quote": "", "title": FERRY.title, "before": "", "after": ""}
+    write_sheet(review(file), sheet)
+    (cells,) = sheet_rows(sheet)
+    assert (cells["answers"], cells["quote"], cells["document_2"]) == ("42 m", "founded in  1911", "ferry.md")
+
+
+def test_evidence_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "asked.jsonl"
+    file.write_text(rows_text([{**BY_HAND, "evidence": "yard.md"}]), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"line 1.*'evidence'"):
+        review(file)
 
 
 def test_two_at_once_are_refused(file: Path) -> None:

@@ -150,6 +150,62 @@ def test_rows_with_a_text_are_documents_with_what_else_they_say(tmp_path: Path) 
     }
 
 
+def test_what_rows_nest_as_metadata_is_theirs_too_and_what_they_say_themselves_comes_first(tmp_path: Path) -> None:
+    rows = [
+        '{"text": "One", "source": "wire", "metadata": {"source": "x", "published_at": "2024-03-12", "x": [1]}}',
+        '{"text": "Two", "metadata": "plain"}',
+    ]
+    one, two = read_folder(put(tmp_path, rows_dot_jsonl="\n".join(rows))).documents
+    assert one.metadata == {"source": "wire", "published_at": "2024-03-12"}
+    assert two.metadata == {"metadata": "plain"}
+
+
+def test_a_row_is_called_by_its_id_where_no_other_document_is(tmp_path: Path) -> None:
+    rows = [
+        '{"_id": "b", "text": "One"}',
+        '{"id": 7, "_id": "c", "text": "Two"}',
+        '{"id": "d", "doc_id": "own", "text": "Three"}',
+        '{"text": "Four"}',
+        '{"id": "d", "title": "No text"}',
+    ]
+    corpus = read_folder(put(tmp_path, rows_dot_jsonl="\n".join(rows)))
+    assert {one.doc_id: one.title for one in corpus.documents} == {
+        "7": "7",
+        "b": "b",
+        "own": "own",
+        "rows.jsonl#4": "rows 4",
+    }
+    assert "several documents" not in "".join(corpus.notes)
+
+
+@pytest.mark.parametrize(
+    ("other", "by_line"),
+    [
+        ({"a_dot_jsonl": '{"id": "2", "text": "Also"}\n{"id": 3, "text": "Too"}'}, 4),
+        ({"a_dot_jsonl": '{"doc_id": "2", "text": "Also"}'}, 2),
+        ({"2_dot_md": "Also"}, 2),
+    ],
+    ids=["in another file", "as a doc_id", "as a file"],
+)
+def test_rows_of_a_file_with_an_id_that_another_document_has_are_called_by_their_lines(
+    tmp_path: Path, other: dict[str, str], by_line: int
+) -> None:
+    second = '"2.md"' if "2_dot_md" in other else "2"
+    rows = f'{{"id": 1, "text": "One"}}\n{{"id": {second}, "text": "Two"}}'
+    corpus = read_folder(put(tmp_path, b_dot_jsonl=rows, **other))
+    named = [one.doc_id for one in corpus.documents if one.text in {"One", "Two"}]
+    assert named == ["b.jsonl#1", "b.jsonl#2"]
+    assert not corpus.skipped
+    assert f"for an id in their file is that of several documents: {by_line}" in corpus.notes[1]
+
+
+def test_rows_that_share_an_id_are_called_by_their_lines(tmp_path: Path) -> None:
+    corpus = read_folder(put(tmp_path, b_dot_jsonl='{"id": 1, "text": "One"}\n{"id": "1", "text": "Two"}'))
+    assert [one.doc_id for one in corpus.documents] == ["b.jsonl#1", "b.jsonl#2"]
+    assert corpus.documents[0].metadata == {"id": "1"}
+    assert corpus.notes[1].endswith("of several documents: 2")
+
+
 def test_a_file_of_rows_without_any_text_is_skipped_once(tmp_path: Path) -> None:
     asked = '{"question": "Why?"}\n' * 1000
     assert why(read_folder(put(tmp_path, ok_dot_txt="ok", asked_dot_jsonl=asked))) == {

@@ -102,6 +102,17 @@ def test_changes_that_were_tracked_are_read_as_accepted_and_controls_are_looked_
     assert read_word(changed_word(body), idle).text == "kept new\n\nwithin"
 
 
+def test_a_table_within_a_cell_is_said_once_and_cells_in_controls_too() -> None:
+    def cell(*texts: str) -> str:
+        return "<w:tc>" + "".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in texts) + "</w:tc>"
+
+    inner = f"<w:tbl><w:tr>{cell('rye')}{cell('3')}</w:tr></w:tbl>"
+    outer = cell("price list").replace("</w:tc>", f"{inner}<w:p/></w:tc>")
+    control = f"<w:sdt><w:sdtContent>{cell('2024')}</w:sdtContent></w:sdt>"
+    body = f"<w:tbl><w:tr>{outer}{control}{cell('old')}</w:tr></w:tbl>"
+    assert read_word(changed_word(body), idle).text == "price list rye 3 | 2024 | old"
+
+
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
@@ -146,6 +157,43 @@ def test_a_page_that_only_leads_to_another_is_no_document() -> None:
     assert "leads to another" in refusal(lambda: html('<meta http-equiv="Refresh" content="0; url=x"><p>On'))
 
 
+ON = '<meta http-equiv="refresh" content="{}">'
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        ON.format("300"),
+        ON.format(" 5 ; "),
+        f"<noscript>{ON.format('0; url=/without-scripts')}</noscript>",
+    ],
+)
+def test_a_page_that_is_loaded_again_or_is_another_without_scripts_is_read(head: str) -> None:
+    assert html(f"<head>{head}</head><p>On").text == "On"
+
+
+def test_a_page_that_leads_to_another_after_it_has_said_much_is_read() -> None:
+    said = "The ferry leaves Lowmere at nine. " * 20
+    assert html(f"<head>{ON.format('0;URL=next')}</head><p>{said}").text == said.strip()
+
+
+MENU = "<div>" + "<a href=x>Where the harbour is</a> " * 50 + "</div>"
+
+
+def test_a_page_that_a_form_is_wrapped_around_is_read_without_its_controls() -> None:
+    controls = "<input type=hidden value=state><select><option>one</select><textarea>type here</textarea>"
+    read = html(
+        f"{MENU}<form><h1>Ferry</h1><p>It leaves Lowmere at nine.</p>{controls}<button>Send</button></form>"
+    )
+    assert read.title == "Ferry"
+    assert read.text.endswith("Where the harbour is\n\n# Ferry\n\nIt leaves Lowmere at nine.")
+
+
+def test_a_form_that_is_little_of_a_page_is_not_read() -> None:
+    form = "<form>Find <label>a harbour near you, such as Lowmere, by its name <input></label></form>"
+    assert html(f"<p>It leaves Lowmere at nine.</p>{form}").text == "It leaves Lowmere at nine."
+
+
 def test_of_a_page_with_one_main_part_only_that_is_read() -> None:
     assert html("<header>top</header><main><p>said</main><div>beside</div>").text == "said"
     assert html("<article>one</article><article>two</article>").text == "one\n\ntwo"
@@ -155,6 +203,36 @@ def test_the_charset_that_a_page_names_is_believed_and_none_is_guessed() -> None
     assert html(b"<meta charset=iso-8859-1><p>caf\xe9").text == "caf\xe9"
     assert html('<?xml version="1.0" encoding="utf-8"?><html><p>caf\xe9</html>').text == "caf\xe9"
     assert refusal(lambda: html(b"<p>caf\xe9")) == "not UTF-8: save it as UTF-8"
+
+
+@pytest.mark.parametrize("named", ['<?xml version="1.0" encoding="utf-16"?>', "<meta charset=UTF-16LE>"])
+def test_a_page_that_says_in_single_bytes_that_it_is_utf_16_is_utf_8(named: str) -> None:
+    for text in ("caf\xe9", "caf\xe9s"):  # Of an even and of an odd number of bytes.
+        assert html(f"{named}<p>{text}").text == text
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "codec"),
+    [
+        ("GB2312", "\u9555", "gbk"),
+        ("shift_jis", "\u2460\u9ad9", "cp932"),
+        ("x-sjis", "\u2460", "cp932"),
+        ("euc-kr", "\ub620", "cp949"),
+        ("ks_c_5601-1987", "\ub620", "cp949"),
+        ("us-ascii", "\u201ccaf\xe9\u201d", "cp1252"),
+        ("iso-8859-9", "\u20ac\u0131", "cp1254"),
+        ("big5", "\u55ba", "big5hkscs"),
+        ("windows-874", "\u0e01", "cp874"),
+        ("iso-8859-8-i", "\u05d0", "iso8859-8"),
+    ],
+)
+def test_the_name_of_a_charset_means_what_browsers_take_it_for(label: str, text: str, codec: str) -> None:
+    assert html(f"<meta charset={label}><p>".encode() + text.encode(codec)).text == text
+
+
+def test_what_is_not_in_the_charset_that_it_names_is_refused() -> None:
+    for page in (b"<meta charset=shift_jis><p>\x81\xff", b"<meta charset=martian><p>x"):
+        assert refusal(lambda page=page: html(page)) == "not in the charset that it names"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("text", ["", " \n", "<!-- only this -->"])

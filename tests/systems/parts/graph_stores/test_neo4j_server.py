@@ -11,6 +11,7 @@ import pytest
 from neo4j_server import Neo4jServer
 
 from harness.errors import ServiceUnavailable
+from systems.parts.graph_stores import neo4j_space
 from systems.parts.graph_stores.neo4j_load import relationship_type
 from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_fit, check_neo4j, connect, rows_of
 from systems.parts.graph_stores.neo4j_space import Space
@@ -97,6 +98,20 @@ def test_only_our_own_names_get_into_queries(name: str) -> None:
 def test_a_folder_has_one_space_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert Space.of(Path("a")) == Space.of(tmp_path / "b" / ".." / "a") != Space.of(tmp_path / "b")
+
+
+def test_a_folder_of_the_same_name_on_another_machine_has_another_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spaces = set()
+    for node, machine in (("a", "1"), ("b", "1"), ("b", "2"), ("b", None)):
+        (tmp_path / "machine-id").unlink(missing_ok=True)
+        if machine:
+            (tmp_path / "machine-id").write_text(f"{machine}\n")
+        monkeypatch.setattr("platform.node", lambda node=node: node)
+        monkeypatch.setattr(neo4j_space, "_MACHINE_ID", tmp_path / "machine-id")
+        spaces.add(Space.of(tmp_path / "store"))
+    assert len(spaces) == 4
 
 
 @pytest.mark.parametrize(

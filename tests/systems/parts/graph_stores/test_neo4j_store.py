@@ -120,14 +120,37 @@ async def test_a_graph_that_is_not_on_the_server_is_one_line_with_the_way_out(
     )
 
 
-async def test_a_moved_index_is_not_taken_for_the_one_built_in_its_place(new: New, tmp_path: Path) -> None:
+async def test_a_graph_that_the_folder_does_not_name_stays_whole_when_another_is_built_in_its_place(
+    new: New, tmp_path: Path
+) -> None:
     await written(new("a"), graph(texts(3), EDGES[:2]))
+    # Likewise where another container calls a folder of its own so.
     shutil.move(tmp_path / "a", tmp_path / "b")
+    assert (await (await written(new("a"), graph(texts(2)))).size()).chunks == 2
     assert (await new("b").size()).chunks == 3
-    await written(new("a"), graph(texts(2)))
-    with pytest.raises(ServiceUnavailable, match="does not hold the graph"):
-        await new("b").size()
-    shutil.rmtree(tmp_path / "b")
+    assert (await (await written(new("a"), graph(texts(1)))).size()).chunks == 1
+    assert (await new("b").size()).chunks == 3
+    assert len({space_in(tmp_path / name) for name in ("a", "b")}) == 2
+
+
+async def test_what_a_killed_build_left_goes_when_it_begins_anew(
+    new: New, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    await written(new("a"), graph(texts(3)))
+    shutil.move(tmp_path / "a", tmp_path / "b")
+    with monkeypatch.context() as changed:
+        changed.setattr("systems.parts.graph_stores.neo4j_load.create_searches", kill)
+        with pytest.raises(KeyboardInterrupt):
+            new("a")._write(graph(texts(2)), directions(2))
+    await written(new("a"), graph(texts(1)))
+    assert space_in(tmp_path / "a") == Space.of(tmp_path / "a", 1).name
+
+
+def space_in(folder: Path) -> str:
+    return str(json.loads((folder / "neo4j.json").read_text(encoding="utf-8"))["space"])
 
 
 async def test_the_folder_names_space_and_server_and_no_secret(
