@@ -499,7 +499,7 @@ class Estimate(Record):
     answer: PhaseEstimate
     """Of every query and repeat."""
     judging: dict[str, PhaseEstimate] = {}
-    """By evaluator, of those that ask a judge: every answer judged anew."""
+    """By evaluator, of those that call a model at a server: every answer scored anew."""
     expected: Expected | None = None
     """By the system's formula, uncorrected: later estimates learn from its errors. None: it has none."""
     index_is_built: bool = False

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import comb
 from typing import Literal
 
 import numpy as np
@@ -170,8 +171,9 @@ class MeasureComparison:
     """Those queries, in order: means, pairs and ranks are over them."""
     means: tuple[float | None, ...]
     """Of each run over those, in `mix`; None where there are none, or a run is in no pair."""
-    ranks: tuple[PairPlaces, ...] | None
-    """Of each run, best and worst, from 1; None where not all pairs were compared or no direction is known."""
+    ranks: tuple[PairPlaces | None, ...] | None
+    """Of each run that is in a pair, best and worst among those, from 1; None where not all pairs of them were
+    compared or no direction is known."""
     mix: Mix = "as sampled"
     balanced_means: tuple[float | None, ...] | None = None
     """The means with each query counted the same; None: that is what `means` are."""
@@ -261,9 +263,8 @@ def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int])
     pairs = [_pair(found, shared, place, one) for place, one in zip(shared, tested(by_query), strict=True)]
     pairs = _clustered(pairs, by_query, base.drawn.cluster_numbers(ids), measure.span)
     found = replace(found, pairs=tuple(pairs))
-    n = len(measure.runs)
-    ranked = measure.higher_is_better is not None and len(pairs) == n * (n - 1) // 2
-    return replace(found, ranks=_ranks(found)) if ranked else found
+    ranked = measure.higher_is_better is not None and len(pairs) == comb(len(compared), 2)
+    return replace(found, ranks=_ranks(found, compared)) if ranked else found
 
 
 def _pair(compared: MeasureComparison, shared: SharedQueries, place: PairPlaces, test: Tested) -> ComparedPair:
@@ -333,13 +334,14 @@ def _turned(interval: Interval) -> Interval:
     return Interval(high, low)
 
 
-def _ranks(compared: MeasureComparison) -> tuple[PairPlaces, ...]:
-    n = len(compared.measure.runs)
-    best, worst = [1] * n, [n] * n
+def _ranks(compared: MeasureComparison, places: set[int]) -> tuple[PairPlaces | None, ...]:
+    """From 1 + the runs that are significantly better to all less those that are worse."""
+    best, worst = dict.fromkeys(places, 1), dict.fromkeys(places, len(places))
     for pair in compared.pairs:
         verdict = compared.verdict(pair)
         if verdict in {"a", "b"}:
             better, worse = (pair.a, pair.b) if verdict == "a" else (pair.b, pair.a)
             worst[better] -= 1
             best[worse] += 1
-    return tuple(zip(best, worst, strict=True))
+    every = range(len(compared.measure.runs))
+    return tuple((best[place], worst[place]) if place in places else None for place in every)

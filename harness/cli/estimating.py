@@ -1,7 +1,7 @@
 """`rag-harness estimate`: what a config will take, before anything is paid."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,9 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     """Print what each cell still takes, the judges beside it, where the figures are from, and what so many queries
     can tell apart.
     """
-    planned = _planned(configs)
-    paid = set[str]()
-    estimates = [
-        one
-        for config, cells in planned
-        for one in Estimator(results, price_table(config.prices)).estimate_all(cells, paid)
-    ]
+    with Reporter().reading() as progress:
+        planned = [(config, plan_cells(config, progress)) for config in configs]
+    estimates = list(_estimates(planned, results))
     sizes = [size for _, cells in planned for size in sample_sizes(cells)]
     race = [line for config, cells in planned for line in race_lines(config, cells)]
     console = open_console()
@@ -58,16 +54,13 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
         console.print(f"note: {note}", soft_wrap=True)
 
 
-def _planned(configs: Sequence[BenchConfig]) -> list[tuple[BenchConfig, list[Cell]]]:
-    """The cells of each config; one that several name is run once, by the first of them."""
-    known = set[str]()
-    planned = []
-    with Reporter().reading() as progress:
-        for config in configs:
-            cells = [cell for cell in plan_cells(config, progress) if cell.run_id not in known]
-            known.update(cell.run_id for cell in cells)
-            planned.append((config, cells))
-    return planned
+def _estimates(planned: Sequence[tuple[BenchConfig, Sequence[Cell]]], results: Path) -> Iterator[Estimate]:
+    """Of each cell; one that several configs name is run once, by the first of them."""
+    known, paid = set[str](), set[str]()
+    for config, cells in planned:
+        new = [cell for cell in cells if cell.run_id not in known]
+        known.update(cell.run_id for cell in new)
+        yield from Estimator(results, price_table(config.prices)).estimate_all(new, paid)
 
 
 def _add_cell(table: Table, estimate: Estimate) -> None:

@@ -34,7 +34,7 @@ def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str]
             tree["matrix"] = {**(axes if isinstance(axes, Mapping) else {}), key.removeprefix("matrix."): value}
         else:
             set_value(tree, key, value)
-            _take_from_systems(tree, key)
+        _take_from_systems(tree, key.removeprefix("matrix."))
     return build_config(tree)
 
 

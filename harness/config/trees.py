@@ -55,11 +55,14 @@ class _Shallow(yaml.SafeLoader):
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Refuses a key that stands there twice: the first, such as a budget, would be lost without a word."""
         node = super().compose_mapping_node(anchor)
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for number, key in enumerate(keys):
-            if any((key.tag, key.value) == (other.tag, other.value) for other in keys[:number]):
-                problem = f"'{key.value[:80]}' stands there twice"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+        seen = set[tuple[str, str]]()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                named = key.tag, key.value
+                if named in seen:
+                    problem = f"'{key.value[:80]}' stands there twice"
+                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+                seen.add(named)
         return node
 
 

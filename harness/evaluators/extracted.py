@@ -18,6 +18,13 @@ def judged_extractions(judge: ChatModel) -> Extractions:
     return Extractions(JudgedTriplets(judge).read, WINDOW)
 
 
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+"""Kinds of entities, sources and dates."""
+_WORD = re.compile(r"\w+")
+_FEWEST_WORDS = 4
+"""Of a sentence beside triplets in words; what is less is the name of an entity."""
+
+
 class Stated(NamedTuple):
     """What a text says: what has to be read of it, and triplets that nobody has to read out of it."""
 
@@ -35,10 +42,11 @@ def stated_by(contexts: Iterable[Context]) -> Stated:
 
 
 def _beside_triplets(context: Context) -> str:
-    """Its text without the triplets that it carries, as they stand in it; empty where nothing more is said.
+    """The sentences that stand in its text beside the triplets that it carries; empty where there are none.
 
-    `(Ann)-[LEADS]->(Acme): Ann leads Acme Corp. (The Post)` says a sentence and its source besides. A passage is
-    read whole, for others retrieve it too.
+    `(Ann)-[LEADS]->(Acme): Ann leads Acme Corp. (The Post)` says a sentence besides; `Ann leads Acme (The Post,
+    2023)` says none, nor does a text of another wording of its triplets. A passage is read whole, for others
+    retrieve it too.
     """
     if context.is_own_text or not context.triplets:
         return context.text
@@ -46,15 +54,22 @@ def _beside_triplets(context: Context) -> str:
     # Longest first: one may be the beginning of another.
     for triplet in sorted(context.triplets, key=lambda one: -len(" ".join(one))):
         text = _as_it_stands(triplet, context.text).sub("", text)
-    return text.lstrip(" .:").rstrip(" :") if any(map(str.isalnum, text)) else ""
+    n_words = len(_WORD.findall(_IN_BRACKETS.sub(" ", text)))
+    is_drawn = any(_drawn(triplet) in context.text for triplet in context.triplets)
+    is_more = text != context.text and n_words >= (1 if is_drawn else _FEWEST_WORDS)
+    return text.lstrip(" .:").rstrip(" :") if is_more else ""
 
 
 def _as_it_stands(triplet: Triplet, text: str) -> re.Pattern[str]:
     """As `(head)-[relation]->(tail)`; in words only without it, since a sentence behind it may begin with them."""
-    drawn = f"({triplet.head})-[{triplet.relation}]->({triplet.tail})"
+    drawn = _drawn(triplet)
     if drawn in text:
         return re.compile(re.escape(drawn))
     return re.compile(rf"(?<!\w){re.escape(' '.join(triplet))}(?!\w)")
+
+
+def _drawn(triplet: Triplet) -> str:
+    return f"({triplet.head})-[{triplet.relation}]->({triplet.tail})"
 
 
 def texts_of(contexts: Iterable[Context]) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ In this order:
    a fraction stay apart from the number before them (`10²` is not `102`).
 2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning of a line marks the answer: the rest of
    that line, or the next line if nothing follows. The last label counts, but `The answer is` without a colon only
-   where no other is: behind `Answer: Google` it begins a remark. Without a label all lines together are one
-   answer: nothing is picked out of them.
+   where no other has its answer beside it: behind `Answer: Google` it begins a remark. Without a label all lines
+   together are one answer: nothing is picked out of them.
 3. Markdown and quotation marks go with the rest of the punctuation. Dashes and slashes separate words,
    apostrophes join them, with what tokenised text puts a space before (`Schindler 's`). A point or comma between
    digits belongs to the number (`1,000` is `1000`, `3.5` stays, `.5` is `0.5`), so does a minus in front of one,
@@ -54,7 +54,7 @@ _LABEL = re.compile(
 _WRAPPING = " \t\n\"'*_>"
 # A point in front of digits, at the beginning of a word.
 _LEADING_POINT = re.compile(r"(?<![\w.)\]])\.(?=\d)")
-_CLITIC = re.compile(r"(?<=\w)\s+(?=(?:'s|n't)(?![\w']))")
+_CLITIC = re.compile(r"(?<=\w)\s+(?=(?:'s|n't)(?![\w'-]))")
 _SCALE = r"(?:thousand|million|billion|trillion|mn|bn|tn)"
 _SCALED = re.compile(rf"(?<=\d)(?={_SCALE}\b)")
 # Beside a currency a letter is a scale, too: "5m" alone may be metres.
@@ -147,7 +147,11 @@ def _answering(lines: list[str]) -> list[str]:
     labels = {number: label[0] for number, line in enumerate(lines) if (label := _LABEL.match(line))}
     if not labels:
         return lines
-    explicit = [number for number, label in labels.items() if ":" in label or "final" in label.lower()]
+    explicit = [
+        number
+        for number, label in labels.items()
+        if (":" in label or "final" in label.lower()) and _unlabelled(lines[number]).strip(_WRAPPING)
+    ]
     last = (explicit or list(labels))[-1]
     after = [_unlabelled(lines[last]), *lines[last + 1 :]]
     return [line for line in after if line.strip(_WRAPPING)][:1] or lines

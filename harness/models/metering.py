@@ -147,6 +147,12 @@ class Meter:
         for counted in (self.usage, self.cached_usage.setdefault(payer, {})):
             counted[role] = counted.get(role, Usage()) + usage
 
+    def part(self, scope: str, number: int) -> "Meter":
+        """For a part of the same work, in which a vector that was had in another part is had from nobody else."""
+        part = Meter(scope, number)
+        part._embedded = self._embedded
+        return part
+
     def absorb(self, other: "Meter") -> None:
         """Count what `other` counted, too: a whole evaluation is the sum of its judgements."""
         for role, usage in other.paid.items():
@@ -241,7 +247,7 @@ def metered_apart(scope: str, total: Meter, number: int = 0) -> Iterator[None]:
     """Calls within count in a meter of their own, so that the same request in another block is the same call, and
     then in `total`, however the block ends.
     """
-    meter = Meter(scope, number)
+    meter = total.part(scope, number)
     try:
         with metered(meter):
             yield

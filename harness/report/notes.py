@@ -306,7 +306,7 @@ def _index_notes(run: RunDir) -> Iterator[str]:
 
 def _was_paid_beside(index: IndexRecord) -> bool:
     """Whether another run than its builder paid for calls or vectors that the build found."""
-    return bool((index.cost.replayed_from.keys() | index.cost.cached_from.keys()) - {index.built_by})
+    return bool((index.cost.replayed_from.keys() | index.cost.cached_from.keys()) - {index.built_by, ""})
 
 
 def _dialect_notes(run: RunDir) -> Iterator[str]:

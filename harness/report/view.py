@@ -251,6 +251,16 @@ class Group:
         """The ids of runs whose values of a measure are not comparable with those of most that may compete by it:
         another judge, version, parameters or weights made them.
         """
+        if measure not in self._otherwise:
+            self._otherwise[measure] = self._scored_otherwise(measure)
+        return self._otherwise[measure]
+
+    @cached_property
+    def _otherwise(self) -> dict[str, frozenset[str]]:
+        """By measure, of those that were asked for."""
+        return {}
+
+    def _scored_otherwise(self, measure: str) -> frozenset[str]:
         held = [view for view in self.views if measure in view.values and view.values[measure].values]
         able = [one for one in held if one.is_complete and not one.is_bracket and measure not in one.unscored]
         able = [one for one in able if one.values[measure].is_covered]

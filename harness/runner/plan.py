@@ -34,6 +34,8 @@ from harness.runner.lent import config_of, refuse_unroutable, weights_of, with_r
 from harness.runner.loading import DatasetReader
 
 IDENTITY_SCHEMA = 2
+_OF_RUNS = ("index.", "answer.", "per_system.", "dataset.", "models.generator.", "models.embedder.")
+"""Axes of what changes some runs."""
 _LONGEST_NAME = 60
 """Of a system, in the name of a folder."""
 
@@ -103,23 +105,24 @@ def plan_cells(config: BenchConfig, progress: ReadingProgress = untold) -> list[
     resolve = partial(_resolve, reader=DatasetReader(progress))
     cells = list(map(resolve, points))
     for axis in config.matrix:
-        # Of a small data set two sizes may be one sample: that is for the data to say.
-        if not axis.startswith("dataset."):
-            _refuse_idle(axis, cells)
+        _refuse_idle(axis, cells)
     # The same cell named twice is one run.
     return list({cell.run_id: cell for cell in cells}.values())
 
 
 def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
-    """An axis along which no run differs would be swept without a word, with one value."""
+    """An axis of what is no part of a run, such as a judge, would be one run with one value, without a word. A
+    parameter or a model may be one that these systems lack, and of a small data set two sizes may be one sample.
+    """
+    if axis.startswith(_OF_RUNS):
+        return
     runs: dict[str, set[str]] = {}
     for cell in cells:
         runs.setdefault(digest(value_at(cell.config, axis)), set()).add(cell.run_id)
     first, *others = runs.values()
     if others and all(other == first for other in others):
-        what = f"matrix.{axis}: its values give the same runs"
-        fix = "per_system says otherwise" if axis.startswith(("index.", "answer.")) else "it changes no answer"
-        raise ConfigError(what, f"leave it out: {fix}")
+        what = f"matrix.{axis}: its values give the same runs, for it changes no answer"
+        raise ConfigError(what, "leave it out, and score the runs with each value: rag-harness evaluate --set")
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:

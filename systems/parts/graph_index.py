@@ -111,14 +111,15 @@ class GraphIndex:
         with stage("embed"):
             texts = [self._params.searched_text(chunk) for chunk in chunks]
             vectors = await self._runtime.embedder.embed_documents(texts)
-        with stage("store"):
-            self._store = open_store(self._params.store, self._runtime.index_dir)
-            await self._store.write(graph, vectors)
-            size = await self._store.size()
         with stage("words"):
             self._words = WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
         if self._params.statements:
             await self._build_statements(graph)
+        # Last: a graph that is whole on a server stays there, whatever becomes of a build that goes on.
+        with stage("store"):
+            self._store = open_store(self._params.store, self._runtime.index_dir)
+            await self._store.write(graph, vectors)
+            size = await self._store.size()
         return IndexStats(
             documents=len(corpus),
             chunks=size.chunks,

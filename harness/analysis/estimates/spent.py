@@ -22,6 +22,8 @@ class Spent:
     """In which anything was under way. None: not known, such as where calls were replayed."""
     texts: int = 0
     """Embedded or taken from the cache."""
+    shares_vectors: bool = False
+    """Whether vectors that a server was paid for once count in several answers: more than was paid in all."""
 
     @property
     def generator(self) -> Usage:
@@ -59,6 +61,7 @@ def answers_spent(records: Sequence[RunRecord]) -> Spent:
         usage=total_usage([record.cost for record in records]),
         seconds=seconds,
         texts=sum(record.cost.embedded_texts + record.cost.cached_texts for record in records),
+        shares_vectors=any(record.cost.cached_usage for record in records),
     )
 
 

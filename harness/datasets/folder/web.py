@@ -88,7 +88,9 @@ def _drop_what_is_not_said(root: Any) -> None:
     filled_in = [one for name in _IN_FORMS for one in root.iterfind(f".//form//{name}")]
     _drop([*root.iter(*_NOT_SAID), *anchors, *filled_in])
     forms = list(root.iter("form"))
-    if forms and not _are_the_page(root):
+    main = _main(root)
+    is_within = next(main.iterancestors("form"), None) is not None
+    if forms and not (is_within or _are_the_page(main)):
         _drop(forms)
 
 

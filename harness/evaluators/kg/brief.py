@@ -40,18 +40,14 @@ _MONTH = f"({'|'.join(_MONTHS)})"
 _DATED = re.compile(rf"\b{_MONTH}(?: of)? (?=\d)|(?<=\d)(?:st|nd|rd|th)?(?: of)? {_MONTH}\b")
 _ISO_DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _SCALES = {
-    "k": 3,
-    "thousand": 3,
-    "m": 6,
-    "mn": 6,
-    "million": 6,
-    "b": 9,
-    "bn": 9,
-    "billion": 9,
-    "tn": 12,
-    "trillion": 12,
+    **{"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6},
+    **{"b": 9, "bn": 9, "billion": 9, "tn": 12, "trillion": 12},
 }
-_NUMBER = re.compile(rf"(-?\d+(?:\.\d+)?)(?: ?({'|'.join(_SCALES)})\b)?( percent\b)?")
+_WORDS = "|".join(name for name in _SCALES if len(name) > 1)
+# A letter is a scale beside a currency alone: 100 m may be metres.
+_NUMBER = re.compile(
+    rf"(-?\d+(?:\.\d+)?)(?: ?((?:{_WORDS})\b|[kmb](?= (?:dollars|euros|pounds)\b)))?( percent\b)?"
+)
 _Number = tuple[Decimal, bool] | str
 """A value and whether it is of a hundred; or the month of a date, by its first three letters."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from harness.analysis import Prices
 from harness.analysis.paired import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.analysis.paired_values import COSTS
@@ -90,9 +92,13 @@ def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
     )
     chosen, repeated = select_measures([(run.label, run.values) for run in runs], choice.measures, book)
     competing, with_brackets = beside_brackets(runs, shared)
-    measures = tuple(_compared(runs, competing, chosen, wanted=bool(choice.measures)))
     apart = tuple(_compared(runs, with_brackets, chosen, wanted=False))
-    notes = comparison_notes(runs, competing, measures, [measure.name for measure in chosen])
+    held = {one.measure.name: one for one in apart}
+    measures = tuple(
+        _with_means_of(held.get(one.measure.name), one)
+        for one in _compared(runs, competing, chosen, wanted=bool(choice.measures))
+    )
+    notes = comparison_notes(runs, shared, measures, [measure.name for measure in chosen], with_brackets)
     beside = [*bracket_notes(runs, with_brackets), *unpaired_pairs(runs, with_brackets, apart)]
     return Comparison(
         title=dataset_title(runs[0].manifest),
@@ -105,6 +111,20 @@ def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
         margin=margin_choice([run.manifest for run in runs]) if choice.margin is None else choice.margin,
         apart=apart,
     )
+
+
+def _with_means_of(apart: MeasureComparison | None, competing: MeasureComparison) -> MeasureComparison:
+    """With the means of brackets that have a value on every query over which the others' are."""
+    ids = competing.query_ids
+    places = {place for pair in apart.pairs for place in (pair.a, pair.b)} if apart else set()
+    means, balanced = list(competing.means), list(competing.balanced_means or ())
+    for place in places:
+        run = competing.measure.runs[place]
+        if means[place] is None and ids and run.values.keys() >= {*ids}:
+            means[place] = float(np.average(run.at(ids), weights=competing.weights))
+            if balanced:
+                balanced[place] = float(np.mean(run.at(ids)))
+    return replace(competing, means=tuple(means), balanced_means=tuple(balanced) if balanced else None)
 
 
 def _compared(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from harness.analysis.paired import MeasureComparison, SharedQueries
+from harness.analysis.paired import MeasureComparison, PairPlaces, SharedQueries
 from harness.analysis.paired_values import COSTS
 from harness.display.text import counted, printable
 from harness.report.comparison.runs import ComparedRun, comparable_pairs
@@ -16,16 +16,18 @@ def comparison_notes(
     shared: SharedQueries,
     measures: Sequence[MeasureComparison],
     chosen: Collection[str],
+    apart: Collection[PairPlaces] = (),
 ) -> Iterator[str]:
     """One sentence for each thing: first of all runs, then of pairs, then of single runs. `chosen`: the measures
-    that were to be compared, of which `measures` may lack some.
+    that were to be compared, of which `measures` may lack some; `apart`: pairs that are not in them.
     """
+    competing = {place: queries for place, queries in shared.items() if place not in apart}
     yield from group_notes([run.manifest for run in runs])
     yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
     yield from _sample_notes(runs, shared)
     yield from _unpriced_notes(runs, chosen)
-    yield from _unpaired_notes(runs, shared, measures)
-    yield from unpaired_pairs(runs, shared, measures)
+    yield from _unpaired_notes(runs, competing, measures)
+    yield from unpaired_pairs(runs, competing, measures)
     yield from _run_notes(runs)
 
 
@@ -70,6 +72,7 @@ def _digest(run: ComparedRun) -> object:
 def _unpaired_notes(
     runs: Sequence[ComparedRun], shared: SharedQueries, measures: Sequence[MeasureComparison]
 ) -> Iterator[str]:
+    competitors = {place for pair in shared for place in pair}
     for compared in measures:
         named = printable(compared.measure.name)
         for run in runs:
@@ -80,8 +83,9 @@ def _unpaired_notes(
         comparable = comparable_pairs(runs, compared.measure.name, shared)
         ways = [way_of(run.evaluations, compared.measure.name) for run in runs]
         chosen = {ways[place] for pair in comparable for place in pair}
-        for run, way in zip(runs, ways, strict=True):
-            if chosen and way not in chosen and run.values.get(compared.measure.name):
+        for place, (run, way) in enumerate(zip(runs, ways, strict=True)):
+            is_other = chosen and way not in chosen and place in competitors
+            if is_other and run.values.get(compared.measure.name):
                 yield f"{named}: {run.label} was scored in another way than those compared, and is not compared."
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import comb
 from typing import Literal
 
 from harness.analysis.paired import ComparedPair, MeasureComparison
@@ -48,23 +47,10 @@ def ranking(compared: MeasureComparison) -> list[int]:
 
 def rank(compared: MeasureComparison, position: int) -> Rank | None:
     """The places that a run may have among those compared with each other; None where it was not, or no direction
-    is known: from 1 + the runs significantly better to all less those significantly worse.
+    is known.
     """
-    places = compared_places(compared)
-    every_pair = len(compared.pairs) == comb(len(places), 2)
-    if position not in places or compared.measure.higher_is_better is None or not every_pair:
-        return None
-    verdicts = [
-        compared.verdict(pair if pair.a == position else pair.turned)
-        for pair in compared.pairs
-        if position in (pair.a, pair.b)
-    ]
-    return Rank(1 + verdicts.count("b"), len(places) - verdicts.count("a"))
-
-
-def compared_places(compared: MeasureComparison) -> frozenset[int]:
-    """Positions of the runs that are in any pair."""
-    return frozenset(place for pair in compared.pairs for place in (pair.a, pair.b))
+    places = compared.ranks[position] if compared.ranks else None
+    return Rank(*places) if places else None
 
 
 def mean(compared: MeasureComparison, quantity: float | None) -> Quantity | None:

@@ -122,7 +122,11 @@ def _draw(stand: _Stand, sweep: Sweep, panels: list[_Panel], new_figure: NewFigu
         caption=f"Means over {sweep.parameter} (n = {n_of(rows)}, {stand.findings.weighed}); the bands are 95 % "
         "intervals of each point by itself. Whether two points differ takes the paired tests."
         f"{stand.left_out(sweep, panels)}",
-        alt=alt_of(_in_words(stand, line, panels[0].measure) for line in sweep.lines),
+        alt=alt_of(
+            _in_words(stand, line, panels[0].measure)
+            for line in sweep.lines
+            if stand.points(line, panels[0].measure)
+        ),
         figure=figure,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis import Aggregate
+from harness.analysis.aggregate import NATURAL
 from harness.analysis.break_even import CostLine, cheaper, crossing, crossing_interval
 from harness.analysis.cost import is_lower_bound
 from harness.analysis.intervals import Interval
@@ -80,8 +81,10 @@ def _why_outside(view: RunView, unit: CostUnit) -> str:
 
 
 def _rows_of(view: RunView, unit: CostUnit) -> tuple[Aggregate | None, Aggregate | None]:
-    """What a query took, and the index."""
-    return view.row(unit.measure), view.row(f"index_{unit.measure}")
+    """What a query took, in the mix in which answers are weighed, and the index."""
+    natural = view.row(unit.measure, NATURAL)
+    known = natural if natural is not None and natural.mean is not None else view.row(unit.measure)
+    return known, view.row(f"index_{unit.measure}")
 
 
 def break_even_tables(group: Group, findings: Findings) -> list[Table]:

@@ -68,13 +68,15 @@ def _predicted(phase: PhaseEstimate) -> AmountByName:
 
 
 def _actual(spent: Spent, usd: Aggregate | None) -> AmountByName:
-    """Of a lower bound nobody knows how wrong an estimate is: it is as unknown as the tokens it is from."""
+    """Of a lower bound nobody knows how wrong an estimate is: it is as unknown as the tokens it is from. Nor are
+    dollars held against it of which vectors were paid once for several answers.
+    """
     counted = spent.is_metered
     return {
         "calls": spent.generator.calls,
         "input_tokens": sum(usage.input_tokens for usage in spent.usage.values()) if counted else None,
         "output_tokens": spent.generator.output_tokens if counted else None,
-        "usd": None if usd is None or is_lower_bound(usd) else usd.mean,
+        "usd": None if usd is None or is_lower_bound(usd) or spent.shares_vectors else usd.mean,
         "minutes": _minutes(spent.seconds),
     }
 

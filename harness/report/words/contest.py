@@ -193,11 +193,13 @@ def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, 
 
 
 def _shown_costs(views: Sequence[RunView]) -> list[str]:
-    """What every run has taken, and not all of them nothing."""
+    """What every run has taken, on most of its queries, and not all of them nothing."""
     return [
         name
         for name in SHOWN_COSTS
-        if _fits(views, name) and any(any(view.values[name].values.values()) for view in views)
+        if _fits(views, name)
+        and all(view.values[name].is_covered for view in views)
+        and any(any(view.values[name].values.values()) for view in views)
     ]
 
 

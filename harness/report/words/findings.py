@@ -99,7 +99,7 @@ class Findings:
             found = next((own for own in comparison.measures if own.measure.name == measure), None)
             if found is not None and {*wanted} <= {*ids}:
                 gap = Gap.between(found, *map(ids.index, wanted))
-                return None if gap is None else gap.is_told_apart or gap.pair.spread is None
+                return None if gap is None else gap.is_told_apart or (gap.pair.spread is None and gap.pair.n > 1)
         return None
 
     @property

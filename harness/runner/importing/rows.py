@@ -36,7 +36,8 @@ def _context(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     given = {name: value[name] for name in ("text", "score", "kind") if value.get(name) is not None}
-    doc_ids = value.get("doc_id") if value.get("doc_ids") is None else value["doc_ids"]
+    doc_ids = value.get("doc_ids")
+    doc_ids = value.get("doc_id") if doc_ids is None or doc_ids == [] else doc_ids
     several = doc_ids if isinstance(doc_ids, list) else [] if doc_ids is None else [doc_ids]
     return {**given, "doc_ids": tuple(map(_identifier, several))}
 

@@ -118,7 +118,16 @@ def test_a_cell_that_two_configs_name_is_estimated_once(cli: CommandLine) -> Non
     once, twice = (
         json.loads(cli.call("estimate", *("-c", str(SMOKE)) * times, "--json").stdout) for times in (1, 2)
     )
-    assert once == twice
+    assert (once["cells"], once["total"]) == (twice["cells"], twice["total"])
+
+
+def test_the_race_of_a_config_has_all_its_systems_whatever_another_config_names(cli: CommandLine) -> None:
+    two = "systems: [naive, recursive]\nmodels: {generator: {provider: fake}, embedder: {provider: fake}}\n"
+    for name, more in (("plain", ""), ("raced", "race: {margin: 10}\n")):
+        (cli.folder / f"{name}.yaml").write_text(two + more)
+    done = cli.call("estimate", "-c", "plain.yaml", "-c", "raced.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "race" in done.stdout
 
 
 def test_a_mistake_in_any_of_several_configs_is_one_line_before_the_first_runs(cli: CommandLine) -> None:

@@ -39,9 +39,14 @@ def test_a_line_that_several_contexts_of_a_graph_say_is_read_once() -> None:
         # The sentence begins as the triplet in words does.
         ("(Ann)-[leads]->(Acme): Ann leads Acme Tools.", (LEADS,), ("Ann leads Acme Tools.",)),
         ("Ann leads Acme. Ann leads Acme Bank", (LEADS, OWNS), ()),
-        ("Ann (person): Ann leads Acme (The Post)", (LEADS,), ("Ann (person):  (The Post)",)),
-        ("Ann leads Acmeville", (LEADS,), ("Ann leads Acmeville",)),
-        ("Ann runs it.", (LEADS,), ("Ann runs it.",)),
+        ("(Ann)-[leads]->(Acme): It thrives.", (LEADS,), ("It thrives.",)),
+        # Kinds, sources and names are no sentence.
+        ("(Ann)-[leads]->(Acme) (The Post, 2023-10-05)", (LEADS,), ()),
+        ("Ann (person): Ann leads Acme (The Post, 2023). Ann leads Acme Bank (The Post)", (LEADS, OWNS), ()),
+        ("Ann leads Acme (The Post). She was born in Rome.", (LEADS,), ("(The Post). She was born in Rome.",)),
+        # Another wording of what it carries.
+        ("Ann -> leads -> Acme", (LEADS,), ()),
+        ("Ann runs it.", (LEADS,), ()),
         ("Ann runs it:", (), ("Ann runs it:",)),
     ],
 )

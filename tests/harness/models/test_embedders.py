@@ -24,7 +24,7 @@ from harness.models.embedding_cache import EmbeddingCache
 from harness.models.fake import EMBEDDING_DIM, FakeScript, bag_of_words
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
-from harness.models.metering import Meter, metered
+from harness.models.metering import Meter, metered, metered_apart
 from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
 from harness.models.transport import Seam
 from harness.models.vectors import unit_rows
@@ -330,6 +330,18 @@ async def test_a_cached_text_costs_a_query_once_however_often_it_is_wanted(
     assert [meter.usage["embedder"].input_tokens for meter in meters] == [6, 6]
     assert (computed.embedded_texts, computed.cached_texts) == (3, 0)
     assert (cached.embedded_texts, cached.cached_texts) == (0, 3)
+
+
+async def test_judgements_of_one_evaluation_count_a_vector_that_they_share_once(
+    seam: Seam, open_cache: Callable[..., EmbeddingCache]
+) -> None:
+    embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), seam, open_cache())
+    total = Meter("judge")
+    for _ in range(3):
+        with metered_apart("judge", total):
+            await embedder.embed_documents(["a", "b b"])
+    assert total.usage == total.paid == {"embedder": Usage(calls=1, input_tokens=3)}
+    assert (total.embedded_texts, total.cached_texts) == (2, 0)
 
 
 async def test_a_cache_that_is_filled_from_a_journal_knows_who_paid_and_how_long_it_took(

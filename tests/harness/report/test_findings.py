@@ -240,7 +240,7 @@ def test_a_comparison_pairs_only_runs_that_were_scored_in_one_way(tmp_path: Path
     measures = compare_runs([write_run(tmp_path, plan) for plan in plans], load_prices()).measures
     (judged,) = [one for one in measures if one.measure.name == "ragas_faithfulness"]
     assert [(pair.a, pair.b) for pair in judged.pairs] == [(0, 1)]
-    assert judged.ranks is None
+    assert judged.ranks == ((2, 2), (1, 1), None)
 
 
 def test_one_run_is_described(tmp_path: Path) -> None:

@@ -223,6 +223,12 @@ def test_who_built_a_shared_index_is_not_said_to_have_paid_what_others_paid(make
     assert f"The index was built {said}" in text_of(run)
 
 
+def test_what_nobody_knows_who_paid_is_not_said_to_be_paid_by_others(make_run: MakeRun) -> None:
+    cost = Cost(wall_s=9.0, cached_texts=5, cached_from={"": 5})
+    run = make_run(reused_from="demo--naive--ffffffffffff", index_cost=cost, types=SMALL, sessions=())
+    assert "The index was built, and its cost paid, by run demo--naive--ffffffffffff." in text_of(run)
+
+
 def test_what_another_run_had_paid_of_an_index_stands_in_the_ledger(make_run: MakeRun) -> None:
     used = Usage(calls=50, input_tokens=20_000, output_tokens=9_000)
     shared = Usage(calls=30, input_tokens=12_000, output_tokens=5_000)

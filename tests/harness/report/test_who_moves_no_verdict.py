@@ -145,6 +145,18 @@ def test_pairs_with_a_bracket_stand_apart_in_a_family_of_their_own(tmp_path: Pat
     assert "gold" in differences_csv(comparison)
 
 
+def test_a_bracket_has_its_mean_in_the_ranking_and_what_is_to_be_known_of_its_sample(tmp_path: Path) -> None:
+    gold = ScoredRun(system="gold", scores={"accuracy": right(39)}, bracket=BRACKET, digest="e" * 64)
+    runs = [*systems(tmp_path, 26, 34), write_run(tmp_path, gold)]
+    comparison = found(runs, Choice(("accuracy",)))
+    (one,) = json.loads(json.dumps(comparison_json(comparison)))["measures"]
+    means = {row["system"]: (row["mean"], row["ranks"]) for row in one["ranking"]}
+    assert means["gold"] == (39 / 40, None)
+    assert means["s0"] == (26 / 40, [2, 2])
+    assert any("s0 and gold were made over other samples" in note for note in comparison.notes)
+    assert not any("gold was scored in another way" in note for note in comparison.notes)
+
+
 def test_where_no_two_systems_are_named_brackets_are_compared_as_they_were_asked_for(tmp_path: Path) -> None:
     runs, marks = systems(tmp_path, 26, 34), brackets(tmp_path)
     for named, choice in (

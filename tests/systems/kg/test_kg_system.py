@@ -25,7 +25,7 @@ async def test_the_index_is_one_call_a_chunk_and_says_what_it_holds(runtime: Bar
     assert len(runtime.chat.calls) == 3
     assert (stats.documents, stats.chunks, stats.nodes, stats.edges) == (4, 3, 7, 5)
     assert (stats.failed_chunks, stats.notes) == (0, ("1 documents hold no text",))
-    assert runtime.stages == ["chunk", "extract", "assemble", "embed", "store", "words", "embed", "store"]
+    assert runtime.stages == ["chunk", "extract", "assemble", "embed", "words", "embed", "store", "store"]
     assert runtime.told[-1] == (3, 3, "extracting")
 
 

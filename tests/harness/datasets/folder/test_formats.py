@@ -189,6 +189,13 @@ def test_a_page_that_a_form_is_wrapped_around_is_read_without_its_controls() -> 
     assert read.text.endswith("Where the harbour is\n\n# Ferry\n\nIt leaves Lowmere at nine.")
 
 
+def test_an_article_in_a_form_is_read_however_long_the_menus_around_it_are() -> None:
+    menus = f"<div>{'Harbours and boats. ' * 40}</div>"
+    said = "It leaves Lowmere at nine."
+    assert html(f"{menus}<main><form><p>{said}</p></form></main>").text == said
+    assert html(f"<form>{menus}<main><p>{said}</p></main></form>").text == said
+
+
 def test_a_form_that_is_little_of_a_page_is_not_read() -> None:
     form = "<form>Find <label>a harbour near you, such as Lowmere, by its name <input></label></form>"
     assert html(f"<p>It leaves Lowmere at nine.</p>{form}").text == "It leaves Lowmere at nine."

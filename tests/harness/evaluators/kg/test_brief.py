@@ -123,6 +123,7 @@ def test_a_wrong_year_is_wrong_however_alike_the_vectors_are(score: Scored) -> N
         (".5%", "5%"),
         ("March 2023", "May 2023"),
         ("5 Mar. 2023", "5th of May, 2023"),
+        ("100 m", "100 million"),
     ],
 )
 def test_a_number_is_its_sign_its_scale_its_percent_and_its_month(one: str, other: str) -> None:
@@ -135,6 +136,8 @@ def test_a_number_is_its_sign_its_scale_its_percent_and_its_month(one: str, othe
         ("1.5 million", "1,500,000"),
         ("$1.5m", "1.50 million dollars"),
         ("3bn", "3 billion"),
+        # A letter is a scale beside a currency alone.
+        ("100 m", "100 metres"),
         ("5%", "5 per cent"),
         ("March 5, 2023", "the 5th of March 2023"),
         ("Mar 5, 2023", "2023-03-05"),

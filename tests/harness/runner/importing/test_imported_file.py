@@ -82,8 +82,9 @@ def test_a_row_may_say_everything(write: WriteRows) -> None:
 def test_a_document_is_named_in_either_column_where_the_other_is_empty(write: WriteRows) -> None:
     """As a table has them that pandas wrote."""
     contexts = [{"text": "t", "doc_ids": None, "doc_id": "d"}, {"text": "t", "doc_ids": ["d"], "doc_id": None}]
+    contexts.append({"text": "t", "doc_ids": [], "doc_id": "d"})
     row = only(write({"query": "q", "answer": "a", "contexts": contexts}))
-    assert [context.doc_ids for context in row.contexts] == [("d",), ("d",)]
+    assert [context.doc_ids for context in row.contexts] == [("d",), ("d",), ("d",)]
 
 
 def test_nan_in_any_field_is_a_missing_value(write: WriteRows) -> None:
