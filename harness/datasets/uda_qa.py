@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,10 +56,8 @@ def build_nq(entries: Sequence[FileEntry], pages: Mapping[str, str]) -> RawDatas
         rows.append(_row(entry, "nq", tuple(answers), evidence))
     parts = {name: [*found, pages.get(name, "")] for name, found in passages.items()}
     documents = tuple(_document("nq", name, parts[name], urls[name]) for name in parts)
-    paged = sum(name in pages for name in passages)
     notes = (
-        f"nq: each document begins with its gold passages, and the full page follows in {paged:,} of "
-        f"{len(documents):,}, so retrieval is easier than over whole pages",
+        _easier("nq", "passages", passages.keys() & pages.keys(), len(documents)),
         "nq: texts are tokenised Natural Questions text, as published",
     )
     return RawDataset(documents=documents, rows=tuple(rows), notes=notes)
@@ -89,15 +87,19 @@ def build_feta(
         rows.append(_row(entry, "feta", (entry.text("answer"),), evidence))
     parts = {name: [gold.table.text() for gold in own.values()] for name, own in found.items()}
     parts = {name: [*texts, pages.get(name, "")] for name, texts in parts.items()}
-    documents = (_document("feta", name, parts[name], urls[name]) for name in parts)
-    left_out = len(entries) - len(rows)
-    note = (
-        f"feta: {left_out:,} of {len(entries):,} questions left out: their gold table is not in the data directory"
-    )
-    return RawDataset(
-        documents=tuple(document for document in documents if document.text),
-        rows=tuple(rows),
-        notes=(note,) if left_out else (),
+    texts = {name: _document("feta", name, parts[name], urls[name]) for name in parts}
+    documents = {name: document for name, document in texts.items() if document.text}
+    notes = [_easier("feta", "tables", documents.keys() & pages.keys(), len(documents))]
+    if left_out := len(entries) - len(rows):
+        of = f"{left_out:,} of {len(entries):,} questions"
+        notes.append(f"feta: {of} left out: their gold table is not in the data directory")
+    return RawDataset(documents=tuple(documents.values()), rows=tuple(rows), notes=tuple(notes))
+
+
+def _easier(subset: str, gold: str, paged: Collection[str], n_documents: int) -> str:
+    return (
+        f"{subset}: each document begins with its gold {gold}, and the full page follows in {len(paged):,} of "
+        f"{n_documents:,}, so retrieval is easier than over whole pages"
     )
 
 
