@@ -92,14 +92,15 @@ def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
     notes, lost = list(columns.notes), set()
     runs = tuple(dict.fromkeys(answer.run_id for answer in columns.answers))
     for dimension in sheet.dimensions:
-        placed = {}
+        placed: dict[PlacedAnswer, list[float]] = {}
         for (run, query_id), value in sheet.means(dimension).items():
             answer = PlacedAnswer(_run_named(run, runs, sheet), query_id)
             if answer in columns.answers:
-                placed[answer] = value
+                # A run may be named in several ways, by whoever labelled.
+                placed.setdefault(answer, []).append(value)
             else:
                 lost.add((run, query_id))
-        found[_label_name(dimension, columns.values)] = placed
+        found[_label_name(dimension, columns.values)] = {one: fmean(given) for one, given in placed.items()}
         notes.append(sheet.said_of(dimension))
     if not any(found.values()):
         raise _of_nobody(next(iter(lost)), runs, columns, sheet)

@@ -117,6 +117,13 @@ def test_labels_of_other_queries_are_refused_with_the_nearest(tmp_path: Path) ->
         labelled(tmp_path, measured_columns([run_with(tmp_path, x=[*ONE])]), "query_id,grade", "other,3")
 
 
+def test_labels_of_a_run_that_is_named_in_two_ways_are_averaged(tmp_path: Path) -> None:
+    run = run_with(tmp_path, x=[*ONE])
+    lines = ("query_id,run,grade", f"q001,{run.run_id},5", f"q001,{run.run_id[-8:]},1")
+    columns = labelled(tmp_path, measured_columns([run]), *lines)
+    assert list(columns.values["grade"].values()) == [3.0]
+
+
 def test_labels_of_another_run_say_that_the_run_is_another(tmp_path: Path) -> None:
     columns = measured_columns([run_with(tmp_path, x=[*ONE])])
     with pytest.raises(ConfigError, match="first: run 'other'"):
