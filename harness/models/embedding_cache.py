@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -119,27 +119,30 @@ class EmbeddingCache:
         self._db.close()
 
     def _find(self, text: str) -> "KeptVector | None":
-        place = (self._model, _digest(text))
-        with self._explained():
-            row = self._db.execute(
-                "SELECT vector, paid_by, seconds, row_check FROM checked WHERE model=? AND text_digest=?", place
-            ).fetchone()
-            if row is not None and row_check((*place, *row[:3])) == row[3]:
-                return KeptVector(*row[:3])
-            row = self._db.execute(self._earlier, place).fetchone() if self._earlier else None
+        row = self._whole_row("checked", KeptVector._fields, text)
+        if row is None and self._earlier:
+            with self._explained():
+                row = self._db.execute(self._earlier, self._place(text)).fetchone()
         return KeptVector(*row) if row else None
 
     def _share(self, text: str) -> "_Share | None":
         """None: it was not noted."""
-        place = (self._model, _digest(text))
+        row = self._whole_row("used", _Share._fields, text)
+        return _Share(*row) if row else None
+
+    def _whole_row(self, table: str, columns: Sequence[str], text: str) -> tuple[Any, ...] | None:
+        """Of what is kept of a text; None: nothing, or it is damaged."""
+        place = self._place(text)
+        query = f"SELECT {', '.join(columns)}, row_check FROM {table} WHERE model=? AND text_digest=?"  # noqa: S608
         with self._explained():
-            row = self._db.execute(
-                "SELECT calls, input_tokens, row_check FROM used WHERE model=? AND text_digest=?", place
-            ).fetchone()
-        return _Share(*row[:2]) if row is not None and row_check((*place, *row[:2])) == row[2] else None
+            row = self._db.execute(query, place).fetchone()
+        return row[:-1] if row is not None and row_check((*place, *row[:-1])) == row[-1] else None
+
+    def _place(self, text: str) -> tuple[str, bytes]:
+        return self._model, _digest(text)
 
     def _put(self, table: str, text: str, entry: "KeptVector | _Share") -> None:
-        values = (self._model, _digest(text), *entry)
+        values = (*self._place(text), *entry)
         marks = ",".join("?" * (len(values) + 1))
         self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (*values, row_check(values)))  # noqa: S608
 

@@ -133,6 +133,11 @@ class Measure:
         return self.title or self.name
 
     @property
+    def ends(self) -> tuple[float, float] | None:
+        """Between what its values lie; None: nobody knows."""
+        return (0.0, 1.0) if self.is_share else self.range
+
+    @property
     def is_share(self) -> bool:
         """Whether its mean is a share of something, and so said in per cent."""
         return self.binary or self.unit == "%"

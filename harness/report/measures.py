@@ -52,7 +52,7 @@ def known_ranges(evaluations: Iterable[EvaluationRecord]) -> dict[str, tuple[flo
 
 def ranged(measure: Measure) -> Ranged:
     """A measure's name, and what its values lie between."""
-    return measure.name, (0.0, 1.0) if measure.is_share else measure.range
+    return measure.name, measure.ends
 
 
 @dataclass(frozen=True)

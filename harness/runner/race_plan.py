@@ -83,9 +83,7 @@ def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[Pl
 
 def _span(measure: Measure) -> float | None:
     """The largest difference of two values; None: nobody knows, or there is none."""
-    if measure.range:
-        return span_between(measure.range)
-    return 1.0 if measure.is_share else None
+    return span_between(measure.ends) if measure.ends else None
 
 
 def _bounded(measure: Measure, plan: EvaluationPlan) -> float:

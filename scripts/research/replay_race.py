@@ -76,8 +76,7 @@ def recorded(group: Group, name: str, margin: float) -> Recorded:
     measure = group.known.get(name)
     if measure is None or not all(name in view.values for view in group.views):
         raise ConfigError(f"not all of these runs have '{name}'", f"they have {', '.join(group.measures)}")
-    ends = (0.0, 1.0) if measure.is_share else measure.range
-    span = span_between(ends) if ends else None
+    span = span_between(measure.ends) if measure.ends else None
     if span is None:
         raise ConfigError(f"nobody knows between what '{name}' lies", "name another measure")
     sample = group.views[0].sample

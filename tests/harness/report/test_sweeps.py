@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -167,16 +168,15 @@ def test_the_margin_that_is_asked_for_decides_and_stands_in_the_heading(make_run
     assert said(table.rows[-1])[7] == "100"
 
 
+def right_of(make_run: MakeRun, usage: Usage, **more: Any) -> RunDir:
+    """A run that answers every question, at that cost."""
+    right = {"inference_query": 1.0}
+    return make_run(answer={"top_k": 2}, types=MANY, right=right, usage=usage, sessions=(), **more)
+
+
 @pytest.mark.slow
 def test_a_run_that_fails_often_is_no_bargain(make_run: MakeRun) -> None:
-    cheap = make_run(
-        answer={"top_k": 2},
-        types=MANY,
-        right={"inference_query": 1.0},
-        usage=Usage(calls=1, input_tokens=1, output_tokens=0),
-        failing=2,
-        sessions=(),
-    )
+    cheap = right_of(make_run, Usage(calls=1, input_tokens=1, output_tokens=0), failing=2)
     group = group_of(cheap, *swept(make_run, {1: 0.5, 3: 0.6, 5: 0.7}))
     for table in budgets_of(group).values():
         assert "top_k=2" not in "".join(entry for row in table.rows for entry in said(row))
@@ -184,13 +184,7 @@ def test_a_run_that_fails_often_is_no_bargain(make_run: MakeRun) -> None:
 
 @pytest.mark.slow
 def test_what_was_not_counted_in_full_is_named_and_is_under_no_budget(make_run: MakeRun) -> None:
-    blind = make_run(
-        answer={"top_k": 2},
-        types=MANY,
-        right={"inference_query": 1.0},
-        usage=Usage(calls=2, input_tokens=1, unmetered_calls=1),
-        sessions=(),
-    )
+    blind = right_of(make_run, Usage(calls=2, input_tokens=1, unmetered_calls=1))
     group = group_of(blind, *swept(make_run, {1: 0.5, 3: 0.6, 5: 0.7}))
     tables = budgets_of(group)
     for cost in ("tokens", "usd"):
