@@ -180,6 +180,11 @@ class Usage(Record):
         return self != Usage()
 
     @property
+    def has_tokens(self) -> bool:
+        """Whether any token was counted."""
+        return bool(self.input_tokens or self.output_tokens)
+
+    @property
     def calls_are_known(self) -> bool:
         """Whether `calls` is a count: tokens without a call were counted where nobody counted calls."""
         return bool(self.calls or not self.is_used) and self.unmetered_calls <= self.calls

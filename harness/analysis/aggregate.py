@@ -17,9 +17,10 @@ that repeats do not narrow the interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,16 +103,18 @@ class Frame:
         return Drawn(self.query_types, self.type_mix, self.clusters)
 
     @classmethod
-    def of(cls, run: RunDir, sample: Iterable[SampleRow] | None = None) -> Frame:
-        """The frame of a run directory; `sample`: what `run.sample()` gives, where it was read before."""
-        manifest, sample = run.manifest(), list(run.sample() if sample is None else sample)
+    def of(cls, run: RunDir, sample: Collection[SampleRow] | None = None) -> Frame:
+        """The frame of a run directory; `sample`: what `run.sample()` gives, where it was read before: it is gone
+        through twice.
+        """
+        manifest, sample = run.manifest(), run.sample() if sample is None else sample
         # Runs that do not say are from before data sets said it: their queries cite documents, or are alone.
         is_clustered = manifest.dataset.get("cluster_by", "document") == "document"
         return cls(
             run_id=run.run_id,
             system=str(manifest.identity.get("system", {}).get("name", "")),
             dataset=str(manifest.dataset.get("name", "")),
-            query_types={row.query.query_id: row.reference.query_type for row in sample},
+            query_types={intern(row.query.query_id): intern(row.reference.query_type) for row in sample},
             type_mix=dict(manifest.dataset.get("type_mix") or {}),
             repeats=int(manifest.identity.get("repeats", 1)),
             query_limit_s=(manifest.identity.get("limits") or {}).get("query_timeout_s"),

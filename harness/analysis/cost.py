@@ -32,16 +32,20 @@ another run than the builder had paid for; `<phase>_<quantity>_mean` and `_max` 
 (n = samples; no interval, since neighbouring samples are alike).
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from harness.analysis.aggregate import Aggregate, Frame, LowerBound, aggregate_quantiles, aggregate_scores
 from harness.analysis.prices import NO_CALL, Prices, role_price, usage_usd
 from harness.analysis.resources import PHASES, QUANTITIES, Resources, load_resources
-from harness.analysis.score_columns import FAILED, IMPUTED, SCORED, Gathered, ScoreColumns
+from harness.analysis.score_columns import FAILED, IMPUTED, SCORED, GatheredRows, ScoreColumns
 from harness.records import Cost, IndexRecord, RunRecord, Usage, less
 from harness.store import RunDir, counting
 
@@ -70,6 +74,37 @@ MeasuredCosts = dict[str, Measured]
 """By measure."""
 
 
+_UNKNOWN = Measured(None)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of any record of a run: what is known of none has no column."""
+
+    has_price: bool
+    """Of each model that was called."""
+    any_token: bool
+    any_time: bool
+    stages: Sequence[str]
+    any_throttling: bool
+    any_cpu: bool
+
+    @classmethod
+    def of(cls, records: Iterable[RunRecord], models: Models, prices: Prices) -> _Known:
+        """Of these, in one go."""
+        roles, stages = set[str](), set[str]()
+        token = time = throttling = cpu = False
+        for record in records:
+            cost = record.cost
+            roles |= called_roles(cost)
+            stages.update(cost.stages_s)
+            token = token or _counted_any(cost)
+            time = time or cost.wall_s is not None or record.status == "timeout"
+            throttling = throttling or cost.throttled_s is not None
+            cpu = cpu or cost.cpu_s is not None
+        return cls(not without_price(roles, models, prices), token, time, sorted(stages), throttling, cpu)
+
+
 def fails_too_often(n_failed: int, n_answered: int) -> bool:
     """Whether a run that failed so many of its queries may be called neither the cheapest nor the fastest."""
     return n_failed > MOST_FAILED * n_answered
@@ -87,22 +122,22 @@ def is_lower_bound(row: Aggregate) -> bool:
 def run_costs(
     run: RunDir,
     prices: Prices,
-    attempts: Sequence[RunRecord] | None = None,
+    attempts: Iterable[RunRecord] | None = None,
     frame: Frame | None = None,
     used: ScoreColumns | None = None,
 ) -> list[Aggregate]:
     """Everything above for one run directory, finished or not; what is not there yet has no rows.
 
     `attempts`, `frame`, `used`: what `run.iter_records()`, `Frame.of` and `query_scores` of the attempts that
-    count give, where they were read before.
+    count give, where they were read before; `attempts` are gone through several times.
     """
     frame, models = frame or Frame.of(run), run.manifest().identity.get("models", {})
     attempts = list(run.iter_records()) if attempts is None else attempts
     if used is None:
-        used = query_scores(list(counting(attempts).values()), models, prices, frame.query_limit_s)
+        used = query_scores(counting(attempts).values(), models, prices, frame.query_limit_s)
     rows = _query_rows(frame, used)
-    costs = [record.cost for record in attempts]
-    rows += [*attempt_costs(frame, costs, models, prices), *peak_memory(frame, costs)]
+    rows += attempt_costs(frame, (record.cost for record in attempts), models, prices)
+    rows += peak_memory(frame, (record.cost for record in attempts))
     index, resources = run.index(), run.resources_path()
     rows += index_costs(frame, index, models, prices) if index else []
     return rows + (resource_use(frame, load_resources(resources)) if resources else [])
@@ -119,61 +154,81 @@ def _query_rows(frame: Frame, used: ScoreColumns) -> list[Aggregate]:
 
 
 def query_scores(
-    records: Sequence[RunRecord], models: Models, prices: Prices, limit_s: float | None = None
+    records: Collection[RunRecord], models: Models, prices: Prices, limit_s: float | None = None
 ) -> ScoreColumns:
     """What each query took, by measure; failed where it is not known, imputed where it is a lower bound.
 
     `limit_s`: after which a query timed out.
     """
-    costs = [record.cost for record in records]
-    priced, counted = not unpriced_roles(costs, models, prices), _counted_any(costs)
+    known = _Known.of(records, models, prices)
     has_generator = (models.get(GENERATOR) or {}).get("provider", NO_CALL) != NO_CALL
-    used = Gathered()
+    used = GatheredRows()
     for record in records:
         values = _tokens(record.cost, has_generator)
-        if priced:
+        if known.has_price:
             values["usd"] = _usd(record.cost, models, prices)
-        _add(used, record, values if counted else _without_bounds(values))
-    _add_times(used, records, limit_s)
+        if not known.any_token:
+            values = _without_bounds(values)
+        if known.any_time:
+            values |= {**_times(record, limit_s), **_parts_of_time(record, known)}
+        used.add((record.query_id, record.repeat), {name: _cell(value) for name, value in values.items()})
     return used.columns()
 
 
-def latencies(frame: Frame, records: Iterable[RunRecord]) -> list[float]:
+def latencies(frame: Frame, used: ScoreColumns) -> list[float]:
     """`latency_s` of every query of the frame that has one, ascending; of one that timed out its limit."""
-    asked = (r for r in records if r.query_id in frame.query_types and r.repeat < frame.repeats)
-    values = (_times(record, frame.query_limit_s)["latency_s"].value for record in asked)
-    return sorted(value for value in values if value is not None)
+    if "latency_s" not in used.by_measure:
+        return []
+    found = frame.slots(used).filled("latency_s").values
+    ascending: list[float] = np.sort(found[~np.isnan(found)]).tolist()
+    return ascending
 
 
 def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: Prices) -> list[Aggregate]:
     """`answer_usd_total` over every attempt (`RunDir.iter_records`), of a vector that was there nothing: who had
     it computed has counted it. No row without a price or an attempt.
     """
-    costs = [cost.model_copy(update={"usage": less(cost.usage, cost.cached_usage.values())}) for cost in costs]
-    if not costs or unpriced_roles(costs, models, prices):
+    total, n, at_least, any_token, roles = 0.0, 0, False, False, set[str]()
+    for cost in costs:
+        own = cost.model_copy(update={"usage": less(cost.usage, cost.cached_usage.values())})
+        spent = _usd(own, models, prices)
+        total, n, at_least = total + (spent.value or 0.0), n + 1, at_least or spent.at_least
+        any_token = any_token or _counted_any(own)
+        roles |= called_roles(own)
+    if not n or without_price(roles, models, prices):
         return []
-    spent = [_usd(cost, models, prices) for cost in costs]
-    total = Measured(sum(one.value or 0.0 for one in spent), any(one.at_least for one in spent))
-    known = total if _counted_any(costs) or not total.at_least else Measured(None)
-    return [_row(frame, "answer_usd_total", known)]
+    return [_row(frame, "answer_usd_total", Measured(total, at_least) if any_token or not at_least else _UNKNOWN)]
 
 
 def peak_memory(frame: Frame, costs: Iterable[Cost]) -> list[Aggregate]:
     """`answer_peak_rss_bytes`, the most the system's process ever held while answering, and of it
     `answer_embedder_rss_bytes`, what loading the embedder took; no row of what was not measured.
     """
-    rows = []
-    listed = list(costs)
-    for name in ("peak_rss_bytes", "embedder_rss_bytes"):
-        found = [value for cost in listed if (value := getattr(cost, name)) is not None]
-        rows += [frame.row(f"answer_{name}", max(found))] if found else []
-    return rows
+    most: dict[str, int] = {}
+    for cost in costs:
+        for name in ("peak_rss_bytes", "embedder_rss_bytes"):
+            if (value := getattr(cost, name)) is not None:
+                most[name] = max(value, most.get(name, value))
+    return [
+        frame.row(f"answer_{name}", most[name])
+        for name in ("peak_rss_bytes", "embedder_rss_bytes")
+        if name in most
+    ]
+
+
+def called_roles(cost: Cost) -> set[str]:
+    """The roles whose model was called, as far as anybody knows."""
+    return {role for role, usage in cost.usage.items() if usage.is_used}
+
+
+def without_price(roles: Iterable[str], models: Models, prices: Prices) -> list[str]:
+    """Those of these roles whose model has no price."""
+    return sorted(role for role in roles if role_price(prices, models, role) is None)
 
 
 def unpriced_roles(costs: Iterable[Cost], models: Models, prices: Prices) -> list[str]:
     """The roles whose model was called, as far as anybody knows, but has no price."""
-    roles = {role for cost in costs for role, usage in cost.usage.items() if usage.is_used}
-    return sorted(role for role in roles if role_price(prices, models, role) is None)
+    return without_price(set[str]().union(*map(called_roles, costs)), models, prices)
 
 
 def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices) -> list[Aggregate]:
@@ -200,7 +255,7 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
         values["peak_rss_bytes"] = cost.peak_rss_bytes
     if cost.embedder_rss_bytes is not None:
         values["embedder_rss_bytes"] = cost.embedder_rss_bytes
-    measured = used if _counted_any([cost]) else _without_bounds(used)
+    measured = used if _counted_any(cost) else _without_bounds(used)
     measured.update({name: Measured(value) for name, value in values.items()})
     return [_row(frame, f"index_{name}", value) for name, value in sorted(measured.items())]
 
@@ -232,7 +287,7 @@ def _tokens(cost: Cost, has_generator: bool) -> MeasuredCosts:
     values = _counts("", total)
     if not all(usage.calls_are_known for usage in cost.usage.values()):
         # The sum over roles may look like a count although one of them is none.
-        values["model_calls"] = Measured(None)
+        values["model_calls"] = _UNKNOWN
     return {**values, **_counts("generator_", cost.usage.get(GENERATOR, Usage()))} if has_generator else values
 
 
@@ -256,13 +311,13 @@ def _usd(cost: Cost, models: Models, prices: Prices) -> Measured:
     return Measured(usage_usd(prices, models, counted), at_least=True)
 
 
-def _counted_any(costs: Iterable[Cost]) -> bool:
+def _counted_any(cost: Cost) -> bool:
     """Whether any token was counted: without one, `at least 0` would say nothing."""
-    return any(usage.input_tokens or usage.output_tokens for cost in costs for usage in cost.usage.values())
+    return any(usage.has_tokens for usage in cost.usage.values())
 
 
 def _without_bounds(values: MeasuredCosts) -> MeasuredCosts:
-    return {name: Measured(None) if one.at_least else one for name, one in values.items()}
+    return {name: _UNKNOWN if one.at_least else one for name, one in values.items()}
 
 
 def _is_live(cost: Cost) -> bool:
@@ -280,26 +335,18 @@ def _times(record: RunRecord, limit_s: float | None) -> MeasuredCosts:
     return {name: Measured(seconds if known else None) for name, seconds in times.items()}
 
 
-def _add_times(used: Gathered, records: Sequence[RunRecord], limit_s: float | None) -> None:
-    if all(record.cost.wall_s is None and record.status != "timeout" for record in records):
-        return
-    stages = sorted({stage for record in records for stage in record.cost.stages_s})
-    with_throttling = any(record.cost.throttled_s is not None for record in records)
-    with_cpu = any(record.cost.cpu_s is not None for record in records)
-    for record in records:
-        cost, live = record.cost, record.status == "ok" and _is_live(record.cost)
-        others = {f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) if live else None for stage in stages}
-        if with_throttling:
-            timed_out = record.status == "timeout" and cost.wall_s is not None
-            others["throttled_s"] = cost.throttled_s if live or timed_out else None
-        if with_cpu:
-            others["cpu_s"] = cost.cpu_s if live else None
-        measured = {name: Measured(value) for name, value in others.items()}
-        _add(used, record, {**_times(record, limit_s), **measured})
+def _parts_of_time(record: RunRecord, known: _Known) -> MeasuredCosts:
+    """Seconds of stages, of waiting for a provider and of the processor, where any query of the run has them."""
+    cost, live = record.cost, record.status == "ok" and _is_live(record.cost)
+    parts = {f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) if live else None for stage in known.stages}
+    if known.any_throttling:
+        timed_out = record.status == "timeout" and cost.wall_s is not None
+        parts["throttled_s"] = cost.throttled_s if live or timed_out else None
+    if known.any_cpu:
+        parts["cpu_s"] = cost.cpu_s if live else None
+    return {name: Measured(value) for name, value in parts.items()}
 
 
-def _add(used: Gathered, record: RunRecord, values: MeasuredCosts) -> None:
-    key = record.query_id, record.repeat
-    for measure, (value, at_least) in values.items():
-        state = FAILED if value is None else IMPUTED if at_least else SCORED
-        used.add(key, measure, state, value)
+def _cell(measured: Measured) -> tuple[int, float | None]:
+    value, at_least = measured
+    return FAILED if value is None else IMPUTED if at_least else SCORED, value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Literal
 
 import numpy as np
@@ -78,11 +79,15 @@ def clusters_of(references: Iterable[Reference]) -> dict[str, str]:
     """Query id -> the document that most queries of these cite among those its evidence names, ties by id; a query
     without evidence is alone. Empty where no evidence names a document: nothing is known then.
     """
-    named = {one.query_id: sorted({item.doc_id for item in one.evidence}) for one in references}
+    named = {
+        intern(one.query_id): tuple(sorted({intern(item.doc_id) for item in one.evidence})) for one in references
+    }
     cited = Counter(doc_id for doc_ids in named.values() for doc_id in doc_ids)
     if not cited:
         return {}
     return {
-        query_id: f"document/{max(doc_ids, key=lambda one: cited[one])}" if doc_ids else f"query/{query_id}"
+        query_id: intern(
+            f"document/{max(doc_ids, key=lambda one: cited[one])}" if doc_ids else f"query/{query_id}"
+        )
         for query_id, doc_ids in named.items()
     }

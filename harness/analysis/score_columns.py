@@ -6,15 +6,16 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.records import Score, ScoreStatus
-from harness.store import Records
+from harness.store import RecordKey
 from harness.store.score_lines import ScoreLines
 
 NONE, SCORED, IMPUTED, FAILED, MISSING, NOT_APPLICABLE = range(6)
@@ -103,7 +104,7 @@ class ScoreColumns:
         kept = {name: own for name, own in self.by_measure.items() if name in measures}
         return ScoreColumns(self.query_ids, kept)
 
-    def fitting(self, records: Records) -> ScoreColumns:
+    def fitting(self, is_answered: Callable[[RecordKey], bool]) -> ScoreColumns:
         """The scores as they fit the records that count: of a query that had failed when it was scored and has an
         answer now, the failure's score is none of that answer's, which is missing. So it is of a measure that only
         describes and said that it did not apply: in the words of the failure, which its other scores have too.
@@ -112,8 +113,7 @@ class ScoreColumns:
         ids = list(self.query_ids)
 
         def is_outdated(column: ScoreColumn, row: int) -> bool:
-            record = records.get((ids[column.queries[row]], int(column.repeats[row])))
-            return record is not None and record.status == "ok"
+            return is_answered((ids[column.queries[row]], int(column.repeats[row])))
 
         outdated = {
             measure: [row for row in column.rows(IMPUTED) if is_outdated(column, row)]
@@ -151,8 +151,8 @@ class ScoreColumns:
         of_failures = {said(*one) for one in known}
         return [one for one, score in zip(doubtful, asked, strict=True) if said(*score) in of_failures]
 
-    def any_missing_of(self, records: Records) -> bool:
-        """Whether any answer that there is has no score yet."""
+    def any_missing_of(self, records: Container[RecordKey]) -> bool:
+        """Whether any of these, which all have a record, has no score yet."""
         ids = list(self.query_ids)
         return any(
             (ids[column.queries[row]], int(column.repeats[row])) in records
@@ -165,27 +165,59 @@ class _Numbers(dict[str, int]):
     """A number for each name, in the order in which they are asked for."""
 
     def __missing__(self, name: str) -> int:
-        number = self[name] = len(self)
+        number = self[intern(name)] = len(self)
         return number
 
 
-class Gathered:
-    """Columns that grow."""
+class _Repeats(dict[int, int]):
+    """What stands for each repeat: itself, but for those that are too large for a column."""
+
+    def __missing__(self, number: int) -> int:
+        if -_FARTHEST < number < _FARTHEST:
+            return number
+        found = self[number] = _FARTHEST + len(self)
+        return found
+
+
+class GatheredRows:
+    """Columns that grow together: one row after the other has a value of every measure."""
 
     def __init__(self) -> None:
-        self._query_ids, self._measures = _Numbers(), _Numbers()
-        self._far: dict[int, int] = {}
+        self._query_ids, self._far = _Numbers(), _Repeats()
+        self._queries, self._repeats = array("i"), array("q")
+        self._columns: dict[str, tuple[array[int], array[float]]] = {}
+
+    def add(self, key: tuple[str, int], cells: Mapping[str, tuple[int, float | None]]) -> None:
+        """One row, by (query_id, repeat): state and value by measure, of the same measures in each."""
+        self._queries.append(self._query_ids[key[0]])
+        self._repeats.append(self._far[key[1]])
+        for measure, (state, value) in cells.items():
+            if measure not in self._columns:
+                self._columns[measure] = array("B"), array("d")
+            states, values = self._columns[measure]
+            states.append(state)
+            values.append(np.nan if value is None else value)
+
+    def columns(self) -> ScoreColumns:
+        """What was gathered."""
+        queries, repeats = np.array(self._queries, np.int32), np.array(self._repeats, np.int64)
+        nowhere, facts = np.zeros(0, np.int64), ScoreFacts(applies=True)
+        columns = {
+            measure: ScoreColumn(
+                queries, repeats, np.array(states, np.uint8), np.array(values, np.float64), nowhere, facts
+            )
+            for measure, (states, values) in self._columns.items()
+        }
+        return ScoreColumns(dict(self._query_ids), columns)
+
+
+class Gathered:
+    """Columns that grow, by scores in any order."""
+
+    def __init__(self) -> None:
+        self._query_ids, self._measures, self._far = _Numbers(), _Numbers(), _Repeats()
         self._facts: dict[str, ScoreFacts] = {}
         self._columns = (array("i"), array("q"), array("i"), array("B"), array("d"), array("q"))
-
-    def add(self, key: tuple[str, int], measure: str, state: int, value: float | None) -> None:
-        """One score, by (query_id, repeat)."""
-        queries, repeats, measures, states, values, _ = self._columns
-        queries.append(self._query_ids[key[0]])
-        repeats.append(self._repeat(key[1]))
-        measures.append(self._measures[measure])
-        states.append(state)
-        values.append(np.nan if value is None else value)
 
     def take(self, scores: Sequence[Score], found_at: Sequence[int] = ()) -> None:
         """Many, and the places of their lines, if they have any."""
@@ -194,7 +226,7 @@ class Gathered:
         ids, repeat_numbers, names, statuses, numbers, shares, labels = zip(*map(_FIELDS, scores), strict=True)
         queries, repeats, measures, states, values, places = self._columns
         queries.extend(map(self._query_ids.__getitem__, ids))
-        repeats.extend(map(self._repeat, repeat_numbers))
+        repeats.extend(map(self._far.__getitem__, repeat_numbers))
         measures.extend(map(self._measures.__getitem__, names))
         states.extend(map(_STATE_OF.__getitem__, statuses))
         values.frombytes(np.array(numbers, dtype=np.float64).tobytes())
@@ -214,15 +246,10 @@ class Gathered:
         columns = {}
         for measure, number in self._measures.items():
             own = order[ends[number - 1] if number else 0 : ends[number]]
-            facts = self._facts.get(measure) or ScoreFacts(applies=True)
             lines = places[own] if len(places) else places
-            columns[measure] = ScoreColumn(queries[own], repeats[own], states[own], values[own], lines, facts)
+            numbers = queries[own], repeats[own], states[own], values[own], lines
+            columns[measure] = ScoreColumn(*numbers, self._facts[measure])
         return ScoreColumns(dict(self._query_ids), columns)
-
-    def _repeat(self, number: int) -> int:
-        if -_FARTHEST < number < _FARTHEST:
-            return number
-        return _FARTHEST + self._far.setdefault(number, len(self._far))
 
     def _note(self, scores: Sequence[Score], names: Sequence[str], statuses: Sequence[str]) -> None:
         """What failed, and what does not apply."""

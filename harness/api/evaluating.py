@@ -50,9 +50,14 @@ class Evaluation:
         return next((outcome.stopped for outcome, _ in self.outcomes if outcome.stopped), None)
 
 
+def may_be_spread(runs: Sequence[RunDir], options: EvaluateOptions) -> bool:
+    """Whether a config by which these runs are scored names a cluster."""
+    return any(config.runner.executor == "ray" for config in _configs(runs, options))
+
+
 def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation:
     """Score runs by each one's config, or by that of `options`; nothing raises that only one evaluator refuses."""
-    configs = [evaluation_config(run, options.config, options.evaluators, options.settings) for run in runs]
+    configs = _configs(runs, options)
     plans = [(plan_evaluation(config), config, members) for config, members in _grouped(runs, configs)]
     for plan, _, members in plans:
         for run in members:
@@ -69,6 +74,10 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
             outcome = evaluate_runs(members, plan, options.results, reporter, spending, elsewhere)
             outcomes.append((outcome, config))
     return Evaluation(tuple(runs), tuple(outcomes), spending)
+
+
+def _configs(runs: Sequence[RunDir], options: EvaluateOptions) -> list[BenchConfig]:
+    return [evaluation_config(run, options.config, options.evaluators, options.settings) for run in runs]
 
 
 def spread_by(
@@ -107,7 +116,7 @@ def _refuse_unsaid(run: RunDir, plan: EvaluationPlan, config: Path | None, setti
 
 
 def _answered(run: RunDir, choice: AnswerChoice) -> Case:
-    rows = {row.query.query_id: row for row in run.sample()}
+    rows = run.sample_by_id()
     if choice.query_id not in rows:
         raise ConfigError(f"{run.run_id} has no query '{choice.query_id}'", nearest(choice.query_id, rows))
     record = run.records().get((choice.query_id, choice.repeat))

@@ -5,8 +5,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from harness.api.evaluating import EvaluateOptions, evaluate_all
+from harness.api.evaluating import EvaluateOptions, evaluate_all, may_be_spread
 from harness.api.outcomes import Outcomes, refused, troubles
+from harness.cli.apart import run_apart
 from harness.cli.consoles import complain, open_console, same_command
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetReached, RunInterrupted
 from harness.runner.evaluating.evaluate import Evaluated
@@ -17,6 +18,8 @@ from harness.store import find_runs
 def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: bool) -> int:
     """Score the named runs, print the table; returns the exit code."""
     runs = find_runs(options.results, names)
+    if may_be_spread(runs, options) and (code := run_apart()) is not None:
+        return code
     with resumable("no judgement that was paid for is lost"):
         evaluation = evaluate_all(runs, options)
     if as_json:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from harness.api.running import Benchmark, RunOptions, run_benches
+from harness.cli.apart import run_apart
 from harness.cli.consoles import complain, open_console, same_command
 from harness.cli.evaluating import conclude, resumable, say_stopped
 from harness.config import BenchConfig
@@ -30,6 +31,8 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
         from harness.report import check_report
 
         check_report()
+    if any(config.runner.executor == "ray" for config in configs) and (code := run_apart()) is not None:
+        return code
     signal.signal(signal.SIGTERM, _interrupt)
     with resumable("nothing answered is lost"):
         benches = run_benches(configs, options)

@@ -74,7 +74,7 @@ def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> di
 
 
 def _show_query(run: RunDir, query_id: str, console: Console) -> None:
-    rows = {row.query.query_id: row for row in run.sample()}
+    rows = run.sample_by_id()
     if query_id not in rows:
         raise ConfigError(f"{run.run_id} has no query '{query_id}'", nearest(query_id, rows))
     print_panel(console, "query", _question(rows[query_id]))

@@ -13,7 +13,7 @@ from harness.evaluators.base import Scorer, score_run
 from harness.evaluators.searched import KeptSearch
 from harness.protocols import RunFacts
 from harness.records import RunRecord, Score
-from harness.store import RecordKey, RunDir, SampleRow
+from harness.store import PackedByKey, RecordKey, RunDir, SampleRow
 
 PART = 2_048
 """Answers that are in memory at once, with their contexts."""
@@ -30,21 +30,27 @@ class RunAnswers:
         self._searched = KeptSearch(run)
 
     @cached_property
-    def rows(self) -> list[SampleRow]:
-        """The sampled queries, by id."""
-        return sorted(self._run.sample(), key=lambda row: row.query.query_id)
+    def query_ids(self) -> list[str]:
+        """Of the sampled queries, in the order in which they are scored."""
+        return sorted(self._sample)
+
+    @cached_property
+    def _sample(self) -> PackedByKey[str, SampleRow]:
+        return self._run.sample_by_id()
 
     async def scored(
         self, scorer: Scorer, begin_part: Callable[[int, int], None] = lambda _number, _of: None
     ) -> AsyncIterator[list[Score]]:
         """Of all answers; `begin_part` is told which part of how many begins."""
-        if len(self.rows) * self._repeats <= PART:
+        ids = self.query_ids
+        if len(ids) * self._repeats <= PART:
             records = self._run.records()
             facts = _facts_of(self._has_generator, map(_Outline.of, records.values()))
-            yield await score_run(scorer, self.rows, records, self._repeats, facts, self._searched)
+            rows = self._sample.at(ids)
+            yield await score_run(scorer, rows, records, self._repeats, facts, self._searched)
             return
         size = max(1, PART // self._repeats)
-        parts = [self.rows[start : start + size] for start in range(0, len(self.rows), size)]
+        parts = [ids[start : start + size] for start in range(0, len(ids), size)]
         for number, part in enumerate(parts, start=1):
             begin_part(number, len(parts))
             yield await self._scored(scorer, part)
@@ -52,11 +58,11 @@ class RunAnswers:
     async def scored_of(self, scorer: Scorer, query_ids: Collection[str]) -> list[Score]:
         """Of the answers to these queries alone: the same scores as when all are scored."""
         asked = frozenset(query_ids)
-        return await self._scored(scorer, [row for row in self.rows if row.query.query_id in asked])
+        return await self._scored(scorer, [one for one in self.query_ids if one in asked])
 
-    async def _scored(self, scorer: Scorer, rows: Sequence[SampleRow]) -> list[Score]:
-        outlines, queries = self._outlines, (row.query.query_id for row in rows)
-        there = [key for key in itertools.product(queries, range(self._repeats)) if key in outlines]
+    async def _scored(self, scorer: Scorer, query_ids: Sequence[str]) -> list[Score]:
+        outlines, rows = self._outlines, self._sample.at(query_ids)
+        there = [key for key in itertools.product(query_ids, range(self._repeats)) if key in outlines]
         found = self._run.records_at([outlines[key].place for key in there])
         records = dict(zip(there, found, strict=True))
         return await score_run(scorer, rows, records, self._repeats, self._facts, self._searched)

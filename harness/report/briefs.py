@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterator, Mapping
+from sys import intern
 from typing import NamedTuple
 
 from harness.analysis.cost import fails_too_often
@@ -10,8 +12,8 @@ from harness.evaluators.normalise import abstains
 from harness.evaluators.sides import is_null, said
 from harness.records import Prediction, RunRecord
 from harness.report.samples import Sample
-from harness.store import RecordKey, RunDir
-from harness.store.slim import slimmed
+from harness.store import PackedByKey, RecordKey, RunDir
+from harness.store.packed import Packed
 
 ANSWER_CHARS = 400
 """Of an answer in a list; its details have more."""
@@ -23,7 +25,6 @@ ANSWERED, ABSTAINED, ERROR, TIMEOUT, MISSING = 1, 2, 4, 8, 16
 class Brief(NamedTuple):
     """A record without what its details say."""
 
-    attempt: int
     place: int
     """What `RunDir.records_at` finds it by."""
     status: int
@@ -34,22 +35,71 @@ class Brief(NamedTuple):
 _UNTOLD = Prediction(answer=None)
 """In place of a prediction whose texts are left where they are."""
 
-Briefs = Mapping[RecordKey, Brief]
-"""Of the records that count."""
+Attempts = PackedByKey[RecordKey, RunRecord]
+"""Those that count, by key; `all` of them, in the order written."""
 
 
-def read_briefly(run: RunDir) -> tuple[list[RunRecord], Briefs]:
-    """Every attempt, in the order written, without its texts: they are nearly all of a record, and only the
-    explorer shows them, which reads them again. Whether there is a prediction is kept.
+class Briefs(Mapping[RecordKey, Brief]):
+    """Of the records that count, as numbers in columns."""
+
+    def __init__(self, attempts: Attempts) -> None:
+        """`attempts`: whose briefs are added, one for each that is put there."""
+        self._numbers = attempts.numbers
+        self._places, self._statuses, self._said = array("q"), array("B"), array("B")
+        self._answers: Packed[str | None] = Packed(str | None)
+
+    def add(self, brief: Brief) -> None:
+        """Of the next attempt."""
+        self._places.append(brief.place)
+        self._statuses.append(brief.status)
+        self._said.append(brief.answer is not None)
+        self._answers.append(brief.answer)
+
+    def __getitem__(self, key: RecordKey) -> Brief:
+        number = self._numbers[key]
+        return Brief(self._places[number], self._statuses[number], self._answers[number])
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._numbers
+
+    def __iter__(self) -> Iterator[RecordKey]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def status(self, key: RecordKey) -> int:
+        """What became of it, without its answer; `MISSING` where there is no record."""
+        number = self._numbers.get(key)
+        return MISSING if number is None else self._statuses[number]
+
+    def is_answered(self, key: RecordKey) -> bool:
+        """Whether there is a prediction, with a text or without."""
+        return self.status(key) in {ANSWERED, ABSTAINED}
+
+    def has_answer(self, key: RecordKey) -> bool:
+        """Whether it says anything."""
+        number = self._numbers.get(key)
+        return number is not None and bool(self._said[number])
+
+    def place(self, key: RecordKey) -> int:
+        """Where the rest of it stands, likewise."""
+        return self._places[self._numbers[key]]
+
+
+def read_briefly(run: RunDir) -> tuple[Attempts, Briefs]:
+    """Every attempt without its texts: they are nearly all of a record, and only the explorer shows them, which
+    reads them again. Whether there is a prediction is kept.
     """
-    attempts: list[RunRecord] = []
-    briefs: dict[RecordKey, Brief] = {}
+    attempts: Attempts = PackedByKey(RunRecord)
+    briefs = Briefs(attempts)
     for place, record in run.iter_placed_records():
-        key = record.query_id, record.repeat
-        if key not in briefs or record.attempt > briefs[key].attempt:
-            briefs[key] = Brief(record.attempt, place, _status(record), _beginning(record))
+        key = intern(record.query_id), record.repeat
+        earlier = attempts.get(key)
         kept = None if record.prediction is None else _UNTOLD
-        attempts.append(slimmed(record.model_copy(update={"prediction": kept})))
+        counts = earlier is None or record.attempt > earlier.attempt
+        attempts.put(key, record.model_copy(update={"prediction": kept}), counts=counts)
+        briefs.add(Brief(place, _status(record), _beginning(record)))
     return attempts, briefs
 
 
@@ -62,8 +112,7 @@ def refused_of(sample: Sample, briefs: Briefs, repeats: int) -> tuple[int, int]:
 
 def became(briefs: Briefs, query_id: str, repeats: int, status: int) -> bool:
     """Whether that is what became of a query in any repeat."""
-    found = (briefs.get((query_id, repeat)) for repeat in range(repeats))
-    return any(brief is not None and brief.status == status for brief in found)
+    return any(briefs.status((query_id, repeat)) == status for repeat in range(repeats))
 
 
 def refuses_most(refused: tuple[int, int]) -> bool:

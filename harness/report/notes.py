@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.analysis import Frame, Prices, Resources
-from harness.analysis.cost import fails_too_often, unpriced_roles
+from harness.analysis.cost import called_roles, fails_too_often, without_price
 from harness.analysis.score_columns import FAILED, ScoreColumn, ScoreColumns
 from harness.analysis.spreads import Spreads
 from harness.display.text import counted, printable
-from harness.records import OWN_MODELS, EvaluationRecord, IndexRecord, RunRecord, Usage
+from harness.records import OWN_MODELS, EvaluationRecord, IndexRecord
 from harness.report.contexts import lacks_evidence, sees_gold, share_notes
 from harness.report.labels import differences, other_weights
+from harness.report.record_counts import RecordCounts
 from harness.store import Manifest, Records, RunDir
 
 _LONGEST_REASON = 160
@@ -25,16 +25,21 @@ _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
 
-def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, records: Records, prices: Prices) -> list[str]:
+Answers = tuple[Records, RecordCounts]
+"""The records that count, and what became of them."""
+
+
+def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, answers: Answers, prices: Prices) -> list[str]:
     """One sentence for each thing; empty for a run that finished without any of them."""
+    records, counts = answers
     return [
         *(printable(note, _LONGEST_REASON) for note in (run.manifest().bracket, *run.manifest().notes) if note),
         *_gold_notes(run),
-        *_progress_notes(run, frame, records),
+        *_progress_notes(run, frame, counts),
         *_score_notes(run, scores, records),
         *_index_notes(run),
         *_dialect_notes(run),
-        *_cost_notes(run, records, prices),
+        *_cost_notes(run, counts, prices),
         *_dataset_notes(run),
         *share_notes(run.evaluations(), scores),
     ]
@@ -82,13 +87,13 @@ def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
 
 def apart_note(run: RunDir, other: RunDir) -> str:
     """Why two runs of one data set are in different groups, and what compares the part that they share."""
-    own, others = ({row.query.query_id: row for row in one.sample()} for one in (run, other))
+    own, others = (one.sample_by_id() for one in (run, other))
     sets, other_sets = run.manifest().dataset, other.manifest().dataset
     shared = own.keys() & others.keys()
     why = []
     if own.keys() != others.keys():
         why.append(f"other queries ({len(own):,} here, {len(others):,} there, {len(shared):,} of both)")
-    if any(own[query_id] != others[query_id] for query_id in shared):
+    if any(others[query_id] != row for query_id, row in own.items() if query_id in shared):
         why.append("other texts or references of the same queries (another revision or subset)")
     if sets.get("corpus_digest") != other_sets.get("corpus_digest"):
         counts = [printable(str(found.get("n_documents", "?"))) for found in (sets, other_sets)]
@@ -204,11 +209,11 @@ def _listed(differing: Mapping[str, Sequence[str]], between: str) -> str:
     return between.join(f"{key} ({', '.join(dict.fromkeys(values))})" for key, values in differing.items())
 
 
-def _progress_notes(run: RunDir, frame: Frame, records: Records) -> Iterator[str]:
-    wanted = {(query_id, repeat) for query_id in frame.query_types for repeat in range(frame.repeats)}
-    missing = len(wanted - records.keys())
+def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator[str]:
+    n_wanted = len(frame.query_types) * frame.repeats
+    missing = n_wanted - counts.n_asked
     if missing:
-        what = f"{missing:,} of {counted(len(wanted), 'answer')} {'is' if missing == 1 else 'are'} missing"
+        what = f"{missing:,} of {counted(n_wanted, 'answer')} {'is' if missing == 1 else 'are'} missing"
         yield f"Unfinished: {what}. Run it again with the same config to resume."
     elif run.done() is None:
         yield "Unfinished: every query is answered, but the run did not close (no done.json)."
@@ -226,18 +231,18 @@ def _progress_notes(run: RunDir, frame: Frame, records: Records) -> Iterator[str
             "they showed, so that tests, intervals and ranks for one look at a sample of fixed size do not hold "
             "of it. What the race established does: see the report."
         )
-    failures = [record.failure for key, record in records.items() if key in wanted and record.failure]
-    if failures:
-        kinds = Counter(failure.kind for failure in failures).most_common(_MOST_KINDS)
+    if counts.failures:
+        kinds = counts.failures.most_common(_MOST_KINDS)
         shown = ", ".join(f"{printable(kind)} {count:,}" for kind, count in kinds)
-        first = printable(failures[0].message, _LONGEST_REASON)
+        first = printable(counts.first_failure, _LONGEST_REASON)
         yield (
-            f"Failed: {len(failures):,} of {counted(len(wanted), 'answer')} ({shown}), "
+            f"Failed: {counts.failures.total():,} of {counted(n_wanted, 'answer')} ({shown}), "
             f"each counted with a measure's worst value. The first: {first or 'no message'}"
         )
-    retried = sum(1 for record in records.values() if record.attempt > 1)
-    if retried:
-        yield f"{counted(retried, 'query was', 'queries were')} answered after a failed earlier attempt."
+    if counts.n_retried:
+        yield (
+            f"{counted(counts.n_retried, 'query was', 'queries were')} answered after a failed earlier attempt."
+        )
 
 
 def _score_notes(run: RunDir, scores: ScoreColumns, records: Records) -> Iterator[str]:
@@ -321,28 +326,24 @@ def _dialect_notes(run: RunDir) -> Iterator[str]:
             )
 
 
-def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
+def _cost_notes(run: RunDir, counts: RecordCounts, prices: Prices) -> Iterator[str]:
     identity = run.manifest().identity
     models = identity.get("models", {})
     index = run.index()
-    costs = [*(record.cost for record in records.values()), *([index.cost] if index else [])]
-    yield from _own_notes(records, index)
-    for role in unpriced_roles(costs, models, prices):
-        if role == OWN_MODELS:
-            continue
+    yield from _own_notes(counts, index)
+    roles = counts.roles | (called_roles(index.cost) if index else set())
+    for role in without_price(roles - {OWN_MODELS}, models, prices):
         played_by = models.get(role) or {}
         name = printable(f"{played_by.get('provider', '')}/{played_by.get('model', '')}")
         yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
-    yield from _unmetered_notes(run, records)
-    yield from _cut_notes(records)
-    yield from _reasoning_notes(records)
-    yield from _failure_notes(run, records)
-    yield from _helped_notes(records)
-    untold = sum(1 for r in records.values() if r.cost.wall_s is not None and r.cost.throttled_s is None)
-    if untold and not run.manifest().is_imported:
+    yield from _token_notes(run, counts)
+    yield from _failure_notes(run, counts)
+    yield from _helped_notes(counts)
+    if counts.n_unsplit and not run.manifest().is_imported:
         yield (
-            f"{counted(untold, 'latency is', 'latencies are')} wall time: when this run was recorded, waiting for "
-            "a provider's limit was not told from other waiting. Compare no seconds with those of later runs."
+            f"{counted(counts.n_unsplit, 'latency is', 'latencies are')} wall time: when this run was recorded, "
+            "waiting for a provider's limit was not told from other waiting. Compare no seconds with those of "
+            "later runs."
         )
     if spread := run.spread.read():
         yield (
@@ -355,76 +356,64 @@ def _cost_notes(run: RunDir, records: Records, prices: Prices) -> Iterator[str]:
         yield f"{concurrency} queries were answered side by side: a latency includes what the others took."
 
 
-def _helped_notes(records: Records) -> Iterator[str]:
+def _helped_notes(counts: RecordCounts) -> Iterator[str]:
     """Answers that took less time than they would have by themselves."""
-    costs = [record.cost for record in records.values() if record.status == "ok"]
-    if replayed := sum(1 for cost in costs if cost.replayed_calls):
-        yield f"{counted(replayed, 'latency', 'latencies')} left out: calls were replayed after an interruption."
-    if cached := sum(1 for cost in costs if cost.cached_texts and not cost.replayed_calls):
-        what = counted(cached, "latency", "latencies")
+    if counts.n_replayed:
+        what = counted(counts.n_replayed, "latency", "latencies")
+        yield f"{what} left out: calls were replayed after an interruption."
+    if counts.n_cached:
+        what = counted(counts.n_cached, "latency", "latencies")
         yield f"{what} left out: vectors were there from an earlier query, attempt or run."
 
 
-def _unmetered_notes(run: RunDir, records: Records) -> Iterator[str]:
-    usages = {key: _metered(record) for key, record in records.items()}
-    unmetered = [usage for usage in usages.values() if any(one.unmetered_calls for one in usage)]
-    if not unmetered:
-        return
-    is_imported = run.manifest().is_imported
-    why = "the imported file does not give them" if is_imported else "the server did not count them or was cut off"
-    known = any(one.input_tokens or one.output_tokens for usage in usages.values() for one in usage)
-    what = "not all known, so that every number of tokens and dollars is a lower bound" if known else "unknown"
-    yield f"Tokens of {counted(len(unmetered), 'query', 'queries')} are {what}: {why}."
-
-
-def _metered(record: RunRecord) -> list[Usage]:
-    """What it used of models whose calls passed the harness."""
-    return [usage for role, usage in record.cost.usage.items() if role != OWN_MODELS]
-
-
-def _own_notes(records: Records, index: IndexRecord | None) -> Iterator[str]:
+def _own_notes(counts: RecordCounts, index: IndexRecord | None) -> Iterator[str]:
     """What a pipeline used of models of its own."""
-    own = [usage for record in records.values() if (usage := record.cost.usage.get(OWN_MODELS))]
-    if own:
-        said = any(one.input_tokens or one.output_tokens for one in own)
-        what = "as reported by the pipeline itself" if said else "unknown"
+    if counts.n_own:
+        what = "as reported by the pipeline itself" if counts.any_own_token else "unknown"
         yield (
-            f"It answered {counted(len(own), 'query', 'queries')} without a call that was metered here: tokens "
-            f"are {what}, dollars unknown, and it takes part in no comparison of either."
+            f"It answered {counted(counts.n_own, 'query', 'queries')} without a call that was metered here: "
+            f"tokens are {what}, dollars unknown, and it takes part in no comparison of either."
         )
     if index and not index.stats.is_elsewhere and OWN_MODELS in index.cost.usage:
         yield "Its index was built without a call that was metered here: what that took of models is unknown."
 
 
-def _cut_notes(records: Records) -> Iterator[str]:
-    cut = [r for r in records.values() if any(usage.cut_calls for usage in r.cost.usage.values())]
-    if cut:
+def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
+    """What was not counted, and what of the counted nobody read."""
+    if counts.n_unmetered:
+        is_imported = run.manifest().is_imported
+        why = (
+            "the imported file does not give them"
+            if is_imported
+            else "the server did not count them or was cut off"
+        )
+        lower = "not all known, so that every number of tokens and dollars is a lower bound"
+        what = lower if counts.any_token else "unknown"
+        yield f"Tokens of {counted(counts.n_unmetered, 'query', 'queries')} are {what}: {why}."
+    if counts.n_cut:
         yield (
-            f"Of {len(cut):,} of {counted(len(records), 'query', 'queries')} a reply of the model was cut off at "
+            f"Of {counts.n_cut:,} of {counted(counts.n, 'query', 'queries')} a reply of the model was cut off at "
             "max_tokens: models.generator.max_tokens may be too small."
         )
-
-
-def _reasoning_notes(records: Records) -> Iterator[str]:
-    used = [usage for record in records.values() for usage in record.cost.usage.values()]
-    hidden, output = (sum(getattr(one, name) for one in used) for name in ("reasoning_tokens", "output_tokens"))
-    if hidden:
-        yield f"Of {output:,} output tokens of its queries {hidden:,} are reasoning that nobody is shown."
-
-
-def _failure_notes(run: RunDir, records: Records) -> Iterator[str]:
-    late = sum(1 for record in records.values() if record.status == "timeout")
-    limit_s = run.manifest().identity.get("limits", {}).get("query_timeout_s")
-    if late and limit_s:
+    if counts.reasoning_tokens:
         yield (
-            f"{counted(late, 'query', 'queries')} timed out: latency and wall time count {limit_s:g} s for each, "
-            "so that means are restricted there and quantiles that fall among them are lower bounds (≥)."
+            f"Of {counts.output_tokens:,} output tokens of its queries {counts.reasoning_tokens:,} are reasoning "
+            "that nobody is shown."
         )
-    failed = sum(1 for record in records.values() if record.status != "ok")
-    if fails_too_often(failed, len(records)):
+
+
+def _failure_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
+    limit_s = run.manifest().identity.get("limits", {}).get("query_timeout_s")
+    if counts.n_timeouts and limit_s:
         yield (
-            f"Fails {100 * failed / len(records):.3g} % of its queries: it is called neither the cheapest nor the "
-            "fastest, for what fails takes little."
+            f"{counted(counts.n_timeouts, 'query', 'queries')} timed out: latency and wall time count "
+            f"{limit_s:g} s for each, so that means are restricted there and quantiles that fall among them are "
+            "lower bounds (≥)."
+        )
+    if fails_too_often(counts.n_failed, counts.n):
+        yield (
+            f"Fails {100 * counts.n_failed / counts.n:.3g} % of its queries: it is called neither the cheapest "
+            "nor the fastest, for what fails takes little."
         )
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from harness.evaluators.sides import is_null, why_not
 from harness.protocols import Measure, RunFacts
 from harness.records import Reference
+from harness.report.samples import References
 from harness.report.view import Group, RunView
 
 
@@ -63,18 +64,19 @@ def refusals_of(group: Group, names: Sequence[str]) -> dict[str, Refusals]:
             continue
         if all(len(view.values[name].expected) == len(view.frame.query_types) for view in views):
             continue
-        one = _refusals(measure, views, [row.reference for row in group.widest.sample.values()])
+        one = _refusals(measure, views, References(group.widest.sample, list(group.widest.sample)))
         if one.is_any:
             found[name] = one
     return found
 
 
 def _refusals(measure: Measure, views: Sequence[RunView], references: Sequence[Reference]) -> Refusals:
-    about = [one for one in references if not why_not(measure, one, RunFacts())]
-    refused, answerable = {}, {one.query_id for one in about if not is_null(one)}
+    # Query id -> whether it has an answer.
+    about = {one.query_id: not is_null(one) for one in references if not why_not(measure, one, RunFacts())}
+    refused, answerable = {}, {query_id for query_id, has_answer in about.items() if has_answer}
     applies = frozenset().union(*(view.values[measure.name].expected for view in views))
     for view in views:
-        unmeasured = [one.query_id for one in about if one.query_id not in view.values[measure.name].expected]
+        unmeasured = [query_id for query_id in about if query_id not in view.values[measure.name].expected]
         abstained = set(filter(view.abstained, unmeasured))
         applies |= abstained
         refused[view.run.run_id] = frozenset(abstained & answerable)

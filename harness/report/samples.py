@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import overload
 
-from harness.store import RunDir, SampleRow
+from harness.records import Reference
+from harness.store import PackedByKey, RunDir, SampleRow
 
-Sample = Mapping[str, SampleRow]
+Sample = PackedByKey[str, SampleRow]
 """Query id -> query and reference."""
+
+
+class References(Sequence[Reference]):
+    """The gold side of some queries, each read out of the sample when it is asked for."""
+
+    def __init__(self, sample: Sample, query_ids: Sequence[str]) -> None:
+        self._sample, self._query_ids = sample, query_ids
+
+    @overload
+    def __getitem__(self, place: int) -> Reference: ...
+    @overload
+    def __getitem__(self, place: slice) -> References: ...
+    def __getitem__(self, place: int | slice) -> Reference | References:
+        if isinstance(place, slice):
+            return References(self._sample, self._query_ids[place])
+        return self._sample[self._query_ids[place]].reference
+
+    def __len__(self) -> int:
+        return len(self._query_ids)
 
 
 def samples_of(runs: Sequence[RunDir]) -> list[Sample]:
@@ -16,7 +37,7 @@ def samples_of(runs: Sequence[RunDir]) -> list[Sample]:
     known: dict[str, Sample] = {}
     for run in runs:
         digest = run.sample_digest()
-        own = known.get(digest or "") or {row.query.query_id: row for row in run.sample()}
-        found.append(next((other for other in found if other is own or other == own), own))
+        own = known.get(digest or "") or run.sample_by_id()
+        found.append(next((other for other in found if other is own or other.is_same(own)), own))
         known.update({digest: own} if digest else {})
     return found

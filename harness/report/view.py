@@ -60,9 +60,10 @@ from harness.report.notes import (
     run_notes,
     way_of,
 )
+from harness.report.record_counts import RecordCounts
 from harness.report.samples import Sample, samples_of
 from harness.report.titles import dataset_title
-from harness.store import Manifest, RunDir, counting
+from harness.store import Manifest, RunDir
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,7 @@ class RunView:
 
     def has_answer(self, query_id: str) -> bool:
         """Whether it said anything to that query."""
-        keys = ((query_id, repeat) for repeat in range(self.frame.repeats))
-        return any(self.briefs[key].answer is not None for key in keys if key in self.briefs)
+        return any(self.briefs.has_answer((query_id, repeat)) for repeat in range(self.frame.repeats))
 
     @property
     def refuses_most(self) -> bool:
@@ -358,27 +358,22 @@ def collector_paused() -> Iterator[None]:
 
 
 def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunView:
-    frame, (attempts, briefs) = Frame.of(run, sample.values()), read_briefly(run)
-    records = counting(attempts)
+    frame, (answers, briefs) = Frame.of(run, sample.values()), read_briefly(run)
     read = ScoreColumns.read(run.score_lines())
-    scores = read.fitting(records)
+    scores = read.fitting(briefs.is_answered)
     path = run.resources_path()
     resources = load_resources(path) if path else None
     evaluations = run.evaluations()
     aggregates = aggregate_scores(frame, scores, ranges=known_ranges(evaluations))
     manifest = run.manifest()
     models = manifest.identity.get("models", {})
-    costs = query_scores(list(records.values()), models, prices, frame.query_limit_s)
+    costs = query_scores(answers.values(), models, prices, frame.query_limit_s)
     rows = (
         *aggregates,
-        *run_costs(run, prices, attempts, frame, costs),
+        *run_costs(run, prices, answers.all, frame, costs),
         *evaluation_costs(frame, evaluations, prices),
     )
-    own = [
-        record
-        for (query_id, repeat), record in records.items()
-        if query_id in frame.query_types and repeat < frame.repeats
-    ]
+    counts = RecordCounts.of(answers, frame)
     return RunView(
         run=run,
         manifest=manifest,
@@ -389,18 +384,18 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
         rows=rows,
         scored=tuple(dict.fromkeys(row.measure for row in aggregates)),
         scores=read,
-        notes=(*run_notes(run, frame, scores, records, prices), *resource_notes(resources)),
+        notes=(*run_notes(run, frame, scores, (answers, counts), prices), *resource_notes(resources)),
         resources=resources,
         evaluations=tuple(evaluations),
         twins=twin_correlations(frame, scores, evaluations),
         judged=judged_spreads(scores, evaluations),
         labelled={name: own.facts.labels for name, own in scores.by_measure.items() if own.facts.labels},
-        n_answered=len(own),
-        n_errors=sum(1 for record in own if record.status != "ok"),
+        n_answered=counts.n_asked,
+        n_errors=counts.n_asked_failed,
         unscored=frozenset(name for name, own in scores.by_measure.items() if own.count(MISSING)),
         briefs=briefs,
         values=values_of(frame, scores, costs),
-        latencies=tuple(latencies(frame, records.values())),
-        spent=answers_spent(attempts),
+        latencies=tuple(latencies(frame, costs)),
+        spent=answers_spent(answers.all),
         race=run.race(),
     )

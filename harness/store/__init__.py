@@ -19,6 +19,7 @@ from harness.store.finding import find_runs
 from harness.store.index_dir import IndexDir, indexes_of
 from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
+from harness.store.packed import PackedByKey
 from harness.store.reach import Reach
 from harness.store.run_dir import RunDir
 
@@ -32,6 +33,7 @@ __all__ = [
     "IndexDir",
     "Journal",
     "Manifest",
+    "PackedByKey",
     "Reach",
     "RecordKey",
     "Records",

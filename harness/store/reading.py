@@ -3,6 +3,7 @@ for, and no line and no object of it fills the memory.
 """
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +44,8 @@ def lines(path: Path, fix: str) -> Iterator[bytes]:
 def text(path: Path, fix: str) -> str:
     """All of a small file, as far as it is UTF-8; one that is not small is a `StoreError` with `fix`."""
     with opened(path, fix) as file:
-        content = file.read(LARGEST_OBJECT + 1)
+        # As much as it holds: room for the most that it may hold would be taken at once.
+        content = file.read(min(os.fstat(file.fileno()).st_size, LARGEST_OBJECT) + 1)
     if len(content) > LARGEST_OBJECT:
         raise StoreError(f"{path} is longer than {LARGEST_OBJECT:,} bytes", fix)
     return content.decode("utf-8", errors="replace")

@@ -1,9 +1,11 @@
 """One run on disk."""
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from harness.errors import DISTRIBUTION, StoreError, explained_io
@@ -14,6 +16,7 @@ from harness.store.attempts import Ending, RecordKey, counting, endings_of
 from harness.store.closing import Closing
 from harness.store.dialects import Dialect, SpokenDialects
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
+from harness.store.packed import PackedByKey
 from harness.store.reach import Reach, ReachFile
 from harness.store.record_lines import RecordLines
 from harness.store.remembered import Remembered
@@ -21,7 +24,6 @@ from harness.store.score_files import read_evaluations, score_lines
 from harness.store.score_lines import ScoreLines
 from harness.store.score_writer import ScoreWriter, refuse_link, score_key
 from harness.store.seals import FileSeal
-from harness.store.slim import slimmed
 from harness.store.spread import SpreadFile
 
 _Header = tuple[Manifest, Mapping[str, FileSeal] | None]
@@ -90,7 +92,8 @@ class RunDir:
     def _lost(self, sample: Sequence[SampleRow]) -> str:
         """What is wrong with the sample that is kept; empty: nothing."""
         try:
-            return "" if self._drawn() or not sample else f"{self._sample_path} is empty"
+            n_rows = sum(1 for _ in self._drawn())
+            return "" if n_rows or not sample else f"{self._sample_path} is empty"
         except StoreError as error:
             return error.what
 
@@ -149,8 +152,19 @@ class RunDir:
         """The sampled queries with their references, in the data set's order; of a run that was closed early those
         that it is closed over.
         """
+        return list(self.iter_sample())
+
+    def iter_sample(self) -> Iterator[SampleRow]:
+        """Likewise, one after the other."""
         reached = self._reached()
         return self._drawn() if reached is None else self._reached_rows(reached)
+
+    def sample_by_id(self) -> PackedByKey[str, SampleRow]:
+        """Likewise by query id: a tenth as large as the rows themselves."""
+        rows: PackedByKey[str, SampleRow] = PackedByKey(SampleRow)
+        for row in self.iter_sample():
+            rows.put(intern(row.query.query_id), row)
+        return rows
 
     def sample_digest(self) -> str | None:
         """The same for two runs whose samples are the same, which need not be read twice; None: not known, as of a
@@ -163,21 +177,26 @@ class RunDir:
         self._fitting_sample.get([self._manifest_path, self._sample_path], lambda: self._check_sample(closes))
         return seal.sha256
 
-    def _reached_rows(self, reached: Collection[str]) -> list[SampleRow]:
-        kept = [row for row in self._drawn() if row.query.query_id in reached]
-        if len(kept) < len(reached):
+    def _reached_rows(self, reached: Collection[str]) -> Iterator[SampleRow]:
+        n_found = 0
+        for row in self._drawn():
+            if row.query.query_id in reached:
+                n_found += 1
+                yield row
+        if n_found < len(reached):
             raise StoreError(f"{self._reach.path} names queries that sample.jsonl lacks", files.RUN_AGAIN)
-        return kept
 
-    def _drawn(self) -> list[SampleRow]:
+    def _drawn(self) -> Iterator[SampleRow]:
         manifest, closes = self._header()
         if closes is not None:
             self._fitting_sample.get([self._manifest_path, self._sample_path], lambda: self._check_sample(closes))
-        rows = list(map(slimmed, files.iter_jsonl(self._sample_path, SampleRow)))
+        n_found = 0
+        for row in files.iter_jsonl(self._sample_path, SampleRow):
+            n_found += 1
+            yield row
         expected = manifest.dataset.get("n_queries")
-        if closes is None and isinstance(expected, int) and len(rows) != expected:
-            raise StoreError(f"{self._sample_path} holds {len(rows):,} of {expected:,} queries", files.RUN_AGAIN)
-        return rows
+        if closes is None and isinstance(expected, int) and n_found != expected:
+            raise StoreError(f"{self._sample_path} holds {n_found:,} of {expected:,} queries", files.RUN_AGAIN)
 
     def _check_sample(self, closes: Mapping[str, FileSeal]) -> None:
         seals.check_closed(self._sample_path, closes, "manifest.json", files.RUN_AGAIN)
@@ -201,7 +220,7 @@ class RunDir:
                 self._index_path.unlink(missing_ok=True)
         try:
             if reach := self._reach.read():
-                self._reached_rows(frozenset(reach.query_ids))
+                deque(self._reached_rows(frozenset(reach.query_ids)), maxlen=0)
         except StoreError as error:
             said.append(f"{error.what}; the run is open again")
             self._reach.remove()

@@ -1,11 +1,11 @@
 """What a phase of a run took: the other side of an estimate, and what later estimates learn from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from harness.analysis.estimates.timing import BusyTime, covered_seconds
-from harness.records import Cost, IndexRecord, RunRecord, Usage
+from harness.records import IndexRecord, RunRecord, Usage
 
 GENERATOR, EMBEDDER = "generator", "embedder"
 
@@ -48,21 +48,25 @@ def index_spent(record: IndexRecord) -> Spent:
     )
 
 
-def answers_spent(records: Sequence[RunRecord]) -> Spent:
+def answers_spent(records: Iterable[RunRecord]) -> Spent:
     """What these answers took, failed ones included.
 
     Seconds are those in which any of them was under way; answers that were not made live, as after an
     interruption, are taken to have been as quick as the others.
     """
-    live = [span for record in records if (span := live_span(record))]
-    seconds = covered_seconds(live) * len(records) / len(live) if live else None
-    return Spent(
-        units=len(records),
-        usage=total_usage([record.cost for record in records]),
-        seconds=seconds,
-        texts=sum(record.cost.embedded_texts + record.cost.cached_texts for record in records),
-        shares_vectors=any(record.cost.cached_usage for record in records),
-    )
+    n = texts = 0
+    usage: dict[str, Usage] = {}
+    live: list[BusyTime] = []
+    shares_vectors = False
+    for record in records:
+        cost, n = record.cost, n + 1
+        texts += cost.embedded_texts + cost.cached_texts
+        shares_vectors = shares_vectors or bool(cost.cached_usage)
+        usage |= {role: usage[role] + used if role in usage else used for role, used in cost.usage.items()}
+        if span := live_span(record):
+            live.append(span)
+    seconds = covered_seconds(live) * n / len(live) if live else None
+    return Spent(units=n, usage=usage, seconds=seconds, texts=texts, shares_vectors=shares_vectors)
 
 
 def live_span(record: RunRecord) -> BusyTime | None:
@@ -74,12 +78,3 @@ def live_span(record: RunRecord) -> BusyTime | None:
     except (ValueError, OverflowError):
         return None
     return start, start + record.cost.wall_s
-
-
-def total_usage(costs: Sequence[Cost]) -> dict[str, Usage]:
-    """The sums by role."""
-    total: dict[str, Usage] = {}
-    for cost in costs:
-        for role, usage in cost.usage.items():
-            total[role] = total.get(role, Usage()) + usage
-    return total

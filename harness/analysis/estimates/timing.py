@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ def own_seconds(intervals: Sequence[BusyTime]) -> list[float]:
 
 def covered_seconds(intervals: Sequence[BusyTime]) -> float:
     """The time in which any interval was under way."""
-    return sum(own_seconds(intervals))
+    covered, reached = 0.0, -inf
+    for start, end in sorted(intervals):
+        covered += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return covered
 
 
 @dataclass(frozen=True)

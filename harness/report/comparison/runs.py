@@ -15,12 +15,13 @@ from harness.analysis.score_columns import ScoreColumns
 from harness.display.text import printable, type_name
 from harness.errors import ConfigError, nearest
 from harness.records import EvaluationRecord
-from harness.report.briefs import read_briefly, refused_of, why_unpriced
+from harness.report.briefs import ERROR, TIMEOUT, read_briefly, refused_of, why_unpriced
 from harness.report.labels import labels
 from harness.report.notes import run_notes, way_of
+from harness.report.record_counts import RecordCounts
 from harness.report.samples import Sample, samples_of
 from harness.report.titles import dataset_name
-from harness.store import Manifest, RunDir, counting
+from harness.store import Manifest, PackedByKey, RunDir, SampleRow
 
 
 @dataclass(frozen=True)
@@ -71,17 +72,16 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
 def _compared(run: RunDir, label: str, asked: tuple[Sample, Sample], prices: Prices) -> ComparedRun:
     """`asked`: all of its queries, and those of the chosen type."""
     sample, rows = asked
-    manifest, frame, (attempts, briefs) = run.manifest(), Frame.of(run, sample.values()), read_briefly(run)
-    records = counting(attempts)
-    scores = ScoreColumns.read(run.score_lines()).fitting(records)
+    manifest, frame, (answers, briefs) = run.manifest(), Frame.of(run, sample.values()), read_briefly(run)
+    scores = ScoreColumns.read(run.score_lines()).fitting(briefs.is_answered)
     models = manifest.identity.get("models", {})
-    costs = query_scores(list(records.values()), models, prices, frame.query_limit_s)
+    costs = query_scores(answers.values(), models, prices, frame.query_limit_s)
     values = values_of(frame, scores, costs)
     if len(rows) < len(sample):
         values = {name: own.only(rows) for name, own in values.items()}
-    notes = tuple(run_notes(run, frame, scores, records, prices))
-    ended = [one.status for (query_id, _), one in records.items() if query_id in rows]
-    failed = len(ended) - ended.count("ok"), len(ended)
+    notes = tuple(run_notes(run, frame, scores, (answers, RecordCounts.of(answers, frame)), prices))
+    ended = [briefs.status(key) for key in answers if key[0] in rows]
+    failed = sum(status in {ERROR, TIMEOUT} for status in ended), len(ended)
     unpriced = why_unpriced(failed, refused_of(rows, briefs, frame.repeats))
     return ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes, frame, unpriced)
 
@@ -169,7 +169,11 @@ def _refuse_other_datasets(runs: Sequence[RunDir], manifests: Sequence[Manifest]
 
 
 def _of_types(sample: Sample, types: Collection[str]) -> Sample:
-    return {query_id: row for query_id, row in sample.items() if row.reference.query_type in types}
+    chosen: Sample = PackedByKey(SampleRow)
+    for query_id, row in sample.items():
+        if row.reference.query_type in types:
+            chosen.put(query_id, row)
+    return chosen
 
 
 def _matching_types(samples: Iterable[Sample], wanted: str | None) -> set[str]:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from harness.analysis import Aggregate, Frame, aggregate_scores
 from harness.analysis.paired import compare_measure
 from harness.analysis.paired_values import QueryValues
+from harness.analysis.score_columns import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, GatheredRows
 from harness.display.text import printable
-from harness.records import Score
 from harness.report.comparison.choosing import paired
 from harness.report.contexts import lacks_evidence, sees_gold
 from harness.report.measures import Ranged, ranged
+from harness.report.samples import References
 from harness.report.view import Group, RunView
 from harness.report.words.entrants import has_values, why_apart
 from harness.report.words.wording import Gap, name
@@ -91,9 +92,14 @@ def means_over(
     `imputed`: of which queries the value was put in place of one, such as the limit of what timed out.
     """
     name, ends = measure
-    ids = frame.query_types
-    scores = [_score(query_id, name, values.get(query_id), applies, imputed) for query_id in ids]
-    return tuple(aggregate_scores(replace(frame, repeats=1), scores, ranges={name: ends} if ends else {}))
+    scores = GatheredRows()
+    for query_id in frame.query_types:
+        value = values.get(query_id)
+        known = IMPUTED if query_id in imputed else SCORED
+        state = known if value is not None else FAILED if query_id in applies else NOT_APPLICABLE
+        scores.add((query_id, 0), {name: (state, value)})
+    ranges = {name: ends} if ends else {}
+    return tuple(aggregate_scores(replace(frame, repeats=1), scores.columns(), ranges=ranges))
 
 
 def query_weights(frame: Frame, queries: Sequence[str], applies: frozenset[str]) -> list[float]:
@@ -102,24 +108,13 @@ def query_weights(frame: Frame, queries: Sequence[str], applies: frozenset[str])
     return [1.0] * len(queries) if found is None else found.tolist()
 
 
-def _score(
-    query_id: str, measure: str, value: float | None, applies: frozenset[str], imputed: Collection[str]
-) -> Score:
-    known = "imputed" if query_id in imputed else "scored"
-    status = known if value is not None else "failed" if query_id in applies else "not_applicable"
-    return Score.model_validate(
-        {"query_id": query_id, "repeat": 0, "measure": measure, "status": status, "value": value}
-    )
-
-
 def _constant(group: Group, measure: str, view: RunView) -> Bound | None:
     known = group.known.get(measure)
     if known is None or known.constant is None or measure not in view.values:
         return None
     applies = view.values[measure].expected
-    references = [row.reference for query_id, row in view.sample.items() if query_id in applies]
-    ids = [reference.query_id for reference in references]
-    found = known.constant(references, query_weights(view.frame, ids, applies))
+    ids = [query_id for query_id in view.sample if query_id in applies]
+    found = known.constant(References(view.sample, ids), query_weights(view.frame, ids, applies))
     if found is None or sum(value > 0 for value in found.values) < _FEWEST_RIGHT:
         return None
     values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))

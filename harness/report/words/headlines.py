@@ -80,10 +80,14 @@ def headline_of_nothing(group: Group) -> str:
 
 def _without_gold(views: Sequence[RunView]) -> str:
     """Why no score says who is right, by what is known of the queries."""
-    references = [row.reference for view in views for row in view.sample.values()]
-    if any(said(one) for one in references) and not any(view.manifest.has_generator for view in views):
+    has_answers = has_evidence = False
+    for sample in {id(view.sample): view.sample for view in views}.values():
+        for row in sample.values():
+            has_answers = has_answers or bool(said(row.reference))
+            has_evidence = has_evidence or bool(row.reference.evidence)
+    if has_answers and not any(view.manifest.has_generator for view in views):
         return "the queries come without evidence, and the runs without answers"
-    if not any(said(one) or one.evidence for one in references):
+    if not has_answers and not has_evidence:
         return "the queries come with neither answers nor evidence, so nobody can say which system is right"
     return "no score says which is better"
 

@@ -104,7 +104,7 @@ class _Elsewhere:
         """See `Scoring`."""
         self._models.begin(run.run_id)
         self._costs, self._paid = [], {}
-        queries = [row.query.query_id for row in RunAnswers(run).rows]
+        queries = RunAnswers(run).query_ids
         work = _Work(run, queries, self._scorers, self._models)
         n_handed_over = 0
         with work.under_way():

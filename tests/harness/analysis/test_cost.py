@@ -12,6 +12,7 @@ from harness.analysis.cost import (
     is_lower_bound,
     latencies,
     peak_memory,
+    query_scores,
     unpriced_roles,
 )
 from harness.analysis.prices import Prices
@@ -177,7 +178,7 @@ def test_a_query_that_timed_out_took_at_least_its_limit(
     assert bounds(rows) & {f"latency_s{end}" for end in ("", "_p50", "_p90", "_p95", "_p99")} == {
         *("latency_s", "latency_s_p90", "latency_s_p95", "latency_s_p99")
     }
-    assert latencies(limited, records) == [1, 2, 3, 4, 5, 6, 7, 9, 9, 9.5]
+    assert latencies(limited, query_scores(records, MODELS, prices, 9.0)) == [1, 2, 3, 4, 5, 6, 7, 9, 9, 9.5]
 
 
 def throttled_out(made: RunRecord) -> RunRecord:
@@ -192,7 +193,7 @@ def test_the_latency_of_a_query_that_timed_out_is_without_what_its_provider_thro
     late = throttled_out(record("t0", ok=False))
     rows = query_costs(limited, [late], MODELS, prices)
     assert (find(rows, "latency_s").mean, find(rows, "wall_s").mean) == (60.5, 300.5)
-    assert latencies(limited, [late]) == [60.5]
+    assert latencies(limited, query_scores([late], MODELS, prices, 60.0)) == [60.5]
     assert bounds(rows) >= {"latency_s", "latency_s_p50", "wall_s", "wall_s_p50"}
 
 

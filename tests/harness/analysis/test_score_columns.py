@@ -1,6 +1,6 @@
 """Scores in columns say what the scores say."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ from harness.analysis.paired_values import ByQuery, scored_values
 from harness.analysis.score_columns import FAILED, IMPUTED, MISSING, NOT_APPLICABLE, SCORED, ScoreColumns
 from harness.errors import StoreError
 from harness.records import Score, ScoreStatus
+from harness.store import RecordKey, Records
 from harness.store.score_lines import ScoreLines
 
 from .conftest import MakeFrame, MakeRecord
@@ -40,10 +41,14 @@ def test_reasons_are_kept_of_what_applies_to_no_query_and_the_first_failure_of_e
     assert (facts.applies, list(facts.reasons), facts.first_failure) == (True, [], "why c")
 
 
+def answered(records: Records) -> Callable[[RecordKey], bool]:
+    return lambda key: key in records and records[key].status == "ok"
+
+
 def test_the_score_of_a_failure_is_missing_where_the_query_has_an_answer_by_now(record: MakeRecord) -> None:
     read = ScoreColumns.of([score("a", 0.0, "imputed"), score("b", 0.0, "imputed")])
     records = {("a", 0): record("a"), ("b", 0): record("b", ok=False)}
-    fitting = read.fitting(records)
+    fitting = read.fitting(answered(records))
     assert (fitting.by_measure["m"].count(MISSING), read.by_measure["m"].count(MISSING)) == (1, 0)
     assert fitting.any_missing_of(records)
     assert not read.any_missing_of(records)
@@ -64,7 +69,7 @@ def test_what_did_not_apply_to_a_failure_is_missing_of_its_answer_and_what_does_
     made += [score(name, None, "not_applicable", "f1", why=gold) for name in ("again", "gone", "null")]
     records = {(name, 0): record(name, ok=name != "gone") for name in ("again", "gone", "null")}
     read = read_back(tmp_path, made)
-    fitting = read.fitting(records)
+    fitting = read.fitting(answered(records))
     found = {measure: column.states.tolist() for measure, column in fitting.by_measure.items()}
     assert found == {
         "accuracy": [MISSING, IMPUTED],
@@ -81,7 +86,7 @@ def test_only_the_repeat_that_has_an_answer_by_now_is_missing(record: MakeRecord
     ]
     made = [one.model_copy(update={"repeat": repeat}) for one in failed for repeat in (0, 1)]
     records = {("a", 0): record("a", ok=False), ("a", 1): record("a", repeat=1)}
-    fitting = read_back(tmp_path, made).fitting(records)
+    fitting = read_back(tmp_path, made).fitting(answered(records))
     assert fitting.by_measure["documents"].states.tolist() == [NOT_APPLICABLE, MISSING]
 
 

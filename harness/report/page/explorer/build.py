@@ -18,9 +18,10 @@ from harness.report.page.explorer.reading import (
     RunReader,
 )
 from harness.report.page.explorer.values import MeasureFacts, ValueTable, measure_facts
+from harness.report.samples import Sample
 from harness.report.tables.kinds import found_labels
 from harness.report.view import Group, collector_paused
-from harness.store import SampleRow
+from harness.store import PackedByKey, SampleRow
 
 BUDGET_BYTES = 12_000_000
 _QUERY_CHARS = 2_000
@@ -47,21 +48,21 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
     last queries are left out, and the explorer says so. Queries, answers and values always stay. Of the rest a
     unit of queries is in memory at a time. The same runs, and the same zlib, give the same blocks.
     """
-    rows = list(group.widest.sample.values()) if group.views else []
+    sample: Sample = group.widest.sample if group.views else PackedByKey(SampleRow)
     kinds = _kinds(group)
     with collector_paused():
-        readers = [RunReader(view, rows) for view in group.views]
+        readers = [RunReader(view, sample) for view in group.views]
         cells = [reader.cells(kinds) for reader in readers]
-        tables = _tables(group, readers, len(rows))
+        tables = _tables(group, readers, len(sample))
         facts = measure_facts(group, tables, name)
         values = [(fact.block, tables[fact.name].packed()) for fact in facts if fact.block]
-        core = _core(rows, cells, facts, _mix(group)) | {"kinds": [one.as_json() for one in kinds]}
+        core = _core(sample, cells, facts, _mix(group)) | {"kinds": [one.as_json() for one in kinds]}
         room = budget_bytes - len(pack_json(core)) - sum(len(text) for _, text in values)
-        details, detailed = _details((name, room), rows, [fact.name for fact in facts], readers)
+        details, detailed = _details((name, room), sample, [fact.name for fact in facts], readers)
     core |= {"detailed": detailed, "texts": details.first_texts}
     blocks = [(f"{name}-core", pack_json(core)), *values, *details.blocks]
     blocks.append((f"{name}-docs", pack_json(details.documents)))
-    context = {"name": name, "n_queries": len(rows), "n_runs": len(cells), "n_detailed": detailed}
+    context = {"name": name, "n_queries": len(sample), "n_runs": len(cells), "n_detailed": detailed}
     return Explorer(name, context, blocks)
 
 
@@ -91,23 +92,24 @@ def _mix(group: Group) -> Mapping[str, int]:
 
 
 def _details(
-    where: tuple[str, int], rows: Sequence[SampleRow], measures: Sequence[str], readers: Sequence[RunReader]
+    where: tuple[str, int], sample: Sample, measures: Sequence[str], readers: Sequence[RunReader]
 ) -> tuple[Details, int]:
     """The details of as many queries as there is room for, and how many those are."""
     name, room = where
     details = Details(name, measures)
-    for start in range(0, len(rows), UNIT):
-        gold = [row.reference.evidence for row in rows[start : start + UNIT]]
+    ids = list(sample)
+    for start in range(0, len(ids), UNIT):
+        gold = [row.reference.evidence for row in sample.at(ids[start : start + UNIT])]
         if not details.add(gold, [reader.details(start) for reader in readers], room):
             return details, start
-    return details, len(rows)
+    return details, len(ids)
 
 
 def _core(
-    rows: Sequence[SampleRow], runs: Sequence[RunCells], measures: Sequence[MeasureFacts], mix: Mapping[str, int]
+    sample: Sample, runs: Sequence[RunCells], measures: Sequence[MeasureFacts], mix: Mapping[str, int]
 ) -> dict[str, Any]:
     """What the list and its filters need."""
-    types = sorted({row.reference.query_type for row in rows})
+    types = sorted({row.reference.query_type for row in sample.values()})
     numbers = {query_type: number for number, query_type in enumerate(types)}
     return {
         "unit": UNIT,
@@ -115,10 +117,12 @@ def _core(
         "types": [printable(query_type) for query_type in types],
         "mix": [mix.get(query_type, 0) for query_type in types],
         "queries": {
-            "id": [row.query.query_id for row in rows],
-            "type": [numbers[row.reference.query_type] for row in rows],
-            "text": [row.query.text[:_QUERY_CHARS] for row in rows],
-            "gold": [[one[:_GOLD_CHARS] for one in row.reference.answers[:_GOLD_ANSWERS]] for row in rows],
+            "id": list(sample),
+            "type": [numbers[row.reference.query_type] for row in sample.values()],
+            "text": [row.query.text[:_QUERY_CHARS] for row in sample.values()],
+            "gold": [
+                [one[:_GOLD_CHARS] for one in row.reference.answers[:_GOLD_ANSWERS]] for row in sample.values()
+            ],
         },
         "runs": [
             {

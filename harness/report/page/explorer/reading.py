@@ -19,7 +19,7 @@ from harness.report.briefs import MISSING
 from harness.report.page.explorer.packing import cut
 from harness.report.places import ContextPlaces
 from harness.report.view import RunView
-from harness.store import RecordKey, SampleRow
+from harness.store import RecordKey
 from harness.store.score_lines import ScoreLine
 
 TEXT_CHARS = 20_000
@@ -101,12 +101,12 @@ class UnitDetails(NamedTuple):
 class RunReader:
     """One run: what the list shows of every query, and the details of some, which are read again for that.
 
-    `rows` are the queries of the group.
+    `query_ids` are those of the group.
     """
 
-    def __init__(self, view: RunView, rows: Sequence[SampleRow]) -> None:
+    def __init__(self, view: RunView, query_ids: Iterable[str]) -> None:
         self._view = view
-        self._ids = [row.query.query_id for row in rows]
+        self._ids = list(query_ids)
         self._repeats = range(view.frame.repeats)
         self._lines = view.scores.lines
         self._slots = Slots(view.scores, view.manifest.run_id, self._ids, len(self._repeats))
@@ -141,8 +141,9 @@ class RunReader:
         """Of the unit of queries that begins there."""
         ids = self._ids[start : start + UNIT]
         keys = [(query_id, repeat) for query_id in ids for repeat in self._repeats]
-        there = [key for key in keys if key in self._view.briefs]
-        found = self._view.run.records_at([self._view.briefs[key].place for key in there])
+        briefs = self._view.briefs
+        there = [key for key in keys if key in briefs]
+        found = self._view.run.records_at([briefs.place(key) for key in there])
         records = dict(zip(there, found, strict=True))
         return UnitDetails(
             [[_detail(records.get((one, repeat)), self._contexts) for repeat in self._repeats] for one in ids],

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from command_line import CommandLine, CommandLineHere, over_http
+from command_line import CommandLine, over_http
 from killing import journaled
 
 from harness.models.fake import FakeScript
@@ -21,12 +21,12 @@ DEMO = ("-d", "demo", "--set", f"dataset.sample.per_type={N // 4}", "--records-o
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> CommandLine:
-    return CommandLineHere(tmp_path)
+def line(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("words", "said"),
     [
         (("--ray-address", "127.0.0.1:1"), "no Ray cluster answers at 127.0.0.1:1"),
         (("--ray-address", "head"), "'head' is no address of a Ray cluster"),
@@ -36,11 +36,11 @@ def here(tmp_path: Path) -> CommandLine:
     ],
 )
 def test_what_cannot_be_spread_is_one_line_before_anything_is_done(
-    here: CommandLine, words: tuple[str, ...], line: str
+    line: CommandLine, words: tuple[str, ...], said: str
 ) -> None:
     fake = ("--set", "models.generator.provider=fake", "--set", "models.embedder.provider=fake")
-    assert line in here.refused("run", "-s", "gold", *DEMO, *fake, *words)
-    assert not list(here.results.glob("demo--*"))
+    assert said in line.refused("run", "-s", "gold", *DEMO, *fake, *words)
+    assert not list(line.results.glob("demo--*"))
 
 
 @pytest.fixture
@@ -53,11 +53,27 @@ def server() -> Iterator[FakeServer]:
         thread.join()
 
 
-def killed_worker(command: "subprocess.Popen[str]") -> bool:
-    """SIGKILL to an actor of the command's cluster, and so to its worker; False where it has none yet."""
+def spread_run(line: CommandLine, server: FakeServer) -> "subprocess.Popen[str]":
+    """Under way, a third of its calls made."""
+    words = ("run", "-s", "gold", *DEMO, *over_http("generator", server), "--ray-address", "local")
+    command = subprocess.Popen(
+        line.command(*words),
+        cwd=line.folder,
+        env=line.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while server.model.served["calls"] < N // 3 and command.poll() is None:
+        time.sleep(0.02)
+    return command
+
+
+def killed(command: "subprocess.Popen[str]", name: str) -> bool:
+    """SIGKILL to a process of that name that the command started; False where it has none yet."""
     for process in psutil.Process(command.pid).children(recursive=True):
         try:
-            if "WorkerAgent" in process.name() + " ".join(process.cmdline()):
+            if name in process.name() + " ".join(process.cmdline()):
                 process.send_signal(signal.SIGKILL)
                 return True
         except psutil.Error:
@@ -67,22 +83,11 @@ def killed_worker(command: "subprocess.Popen[str]") -> bool:
 
 @pytest.mark.slow
 def test_a_worker_of_ray_that_is_killed_costs_no_answer_and_no_call_twice(
-    tmp_path: Path, server: FakeServer
+    tmp_path: Path, line: CommandLine, server: FakeServer
 ) -> None:
     pytest.importorskip("ray")
-    line = CommandLine(tmp_path)
-    words = ("run", "-s", "gold", *DEMO, *over_http("generator", server), "--ray-address", "local")
-    command = subprocess.Popen(
-        line.command(*words),
-        cwd=tmp_path,
-        env=line.environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while server.model.served["calls"] < N // 3 and command.poll() is None:
-        time.sleep(0.02)
-    was_killed = command.poll() is None and killed_worker(command)
+    command = spread_run(line, server)
+    was_killed = command.poll() is None and killed(command, "WorkerAgent")
     _, said = command.communicate(timeout=300)
     assert command.returncode == 0, said
     assert was_killed
@@ -99,9 +104,49 @@ def test_a_worker_of_ray_that_is_killed_costs_no_answer_and_no_call_twice(
 
 
 @pytest.mark.slow
-def test_evaluators_over_ray_write_the_scores_that_they_write_here(tmp_path: Path, server: FakeServer) -> None:
+def test_what_ray_ends_in_the_middle_is_one_line_and_the_same_command_goes_on(
+    line: CommandLine, server: FakeServer
+) -> None:
+    """As it ends whoever has joined a cluster whose first machine was lost, after a minute."""
     pytest.importorskip("ray")
-    line = CommandLine(tmp_path)
+    command = spread_run(line, server)
+    assert killed(command, "-P -m harness.cli.main")
+    _, said = command.communicate(timeout=300)
+    assert command.returncode == 2, said
+    assert said.splitlines()[-1].startswith(
+        "error: the process that had joined the Ray cluster is gone (signal 9)"
+    )
+    again = spread_run(line, server)
+    _, said = again.communicate(timeout=300)
+    assert again.returncode == 0, said
+    [run] = find_runs(line.results, [])
+    assert [record.status for record in run.iter_records()] == ["ok"] * N
+    # Of each try the first looks whether the model answers, and one was under way.
+    assert len(journaled(run.journal_path)) == N
+    assert server.model.served["calls"] <= N + 3
+
+
+@pytest.mark.slow
+def test_nothing_of_a_killed_command_goes_on(line: CommandLine, server: FakeServer) -> None:
+    pytest.importorskip("ray")
+    command = spread_run(line, server)
+    apart = [
+        one
+        for one in psutil.Process(command.pid).children(recursive=True)
+        if "-P -m harness.cli.main" in " ".join(one.cmdline())
+    ]
+    command.kill()
+    command.communicate(timeout=10)
+    _, alive = psutil.wait_procs(apart, timeout=10)
+    assert apart
+    assert not alive
+
+
+@pytest.mark.slow
+def test_evaluators_over_ray_write_the_scores_that_they_write_here(
+    tmp_path: Path, line: CommandLine, server: FakeServer
+) -> None:
+    pytest.importorskip("ray")
     assert not line.call("run", "-s", "gold", *DEMO, "--set", "models.generator.provider=fake").returncode
     [run] = find_runs(tmp_path / "results", [])
     asked = ("evaluate", run.run_id, "-e", "answer,bertscore,rag_eval", *over_http("judge", server))
