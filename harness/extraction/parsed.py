@@ -9,8 +9,8 @@ from harness.extraction.texts import windows_of
 from harness.records import Triplet
 
 WINDOW = 1_500
-"""Characters. News states 10 triplets in 1,000: 1 window of 80 holds more than `nlp.MAX_TRIPLETS`; were they of
-4,000, 1 of 3 would."""
+"""Characters. News states 10 triplets in 1,000: 1 window of 80 holds more than `nlp_found.MAX_TRIPLETS`; were they
+of 4,000, 1 of 3 would."""
 
 
 class Unparsed(Exception):

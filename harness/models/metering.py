@@ -73,6 +73,8 @@ class Meter:
         self._replayed, self._cached_s = Spans(), 0.0
         self._saved_is_known = True
         self.stages_s: defaultdict[str, float] = defaultdict(float)
+        self.cpu_elsewhere_s = 0.0
+        """Processor seconds of other machines that helped."""
         self._occurrences: Counter[tuple[str, str]] = Counter()
         self._given_back: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         self._open: set[OpenCall] = set()

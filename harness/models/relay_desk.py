@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import httpx2
 
@@ -26,21 +27,39 @@ from harness.store import StoredCall
 TellNews = Callable[[CallNews], None]
 
 
+class CallWay(Protocol):
+    """To whoever answers the calls of a role."""
+
+    async def send(self, call: RelayedCall) -> tuple[int, bytes]:
+        """Status and body; what it raises is raised where the call was asked for."""
+        ...
+
+    async def close(self) -> None:
+        """Nothing more is asked."""
+        ...
+
+
 @dataclass(frozen=True)
-class _Way:
-    """A role's way to its server."""
+class _ModelWay:
+    """To a model's server."""
 
     transport: MeteredTransport
     url: str
     key: str
 
-    async def send(self, call: RelayedCall) -> httpx2.Response:
+    async def send(self, call: RelayedCall) -> tuple[int, bytes]:
+        """See `CallWay`."""
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         times = dict.fromkeys(("connect", "read", "write", "pool"), call.timeout_s)
         request = httpx2.Request(
             "POST", f"{self.url}{call.path}", headers=headers, content=call.body, extensions={"timeout": times}
         )
-        return await self.transport.handle_async_request(request)
+        response = await self.transport.handle_async_request(request)
+        return response.status_code, await response.aread()
+
+    async def close(self) -> None:
+        """See `CallWay`."""
+        await self.transport.aclose()
 
 
 class CallDesk:
@@ -57,11 +76,15 @@ class CallDesk:
     ) -> None:
         """`models` by role; `servers`: of those that have one started for them."""
         self._seam, self.loop = seam, loop
-        self._ways = {
-            role: _Way(open_transport(config, seam, servers.get(role)), *access_of(config, servers.get(role)))
+        self._ways: dict[str, CallWay] = {
+            role: _ModelWay(open_transport(config, seam, servers.get(role)), *access_of(config, servers.get(role)))
             for role, config in models.items()
         }
         self._under_way: set[asyncio.Task[None]] = set()
+
+    def serve(self, role: str, way: CallWay) -> None:
+        """Send the calls of that role, which is no model's, another way."""
+        self._ways[role] = way
 
     def open(self, tell: TellNews) -> "DeskSession":
         """For one worker, which hears by `tell`, called in the loop."""
@@ -78,15 +101,14 @@ class CallDesk:
         counting = _CountedElsewhere(meter, lambda news: tell(news.model_copy(update={"number": call.number})))
         try:
             with charged(counting):
-                response = await self._ways[call.role].send(call)
-                content = await response.aread()
+                status, content = await self._ways[call.role].send(call)
         except asyncio.CancelledError as cut_off:
             error = self._seam.budget.refusal or cut_off
             tell(CallNews(number=call.number, kind="failed", error=RelayedError.of(error)))
         except Exception as error:
             tell(CallNews(number=call.number, kind="failed", error=RelayedError.of(error)))
         else:
-            tell(CallNews(number=call.number, kind="answered", status=response.status_code, content=content))
+            tell(CallNews(number=call.number, kind="answered", status=status, content=content))
 
     async def close(self) -> None:
         """Cut off what is under way, close connections and journal."""
@@ -95,7 +117,7 @@ class CallDesk:
         await asyncio.gather(*self._under_way, return_exceptions=True)
         for way in self._ways.values():
             with suppress(Exception):
-                await way.transport.aclose()
+                await way.close()
         self._seam.close()
 
 

@@ -69,6 +69,13 @@ class ScoringJob(WorkerJob):
     """Judgements worth having under way at once."""
 
 
+class ReadingJob(WorkerJob):
+    """Read texts by rules for an index that a worker on another machine builds."""
+
+    texts: str
+    """A `TextsToRead`, as JSON."""
+
+
 class Job(WorkerJob):
     """One phase of a run."""
 
@@ -99,12 +106,14 @@ class Job(WorkerJob):
     """An index is built with nothing but what this run itself has paid for it."""
     lent: tuple[LentJob, ...] = ()
     """Answering: the systems that it hands queries to."""
+    n_readers: int = 0
+    """Building: so many workers at most may read texts for it (`harness.extraction.elsewhere`)."""
     is_relayed: bool = False
     """The worker is on another machine: it asks for model calls instead of making them, and sends its records. It
     reads what lies in `results`, and writes there only into the store of an index."""
 
 
-AnyJob = Job | ScoringJob
+AnyJob = Job | ScoringJob | ReadingJob
 
 
 class Turn(WorkerMessage):
@@ -113,6 +122,8 @@ class Turn(WorkerMessage):
     of_run: str | None = None
     """Scoring: the run directory whose answers `todo` names."""
     todo: tuple[Todo, ...] = ()
+    texts: str | None = None
+    """Reading: the next `TextsToRead`, as JSON."""
     allowance: Allowance = Allowance()
     """What is left of the budget now, after the turns of others."""
 
@@ -137,6 +148,7 @@ class Event(WorkerMessage):
         "finished",
         "indexed",
         "scored",
+        "read",
         "waiting",
         "completed",
         "refused",
@@ -169,6 +181,8 @@ class Event(WorkerMessage):
     """indexed; scored."""
     scores: tuple[Score, ...] = ()
     """scored: of one turn, sorted."""
+    found: str = ""
+    """read: a `TextsRead`, as JSON."""
     what: str = ""
     fix: str = ""
     """said (one line for who waits), warned (for who asked to be quiet, too), refused (the user can fix it),

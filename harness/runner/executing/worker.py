@@ -1,5 +1,5 @@
 """The process in which a system runs: `python -m harness.runner.executing.worker`, one phase, then gone. On
-another machine it may score answers instead (`harness.runner.evaluating.worker`).
+another machine it may score answers instead (`harness.runner.evaluating.worker`), or read texts (`reading`).
 
 It reads its job from standard input, then its turns where it is to stay for them, and ends when that closes,
 so it never outlives the runner. Events go to the descriptor named by RAG_HARNESS_EVENTS; whatever a library prints
@@ -14,8 +14,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -39,7 +39,7 @@ from harness.records import (
     Usage,
 )
 from harness.registry import SYSTEMS
-from harness.runner.executing.messages import AnyJob, Event, Job, ScoringJob, Todo, ToWorker, Turn
+from harness.runner.executing.messages import AnyJob, Event, Job, ReadingJob, ScoringJob, Todo, ToWorker, Turn
 from harness.runner.executing.opening import OpenedSystem, Surroundings, open_system, said
 from harness.runner.executing.places import EVENTS_ENV
 from harness.runner.executing.recording import RecordWriter
@@ -79,7 +79,7 @@ class Worker:
         self._index_dir.begin()
         seam = self._seam(self._index_dir.journal_path, self._job.servers)
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
-        with self._system(seam) as opened, metered(Meter(scope)) as meter:
+        with self._system(seam) as opened, metered(Meter(scope)) as meter, self._readers():
             start, cpu = time.monotonic(), time.process_time()
             try:
                 stats = await opened.system.index(corpus)
@@ -87,12 +87,28 @@ class Worker:
                 if seam.fatal:
                     raise seam.fatal from None
                 raise
-            cost = opened.cost(meter, time.monotonic() - start, time.process_time() - cpu)
+            cpu_s = time.process_time() - cpu + meter.cpu_elsewhere_s
+            cost = opened.cost(meter, time.monotonic() - start, cpu_s)
         if stats.is_elsewhere:
             cost = Cost(wall_s=None, throttled_s=None, usage={OWN_MODELS: Usage(unmetered_calls=1)})
         if seam.fatal:
             raise seam.fatal
         self._tell(Event(kind="indexed", stats=stats, cost=cost))
+
+    @contextmanager
+    def _readers(self) -> Iterator[None]:
+        """While others may read texts for the index."""
+        if not self._job.n_readers:
+            yield
+            return
+        from harness.extraction.elsewhere import READERS
+        from harness.runner.executing.reading import RelayedReaders
+
+        token = READERS.set(RelayedReaders(self._job.n_readers, self.relay))
+        try:
+            yield
+        finally:
+            READERS.reset(token)
 
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
@@ -274,6 +290,10 @@ def worker_of(job: AnyJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> AnyW
         from harness.runner.evaluating.worker import ScoringWorker
 
         return ScoringWorker(job, events, turns)
+    if isinstance(job, ReadingJob):
+        from harness.runner.executing.reading import ReadingWorker
+
+        return ReadingWorker(job, events, turns)
     return Worker(job, events, turns)
 
 

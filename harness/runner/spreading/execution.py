@@ -6,21 +6,25 @@ The run directory keeps its one writer, this process: workers send their records
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from math import ceil
 
 from harness.errors import HarnessError
 from harness.models.budget import Allowance
+from harness.outside import secret_names
 from harness.records import IndexRecord, Phase
-from harness.runner.executing.messages import Event, Job, Todo, Turn
+from harness.runner.executing.messages import Event, Job, ReadingJob, Todo, Turn
 from harness.runner.executing.phases import Execution, Heard
 from harness.runner.executing.places import HERE, WorkerPlace
+from harness.runner.executing.reading import RULES
 from harness.runner.executing.resources import Unsampled
 from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd, Workplace
 from harness.runner.executing.tally import Tally
 from harness.runner.spreading.board import Board
 from harness.runner.spreading.fleet import Fleet, Listener
+from harness.runner.spreading.reading import FleetReaders
+from harness.runner.spreading.wires import WiredPlace
 from harness.store import IndexDir
 
 _MOST_LOST = 5
@@ -42,9 +46,11 @@ class SpreadExecution(Execution):
         with (
             self.index_in_use(),
             self.reporter.bar(f"{self.cell.spec.name}: answer") as bar,
-            self._at_desk("answer") as execution,
+            self._desk("answer") as place,
         ):
-            shards = _Shards(execution, todo, Tally(bar, self.spending, expected - len(todo), expected))
+            shards = _Shards(
+                replace(self, place=place), todo, Tally(bar, self.spending, expected - len(todo), expected)
+            )
             self.run.spread.keep(shards.n_workers)
             shards.run()
 
@@ -57,11 +63,23 @@ class SpreadExecution(Execution):
             on_event(event.model_copy(update={"spent": self.fleet.spent}))
 
         at = Workplace(self.run.log_path, Unsampled(), self.lock_fd, self.place)
-        return Supervisor(_relayed(self.job(phase, todo)), at, self.told(heard))
+        n_readers = self.fleet.n_workers - 1 if phase == "index" else 0
+        return Supervisor(_relayed(self.job(phase, todo), n_readers), at, self.told(heard))
 
     def _build(self, index: IndexDir) -> IndexRecord:
-        with self.fleet.slot(), self._at_desk("index") as execution:
-            return Execution._build(execution, index)
+        with self.fleet.slot(), self._desk("index") as place, self._readers(place):
+            return Execution._build(replace(self, place=place), index)
+
+    @contextmanager
+    def _readers(self, place: WiredPlace) -> Iterator[None]:
+        """While texts may be read for an index by others than who builds it."""
+        job = ReadingJob(
+            results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
+        )
+        at = Workplace(self.run.log_path, Unsampled(), -1, place)
+        with FleetReaders(self.fleet, job, at, self.reporter.warn) as readers:
+            place.serve(RULES, readers)
+            yield
 
     def _supervise(self, phase: Phase, todo: Sequence[Todo], on_event: Heard) -> WorkerEnd:
         """One worker to its end, or another where it is lost."""
@@ -73,16 +91,14 @@ class SpreadExecution(Execution):
             self.fleet.wait_for_its_end()
         return outcome
 
-    @contextmanager
-    def _at_desk(self, phase: Phase) -> Iterator["SpreadExecution"]:
-        """The same, while the calls of a phase can be made."""
+    def _desk(self, phase: Phase) -> AbstractContextManager[WiredPlace]:
+        """Where its workers are started, while the calls of a phase can be made."""
         run_id = self.run.run_id
         tell = Listener(
             lambda line: self.reporter.say(f"{run_id}: {line}"),
             lambda line: self.reporter.warn(f"{run_id}: {line}"),
         )
-        with self.fleet.place(self.job(phase, ()), self.run, tell) as place:
-            yield replace(self, place=place)
+        return self.fleet.place(self.job(phase, ()), self.run, tell)
 
 
 class _Shards:
@@ -187,7 +203,7 @@ def _cluster_lost(outcome: WorkerEnd) -> HarnessError:
     return HarnessError(outcome.death, "look after the cluster, then run the same command again: it resumes")
 
 
-def _relayed(job: Job) -> Job:
+def _relayed(job: Job, n_readers: int) -> Job:
     """As a worker elsewhere is told it: calls, their servers and what they cost are this process's business."""
-    allowance = Allowance(end_by=job.allowance.end_by)
-    return job.model_copy(update={"is_relayed": True, "server": None, "allowance": allowance, "prices": {}})
+    here: dict[str, object] = {"server": None, "allowance": Allowance(end_by=job.allowance.end_by), "prices": {}}
+    return job.model_copy(update={"is_relayed": True, "n_readers": n_readers, **here})

@@ -16,7 +16,6 @@ from harness.models.providers import provider_of
 from harness.models.relay_desk import CallDesk
 from harness.models.transport import Seam
 from harness.runner.executing.messages import Job
-from harness.runner.executing.places import WorkerPlace
 from harness.runner.spreading.wires import MakeWire, WiredPlace, WorkerWire
 from harness.store import Dialects, IndexDir, Journal, RunDir
 
@@ -100,7 +99,7 @@ class Fleet:
             self.give_slot()
 
     @contextmanager
-    def place(self, job: Job, run: RunDir, tell: "Listener") -> Iterator[WorkerPlace]:
+    def place(self, job: Job, run: RunDir, tell: "Listener") -> Iterator[WiredPlace]:
         """Where workers of that job are started. Their calls are made with its models, servers and prices, and its
         journal is open until the end of the block.
         """
@@ -108,7 +107,7 @@ class Fleet:
             yield place
 
     @contextmanager
-    def place_at(self, open_desk: Callable[[asyncio.AbstractEventLoop], CallDesk]) -> Iterator[WorkerPlace]:
+    def place_at(self, open_desk: Callable[[asyncio.AbstractEventLoop], CallDesk]) -> Iterator[WiredPlace]:
         """Likewise, at a desk that is opened in the loop, and closed at the end of the block."""
 
         async def opened() -> CallDesk:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import IO, Protocol
 
-from harness.models.relay_desk import CallDesk
+from harness.models.relay_desk import CallDesk, CallWay
 from harness.models.relaying import CallNews
 from harness.runner.executing.messages import Event, ToWorker, WorkerJob
 from harness.runner.executing.places import WorkerLink
@@ -59,6 +59,10 @@ class WiredPlace:
 
     def __init__(self, make: MakeWire, desk: CallDesk) -> None:
         self._make, self._desk = make, desk
+
+    def serve(self, role: str, way: CallWay) -> None:
+        """See `CallDesk.serve`."""
+        self._desk.serve(role, way)
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
         """See `harness.runner.executing.places.WorkerPlace`: the lock stays here."""

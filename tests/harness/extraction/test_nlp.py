@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from harness.errors import ConfigError, MissingDependency
-from harness.extraction import nlp, nlp_phrases
-from harness.extraction.nlp import MAX_CHAINS, MAX_ENTITIES, MAX_TRIPLETS, NlpExtractor, check_pipeline
+from harness.extraction import nlp, nlp_found, nlp_phrases
+from harness.extraction.nlp import NlpExtractor, check_pipeline
+from harness.extraction.nlp_found import MAX_CHAINS, MAX_ENTITIES, MAX_TRIPLETS
 from harness.extraction.nouns import TextGraph
 from harness.records import Document, Span
 from systems.parts.chunking import Chunk
@@ -180,7 +181,7 @@ async def test_a_text_that_spacy_fails_on_is_its_failure_alone(monkeypatch: pyte
         return parse(doc)
 
     parse = nlp_phrases.phrases_of
-    monkeypatch.setattr(nlp, "phrases_of", phrases_of)
+    monkeypatch.setattr(nlp_found, "phrases_of", phrases_of)
     first, second, third = await extract("Apple sued Samsung.", "poison", "Apple sued Samsung.")
 
     assert second == TextGraph(failure="RuntimeError: cannot parse")

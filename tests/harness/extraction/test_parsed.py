@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.extraction import nlp
+from harness.extraction import nlp, nlp_found
 from harness.extraction.parsed import WINDOW, ParsedTexts, Unparsed
 from harness.records import Triplet
 
@@ -66,7 +66,7 @@ async def test_a_long_text_has_more_triplets_than_a_window_may(parsed: ParsedTex
 
     found = await parsed.of(text)
 
-    assert len(found) > nlp.MAX_TRIPLETS
+    assert len(found) > nlp_found.MAX_TRIPLETS
     assert {triplet.head for triplet in found} >= {COMPANIES[0], COMPANIES[-1]}
 
 
@@ -83,8 +83,8 @@ async def test_a_text_that_cannot_be_parsed_is_an_error_whoever_asks(
             raise RuntimeError("cannot parse")
         return parse(doc)
 
-    parse = nlp.phrases_of  # type: ignore[attr-defined]
-    monkeypatch.setattr(nlp, "phrases_of", phrases_of)
+    parse = nlp_found.phrases_of  # type: ignore[attr-defined]
+    monkeypatch.setattr(nlp_found, "phrases_of", phrases_of)
     await parsed.parse(["poison", SUED])
 
     with pytest.raises(Unparsed, match="RuntimeError: cannot parse"):

@@ -3,19 +3,21 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 from damaging import WorkersHere
 from killing import journaled, what_was_answered
-from workers_in_threads import Machines, losing_at
+from workers_in_threads import Machines, WorkerInThread, losing_at
 
 from harness.config import BenchConfig
 from harness.errors import HarnessError
 from harness.models.fake import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.runner.executing.execute import NOTHING_AGAIN, CellResult, run_cell
+from harness.runner.executing.messages import Event as WorkerEvent
+from harness.runner.executing.reading import RULES
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
@@ -30,9 +32,11 @@ class Heard(Reporter):
     def __init__(self) -> None:
         super().__init__(quiet=True)
         self.warned: list[str] = []
+        self.has_warned = Event()
 
     def warn(self, line: str) -> None:
         self.warned.append(line)
+        self.has_warned.set()
 
 
 @pytest.fixture(autouse=True)
@@ -124,6 +128,59 @@ def test_a_worker_that_is_lost_costs_no_finished_query_and_no_call_twice(
     assert any("was lost" in line for line in reporter.warned)
     [whole] = spread(found, tmp_path / "whole", Machines())
     assert same(whole.run, result.run)
+
+
+class Reading:
+    """For `Machines`: who builds an index waits until another has read a part of it, or until something else."""
+
+    def __init__(self, number_lost: int = 0, until: Event | None = None) -> None:
+        self.n_read = self._n_asked = 0
+        self._number_lost = number_lost
+        self._until = until or Event()
+
+    def __call__(self, worker: WorkerInThread, event: WorkerEvent) -> None:
+        if event.kind == "read":
+            self.n_read += 1
+            if self.n_read == self._number_lost:
+                worker.lose()
+            self._until.set()
+        elif event.kind == "asks" and event.call is not None and event.call.role == RULES:
+            self._n_asked += 1
+            if self._n_asked == 2:
+                assert self._until.wait(60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number_lost", [0, 1])
+def test_texts_that_rules_read_are_read_by_several_workers_and_the_graph_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number_lost: int
+) -> None:
+    monkeypatch.setattr("harness.extraction.elsewhere.BATCH", 2)
+    found = cells(None, "community", per_system={"community": {"index": {"extractor": "nlp"}}})
+    here = run_here(found, tmp_path / "here")
+    reading, reporter = Reading(number_lost), Heard()
+    there = spread(found, tmp_path / "there", Machines(reading), reporter)
+    assert (there[0].status, there[0].reason) == ("done", "")
+    assert reading.n_read
+    assert same(here[0].run, there[0].run)
+    one, other = (run.index() for run in (here[0].run, there[0].run))
+    assert one is not None
+    assert other is not None
+    assert one.stats == other.stats
+    assert not reporter.warned
+
+
+@pytest.mark.slow
+def test_who_would_read_otherwise_reads_nothing_and_the_index_is_built_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.runner.executing.reading.pipeline_digest", lambda _: "another")
+    found = cells(None, "community", per_system={"community": {"index": {"extractor": "nlp"}}})
+    reporter = Heard()
+    reading = Reading(until=reporter.has_warned)
+    [result] = spread(found, tmp_path, Machines(reading), reporter)
+    assert (result.status, reading.n_read) == ("done", 0)
+    assert any("read by one worker alone: the spaCy pipeline" in line for line in reporter.warned)
 
 
 def test_a_query_that_loses_every_machine_is_a_record_and_the_others_are_answered(

@@ -1,0 +1,117 @@
+"""Texts that other machines read by rules while this process reads others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.extraction.nlp_found import FoundLine, TextFinds
+
+BATCH = 32
+"""Texts: a second's work on a core."""
+_AGAIN_S = 1.0
+"""Until somebody is looked for again where nobody was free."""
+
+
+class TextsToRead(BaseModel):
+    """A batch, and by what it is to be read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pipeline: str
+    digest: str
+    """Of the pipeline's files: who has others reads nothing."""
+    every_phrase: bool
+    texts: tuple[str, ...]
+
+
+class TextsRead(BaseModel):
+    """What they hold, in their order."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    found: tuple[FoundLine, ...]
+    cpu_s: float
+    """Processor seconds that it took."""
+
+
+class Readers(Protocol):
+    """Who reads elsewhere."""
+
+    @property
+    def n(self) -> int:
+        """How many batches may be read at once, at most."""
+        ...
+
+    async def read(self, asked: TextsToRead) -> TextsRead | None:
+        """What texts hold, which depends on nothing else. None: nobody is free, or who read it was lost."""
+        ...
+
+    async def leave(self) -> None:
+        """Let them go: nothing more is to be read for now."""
+        ...
+
+
+READERS: ContextVar[Readers | None] = ContextVar("readers", default=None)
+"""Of the index that is being built here; None: there are none."""
+
+ReadHere = Callable[[Sequence[str]], Awaitable[list[TextFinds]]]
+
+
+class SharedReading:
+    """The texts of one extraction, read here and by whoever is free elsewhere."""
+
+    def __init__(self, texts: Sequence[str], asked: TextsToRead, told: Callable[[int], None]) -> None:
+        """`asked` without its texts; `told` hears how many are read."""
+        self._asked, self._told = asked, told
+        starts = range(0, len(texts), BATCH)
+        self._left = deque((start, tuple(texts[start : start + BATCH])) for start in starts)
+        self._away: dict[int, tuple[str, ...]] = {}
+        """Being read elsewhere, the first that was handed out first."""
+        self._found: dict[int, list[TextFinds]] = {}
+        self._n_batches = len(starts)
+
+    async def found(self, here: ReadHere, readers: Readers) -> list[TextFinds]:
+        """Of all, in their order. The first are read here, the last elsewhere; what is away when nothing else is
+        left is read here, too, so that nobody waits for a machine that is slow, or lost.
+        """
+        helping = [asyncio.create_task(self._read_there(readers)) for _ in range(readers.n)]
+        try:
+            await self._read_here(here)
+        finally:
+            for one in helping:
+                one.cancel()
+            # Whatever one of them died of, its texts were read here.
+            await asyncio.gather(*helping, return_exceptions=True)
+        await readers.leave()
+        return [one for start in sorted(self._found) for one in self._found[start]]
+
+    async def _read_here(self, here: ReadHere) -> None:
+        while len(self._found) < self._n_batches:
+            start, texts = self._left.popleft() if self._left else next(iter(self._away.items()))
+            self._away.pop(start, None)
+            self._take(start, await here(texts))
+
+    async def _read_there(self, readers: Readers) -> None:
+        while self._left:
+            start, texts = self._left.pop()
+            self._away[start] = texts
+            read = await readers.read(self._asked.model_copy(update={"texts": texts}))
+            if read is not None and len(read.found) == len(texts):
+                self._away.pop(start, None)
+                self._take(start, [line.found() for line in read.found])
+                continue
+            if self._away.pop(start, None) is not None:
+                self._left.append((start, texts))
+            await asyncio.sleep(_AGAIN_S)
+
+    def _take(self, start: int, found: list[TextFinds]) -> None:
+        """Whoever read it first."""
+        if start not in self._found:
+            self._found[start] = found
+            self._told(sum(map(len, self._found.values())))

@@ -1,0 +1,114 @@
+"""What one text holds, before others decide which of its concepts link anything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.extraction.names import entity_id
+from harness.extraction.nlp_chains import chains_of
+from harness.extraction.nlp_phrases import phrases_of
+from harness.extraction.nlp_statements import neighbours_of, statements_of
+from harness.extraction.nouns import FoundEntity, TextGraph
+from harness.records import Triplet
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+MAX_TRIPLETS = 40
+"""Of one text: first its statements, then its neighbours, both in the order of the text."""
+MAX_CHAINS = 60
+"""Of one text, after those, where every phrase is wanted."""
+MAX_ENTITIES = 200
+"""Of one text, beside the ends of its triplets."""
+
+
+@dataclass
+class TextFinds:
+    """What one text holds, as plain text: nothing of it keeps a parsed document in memory."""
+
+    entities: dict[FoundEntity, None] = field(default_factory=dict)
+    """Names that the recogniser knows, and the ends of statements."""
+    others: dict[str, FoundEntity] = field(default_factory=dict)
+    """What is one if other texts name it too, by entity id as first met."""
+    statements: dict[Triplet, None] = field(default_factory=dict)
+    neighbours: dict[Triplet, None] = field(default_factory=dict)
+    every_phrase: bool = False
+    chains: dict[Triplet, None] = field(default_factory=dict)
+    """Filled where every phrase is wanted."""
+    failure: str = ""
+
+    def add(self, doc: Doc) -> None:
+        """Take over what a part of the text holds."""
+        phrases = phrases_of(doc)
+        statements = statements_of(doc, phrases)
+        ends = {end for said in statements for end in (said.head, said.tail)}
+        for phrase in dict.fromkeys(phrases.values()):
+            entity = FoundEntity(phrase.text, phrase.kind)
+            if phrase.recognised or phrase.text in ends:
+                self.entities[entity] = None
+            elif phrase.sort in {"name", "concept"}:
+                self.others.setdefault(entity_id(phrase.text), entity)
+        self.statements |= dict.fromkeys(statements)
+        for sentence in doc.sents:
+            self.neighbours |= dict.fromkeys(neighbours_of(sentence, phrases))
+            if self.every_phrase:
+                self.chains |= dict.fromkeys(chains_of(sentence))
+
+    def graph(self, texts_naming: Counter[str]) -> TextGraph:
+        """Without concepts that no other text names, and without neighbours and chains that others link."""
+        if self.failure:
+            return TextGraph(failure=self.failure)
+        shared = (entity for met, entity in self.others.items() if texts_naming[met] > 1)
+        linked = {_ends(said) for said in self.statements}
+        beside = (each for each in self.neighbours if _ends(each) not in linked)
+        triplets = tuple(islice((*self.statements, *beside), MAX_TRIPLETS))
+        linked = {_ends(each) for each in triplets}
+        chains = islice((each for each in self.chains if _ends(each) not in linked), MAX_CHAINS)
+        return TextGraph(
+            entities=tuple(islice((*self.entities, *shared), MAX_ENTITIES)), triplets=(*triplets, *chains)
+        )
+
+
+def _ends(triplet: Triplet) -> frozenset[str]:
+    return frozenset({entity_id(triplet.head), entity_id(triplet.tail)})
+
+
+class FoundLine(BaseModel):
+    """The same as it is sent from one process to another."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    entities: tuple[FoundEntity, ...]
+    others: tuple[FoundEntity, ...]
+    statements: tuple[Triplet, ...]
+    neighbours: tuple[Triplet, ...]
+    chains: tuple[Triplet, ...]
+    failure: str
+
+    @classmethod
+    def of(cls, found: TextFinds) -> Self:
+        """Of what one text holds."""
+        return cls(
+            entities=tuple(found.entities),
+            others=tuple(found.others.values()),
+            statements=tuple(found.statements),
+            neighbours=tuple(found.neighbours),
+            chains=tuple(found.chains),
+            failure=found.failure,
+        )
+
+    def found(self) -> TextFinds:
+        """What it was made of."""
+        return TextFinds(
+            entities=dict.fromkeys(self.entities),
+            others={entity_id(entity.name): entity for entity in self.others},
+            statements=dict.fromkeys(self.statements),
+            neighbours=dict.fromkeys(self.neighbours),
+            chains=dict.fromkeys(self.chains),
+            failure=self.failure,
+        )
