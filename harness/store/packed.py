@@ -1,4 +1,5 @@
-"""Records of which there may be a hundred thousand, a tenth as large as objects are: blocks of compressed JSON.
+"""Records of which there may be a hundred thousand: all but the last few thousand are blocks of compressed JSON, a
+tenth as large as objects are.
 
 Who goes through them in their order has the objects of one block at a time; in any other order each look-up costs
 a block.
@@ -14,6 +15,8 @@ from pydantic import TypeAdapter
 
 BLOCK = 256
 """Records in one. Fewer have less in common that is written once; more take longer to look up one."""
+KEPT = 4_096
+"""The last so many stay objects: most runs have no more, and take no time for what they need not."""
 _QUICKLY = 1
 """Of zlib's levels."""
 
@@ -29,7 +32,7 @@ class Packed(Generic[T]):
         self._schema: TypeAdapter[list[T]] = TypeAdapter(list[kind])
         self._blocks: list[bytes] = []
         self._open: list[T] = []
-        """What will be the next block."""
+        """The last, which are no block yet."""
         self._seen: tuple[int, list[T]] = (-1, [])
         """The block that was looked into last."""
         for record in records:
@@ -38,9 +41,9 @@ class Packed(Generic[T]):
     def append(self, record: T) -> None:
         """One more."""
         self._open.append(record)
-        if len(self._open) == BLOCK:
-            self._blocks.append(zlib.compress(self._schema.dump_json(self._open, exclude_defaults=True), _QUICKLY))
-            self._open = []
+        if len(self._open) == KEPT + BLOCK:
+            block, self._open = self._open[:BLOCK], self._open[BLOCK:]
+            self._blocks.append(zlib.compress(self._schema.dump_json(block, exclude_defaults=True), _QUICKLY))
 
     def __len__(self) -> int:
         return BLOCK * len(self._blocks) + len(self._open)
@@ -53,8 +56,8 @@ class Packed(Generic[T]):
     def __getitem__(self, number: int) -> T:
         """One by its place from 0 on."""
         block, place = divmod(number, BLOCK)
-        if block == len(self._blocks):
-            return self._open[place]
+        if block >= len(self._blocks):
+            return self._open[number - BLOCK * len(self._blocks)]
         if self._seen[0] != block:
             self._seen = block, self._read(self._blocks[block])
         return self._seen[1][place]

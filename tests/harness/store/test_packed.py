@@ -1,8 +1,16 @@
 """Records that are held by the hundred thousand, and what they say afterwards."""
 
+import pytest
+
 from harness.records import Cost, Evidence, Prediction, Query, Reference, RunRecord, Usage
 from harness.store import PackedByKey, SampleRow
+from harness.store import packed as packing
 from harness.store.packed import BLOCK, Packed
+
+
+@pytest.fixture(params=[0, BLOCK + 5], autouse=True)
+def _kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "KEPT", request.param)
 
 
 def _record(query_id: str, attempt: int = 1) -> RunRecord:
@@ -42,6 +50,7 @@ def test_some_are_handed_out_in_the_order_in_which_they_were_asked_for() -> None
 def test_a_tenth_of_the_objects_remains() -> None:
     rows: Packed[SampleRow] = Packed(SampleRow, (_row(f"q{number}") for number in range(40 * BLOCK)))
     assert sum(map(len, rows._blocks)) < 100 * len(rows)
+    assert len(rows._open) < 3 * BLOCK
 
 
 def test_of_two_records_under_one_key_the_later_counts_at_its_own_place() -> None:
