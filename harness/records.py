@@ -221,7 +221,8 @@ class Cost(Record):
     usage: dict[str, Usage] = {}
     """By model role: generator, embedder, judge, judge_embedder; or `OWN_MODELS`, as a pipeline reports it."""
     cpu_s: float | None = None
-    """CPU seconds of the system's process; None where queries ran side by side."""
+    """CPU seconds of the system's process, of an index also of those that read texts for it elsewhere; None where
+    queries ran side by side."""
     peak_rss_bytes: int | None = None
     embedder_rss_bytes: int | None = None
     """The part of it that loading the embedder within the process took, its library included. None: none was

@@ -8,9 +8,9 @@ import subprocess
 import sys
 import threading
 from atexit import register
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import FrameType
+from typing import Self
 
 from harness.errors import ServiceUnavailable
 
@@ -31,15 +31,21 @@ def run_apart() -> int | None:
     ended, ends = os.pipe()
     command = [sys.executable, "-P", "-m", "harness.cli.main", *sys.argv[1:]]
     env = {**os.environ, _ENV: f"{is_here} {ends}"}
-    with subprocess.Popen(command, env=env, pass_fds=(is_here, ends)) as process:
-        os.close(is_here)
-        os.close(ends)
-        with _handing_on(process):
+    with _Handed() as handed:
+        # In a session of its own, so that a terminal tells this process alone of Ctrl-C.
+        with subprocess.Popen(command, env=env, pass_fds=(is_here, ends), start_new_session=True) as process:
+            os.close(is_here)
+            os.close(ends)
+            handed.to(process)
             code = process.wait()
-    os.close(stays)
-    with os.fdopen(ended, "rb") as pipe:
-        if pipe.read() == _ENDED:
+        os.close(stays)
+        os.set_blocking(ended, False)
+        with os.fdopen(ended, "rb", buffering=0) as pipe:
+            has_ended = pipe.read(1) == _ENDED
+        if has_ended:
             return code
+        if handed.number and code == -handed.number:
+            return 128 + handed.number
     how = f"exit {code}" if code >= 0 else f"signal {-code}"
     raise ServiceUnavailable(
         f"the process that had joined the Ray cluster is gone ({how}): the cluster's first machine may be lost",
@@ -47,25 +53,39 @@ def run_apart() -> int | None:
     )
 
 
-@contextmanager
-def _handing_on(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """What would end this process ends that one, and this one in its turn."""
+class _Handed:
+    """Signals that end this process are handed to another, whose end is then that of this one."""
 
-    def hand_on(number: int, _frame: FrameType | None) -> None:
-        process.send_signal(number)
+    def __init__(self) -> None:
+        self.number = 0
+        """Of the last; 0: there was none."""
+        self._process: subprocess.Popen[bytes] | None = None
 
-    # A terminal tells both of Ctrl-C.
-    terminates = signal.signal(signal.SIGTERM, hand_on)
-    interrupts = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, terminates)
-        signal.signal(signal.SIGINT, interrupts)
+    def __enter__(self) -> Self:
+        self._before = {one: signal.signal(one, self._hand_on) for one in (signal.SIGTERM, signal.SIGINT)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def to(self, process: "subprocess.Popen[bytes]") -> None:
+        """That process, also what came before it was there."""
+        self._process = process
+        if self.number:
+            process.send_signal(self.number)
+
+    def _hand_on(self, number: int, _frame: FrameType | None) -> None:
+        self.number = number
+        if self._process is not None:
+            self._process.send_signal(number)
 
 
 def _live_with(is_here: int, ends: int) -> None:
     """End when the process that started this one is gone, however; tell it of an end in order."""
+    for pipe in (is_here, ends):
+        # What this process starts must not be waited for.
+        os.set_inheritable(pipe, False)
 
     def end_with_it() -> None:
         with suppress(OSError):

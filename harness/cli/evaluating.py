@@ -1,9 +1,11 @@
 """`rag-harness evaluate`, and what is said of the evaluation at the end of `run`."""
 
 import json
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 
 from harness.api.evaluating import EvaluateOptions, evaluate_all, may_be_spread
 from harness.api.outcomes import Outcomes, refused, troubles
@@ -42,11 +44,18 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: b
 
 @contextmanager
 def resumable(kept: str) -> Iterator[None]:
-    """Say of an interrupt what is kept and how to go on."""
+    """Say of an interrupt, or of being told to end, what is kept and how to go on."""
+    ends = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     except KeyboardInterrupt:
         raise RunInterrupted(f"interrupted; {kept}. To resume: {same_command()}") from None
+    finally:
+        signal.signal(signal.SIGTERM, ends)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def conclude(outcomes: Outcomes) -> int:

@@ -1,12 +1,10 @@
 """`rag-harness run`."""
 
 import json
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from harness.api.running import Benchmark, RunOptions, run_benches
 from harness.cli.apart import run_apart
@@ -33,7 +31,6 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
         check_report()
     if any(config.runner.executor == "ray" for config in configs) and (code := run_apart()) is not None:
         return code
-    signal.signal(signal.SIGTERM, _interrupt)
     with resumable("nothing answered is lost"):
         benches = run_benches(configs, options)
         if any(bench.outcome for bench in benches):
@@ -75,7 +72,3 @@ def _as_json(result: CellResult) -> dict[str, object]:
         "n_left": result.n_left,
         "reason": result.reason,
     }
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

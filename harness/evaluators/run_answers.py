@@ -32,11 +32,15 @@ class RunAnswers:
     @cached_property
     def query_ids(self) -> list[str]:
         """Of the sampled queries, in the order in which they are scored."""
-        return sorted(self._sample)
+        return list(self._sample)
 
     @cached_property
     def _sample(self) -> PackedByKey[str, SampleRow]:
-        return self._run.sample_by_id()
+        """In that order: parts of it lie together."""
+        rows: PackedByKey[str, SampleRow] = PackedByKey(SampleRow)
+        for row in sorted(self._run.iter_sample(), key=lambda row: row.query.query_id):
+            rows.put(row.query.query_id, row)
+        return rows
 
     async def scored(
         self, scorer: Scorer, begin_part: Callable[[int, int], None] = lambda _number, _of: None

@@ -46,10 +46,12 @@ class Briefs(Mapping[RecordKey, Brief]):
         """`attempts`: whose briefs are added, one for each that is put there."""
         self._numbers = attempts.numbers
         self._places, self._statuses, self._said = array("q"), array("B"), array("B")
+        self._attempts: list[int] = []
         self._answers: Packed[str | None] = Packed(str | None)
 
-    def add(self, brief: Brief) -> None:
-        """Of the next attempt."""
+    def add(self, brief: Brief, attempt: int) -> None:
+        """Of the next one."""
+        self._attempts.append(attempt)
         self._places.append(brief.place)
         self._statuses.append(brief.status)
         self._said.append(brief.answer is not None)
@@ -67,6 +69,11 @@ class Briefs(Mapping[RecordKey, Brief]):
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+    def attempt(self, key: RecordKey) -> int | None:
+        """Which attempt counts so far; None: there was none."""
+        number = self._numbers.get(key)
+        return None if number is None else self._attempts[number]
 
     def status(self, key: RecordKey) -> int:
         """What became of it, without its answer; `MISSING` where there is no record."""
@@ -95,11 +102,11 @@ def read_briefly(run: RunDir) -> tuple[Attempts, Briefs]:
     briefs = Briefs(attempts)
     for place, record in run.iter_placed_records():
         key = intern(record.query_id), record.repeat
-        earlier = attempts.get(key)
+        earlier = briefs.attempt(key)
         kept = None if record.prediction is None else _UNTOLD
-        counts = earlier is None or record.attempt > earlier.attempt
+        counts = earlier is None or record.attempt > earlier
         attempts.put(key, record.model_copy(update={"prediction": kept}), counts=counts)
-        briefs.add(Brief(place, _status(record), _beginning(record)))
+        briefs.add(Brief(place, _status(record), _beginning(record)), record.attempt)
     return attempts, briefs
 
 

@@ -102,8 +102,12 @@ class PackedByKey(Mapping[K, T]):
         return self.all.at(self.numbers[key] for key in keys)
 
     def is_same(self, other: PackedByKey[K, T]) -> bool:
-        """Whether both hold the same, put in the same order."""
-        return self.numbers == other.numbers and self.all.is_same(other.all)
+        """Whether both hold the same under the same keys."""
+        if self.numbers.keys() != other.numbers.keys():
+            return False
+        if self.numbers == other.numbers and self.all.is_same(other.all):
+            return True
+        return all(one == same for one, same in zip(self.values(), other.at(self), strict=True))
 
     def __contains__(self, key: object) -> bool:
         return key in self.numbers

@@ -135,7 +135,7 @@ def _differing(comparison: Comparison, compared: MeasureComparison, pair: Compar
     way = compared.measure.higher_is_better
     for query_id in differing_queries(compared.measure, place, comparison.shared[place]):
         better = "" if way is None else "a" if (first[query_id] > second[query_id]) == way else "b"
-        query_type = comparison.runs[pair.a].rows[query_id].reference.query_type
+        query_type = comparison.runs[pair.a].frame.query_types[query_id]
         yield [
             *(compared.measure.name, *_names(comparison, pair), query_id, query_type),
             *(first[query_id], second[query_id], better),

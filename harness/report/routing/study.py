@@ -100,10 +100,10 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
     values = np.array([[compared.measure.runs[at].values[one] for at in order] for one in ids], dtype=np.float64)
     costs = None if costs is None else costs[:, order]
     weights = np.ones(len(ids)) if compared.weights is None else compared.weights
-    rows = entrants[0].rows
+    rows = entrants[0].rows.at(ids)
     told: dict[str, Sequence[str]] = {
-        LABELS: [rows[one].reference.query_type for one in ids],
-        RULES: [type_by_rules(rows[one].query.text) for one in ids],
+        LABELS: [row.reference.query_type for row in rows],
+        RULES: [type_by_rules(row.query.text) for row in rows],
     }
     recorded = Recorded(_worth(compared, values, costs, choice), weights, told[LABELS])
     clusters = compared.drawn.cluster_numbers(ids)

@@ -112,6 +112,11 @@ class Supervisor:
         """What the worker and its children hold in memory; 0 where there is none."""
         return self._sampler.rss_bytes() if self.is_waiting else 0
 
+    def kill(self) -> None:
+        """End the worker from another thread than the one that follows it, which sees it gone."""
+        if (worker := self._worker) is not None:
+            worker.kill()
+
     def leave(self) -> None:
         """Let a worker that waits close its system and go."""
         if self._worker is not None and self.is_waiting:

@@ -39,6 +39,8 @@ class Fleet:
         """
         self._make, self.n_workers, self._ends_within_s = make, n_workers, ends_within_s
         self._slots = threading.Semaphore(n_workers)
+        self._n_waiting = 0
+        self._counting = threading.Lock()
         self._budget = Budget(allowance)
         self._limiters = Limiters()
         self._loop = asyncio.new_event_loop()
@@ -82,7 +84,22 @@ class Fleet:
     def take_slot(self, wait_s: float = _LOOKS_S) -> bool:
         """Whether one more worker may run, after so many seconds at most; then `give_slot` ends it."""
         self.check()
-        return self._slots.acquire(timeout=wait_s)
+        if not wait_s:
+            return self._slots.acquire(blocking=False)
+        self._count(1)
+        try:
+            return self._slots.acquire(timeout=wait_s)
+        finally:
+            self._count(-1)
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether anybody waits for a slot."""
+        return self._n_waiting > 0
+
+    def _count(self, waiting: int) -> None:
+        with self._counting:
+            self._n_waiting += waiting
 
     def give_slot(self) -> None:
         """A worker that had one has gone."""

@@ -3,10 +3,8 @@
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
-from types import TracebackType
 from typing import Self
 
 from harness.errors import HarnessError
@@ -15,7 +13,8 @@ from harness.runner.executing.messages import Event, ReadingJob, Turn
 from harness.runner.executing.supervise import Supervisor, Workplace
 from harness.runner.spreading.fleet import Fleet, FleetEnded
 
-_NOBODY = HTTPStatus.SERVICE_UNAVAILABLE, b""
+_Answer = tuple[int, bytes]
+_NOBODY: _Answer = HTTPStatus.SERVICE_UNAVAILABLE, b""
 
 
 class _Reader:
@@ -40,37 +39,58 @@ class FleetReaders:
     """See `harness.models.relay_desk.CallWay`: a call is texts, its answer what they hold; none where nobody is
     free.
 
-    As a context: at its end all have left, and no slot is taken.
+    As a context: at its end all are gone, or go without a word when they come back, and nobody waits for them.
     """
 
     def __init__(self, fleet: Fleet, job: ReadingJob, at: Workplace, warn: Callable[[str], None]) -> None:
         """`job`: what each is told first, but for its texts."""
         self._fleet, self._job, self._at, self._warn = fleet, job, at, warn
         self._idle: list[_Reader] = []
+        self._busy: set[_Reader] = set()
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(fleet.n_workers)
+        self._is_wanted = False
+        """Whether who comes back is to wait for more."""
         self._is_off = False
-        """One could not read as the index does, and others could not either."""
+        """The end, or one could not read as the index does, as then others could not either."""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._is_off = True
-        self._threads.shutdown()
-        self._leave_all()
+        self._dismiss()
+        with self._lock:
+            busy = list(self._busy)
+        for reader in busy:
+            reader.supervisor.kill()
 
-    async def send(self, call: RelayedCall) -> tuple[int, bytes]:
-        """See `CallWay`; without texts, those that wait leave."""
-        work = self._read if call.body else self._leave_all
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, call.body.decode())
+    async def send(self, call: RelayedCall) -> _Answer:
+        """See `CallWay`; without texts, those that wait go."""
+        answer = asyncio.get_running_loop().create_future()
+        # A thread for each, which nobody waits for: a machine may be slow, or take long to have room for a worker.
+        threading.Thread(target=self._work, args=(call.body.decode(), answer), daemon=True).start()
+        found: _Answer = await answer
+        return found
 
     async def close(self) -> None:
-        """They leave with the block."""
+        """They go with the block."""
 
-    def _read(self, texts: str) -> tuple[int, bytes]:
+    def _work(self, texts: str, answer: "asyncio.Future[_Answer]") -> None:
+        found = _NOBODY
+        if texts:
+            found = self._read(texts)
+        else:
+            self._dismiss()
+
+        def tell() -> None:
+            if not answer.done():
+                answer.set_result(found)
+
+        # The loop may have been closed meanwhile.
+        with suppress(RuntimeError):
+            answer.get_loop().call_soon_threadsafe(tell)
+
+    def _read(self, texts: str) -> _Answer:
         reader = self._taken()
         if reader is None:
             return _NOBODY
@@ -78,39 +98,55 @@ class FleetReaders:
         try:
             found = reader.read(texts)
         except HarnessError as error:
-            self._is_off = True
-            self._warn(f"texts are read by one worker alone: {error}")
+            self._turn_off(error)
         except Exception:
             # Whatever it died of, the texts are read by who asked.
             found = None
         finally:
-            self._give_back(reader)
+            self._take_back(reader)
         return _NOBODY if found is None else (HTTPStatus.OK, found.encode())
 
     def _taken(self) -> _Reader | None:
-        """One that waits, or another where a slot is free now: whoever answers queries goes first."""
+        """One that waits, or another where a slot is free now."""
         with self._lock:
             if self._is_off:
                 return None
-            if self._idle:
-                return self._idle.pop()
+            self._is_wanted = True
+            reader = self._idle.pop() if self._idle else None
         with suppress(FleetEnded):
-            if self._fleet.take_slot(wait_s=0):
-                return _Reader(self._job, self._at)
-        return None
-
-    def _give_back(self, reader: _Reader) -> None:
-        if reader.supervisor.is_waiting:
+            if reader is None and self._fleet.take_slot(wait_s=0):
+                reader = _Reader(self._job, self._at)
+        if reader is not None:
             with self._lock:
-                self._idle.append(reader)
-        else:
-            reader.supervisor.end()
-            self._fleet.give_slot()
+                self._busy.add(reader)
+        return reader
 
-    def _leave_all(self, _texts: str = "") -> tuple[int, bytes]:
+    def _take_back(self, reader: _Reader) -> None:
+        """To wait for more texts, unless it is gone, or somebody else waits for its slot."""
         with self._lock:
-            leaving, self._idle = self._idle, []
-        for reader in leaving:
-            reader.supervisor.leave()
+            self._busy.discard(reader)
+            stays = self._is_wanted and not self._is_off and not self._fleet.is_waited_for
+            if stays and reader.supervisor.is_waiting:
+                self._idle.append(reader)
+                return
+        self._end(reader)
+
+    def _turn_off(self, error: HarnessError) -> None:
+        with self._lock:
+            is_first, self._is_off = not self._is_off, True
+        if is_first:
+            self._warn(f"texts are read by one worker alone: {error}")
+
+    def _dismiss(self) -> None:
+        with self._lock:
+            self._is_wanted = False
+            going, self._idle = self._idle, []
+        for reader in going:
+            self._end(reader)
+
+    def _end(self, reader: _Reader) -> None:
+        try:
+            with suppress(Exception):
+                reader.supervisor.end()
+        finally:
             self._fleet.give_slot()
-        return _NOBODY

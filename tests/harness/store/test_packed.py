@@ -47,7 +47,7 @@ def test_some_are_handed_out_in_the_order_in_which_they_were_asked_for() -> None
     assert packed.at([2 * BLOCK, 0, 3 * BLOCK - 1, 0]) == [str(2 * BLOCK), "0", str(3 * BLOCK - 1), "0"]
 
 
-def test_a_tenth_of_the_objects_remains() -> None:
+def test_of_many_records_a_few_bytes_each_remain() -> None:
     rows: Packed[SampleRow] = Packed(SampleRow, (_row(f"q{number}") for number in range(40 * BLOCK)))
     assert sum(map(len, rows._blocks)) < 100 * len(rows)
     assert len(rows._open) < 3 * BLOCK
@@ -77,5 +77,6 @@ def test_packs_of_the_same_are_the_same() -> None:
 
     ids = [f"q{number}" for number in range(BLOCK + 9)]
     assert packed(ids).is_same(packed(ids))
+    assert packed(ids).is_same(packed(ids[::-1]))
     assert not packed(ids).is_same(packed([*ids[:-1], "other"]))
     assert not packed(ids).is_same(packed(ids[:-1]))

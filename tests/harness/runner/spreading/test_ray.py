@@ -127,6 +127,19 @@ def test_what_ray_ends_in_the_middle_is_one_line_and_the_same_command_goes_on(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_command_alone_ends_it_in_order(
+    line: CommandLine, server: FakeServer, number: signal.Signals
+) -> None:
+    pytest.importorskip("ray")
+    command = spread_run(line, server)
+    command.send_signal(number)
+    _, said = command.communicate(timeout=60)
+    assert command.returncode == 130
+    assert "interrupted; nothing answered is lost" in said
+
+
+@pytest.mark.slow
 def test_nothing_of_a_killed_command_goes_on(line: CommandLine, server: FakeServer) -> None:
     pytest.importorskip("ray")
     command = spread_run(line, server)

@@ -1,0 +1,156 @@
+"""Who reads texts for an index takes only slots that are free, gives them back, and is waited for by nobody."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.config import LimitsConfig
+from harness.errors import ConfigError
+from harness.models.budget import Allowance
+from harness.models.relaying import RelayedCall
+from harness.runner.executing.messages import Event, ReadingJob, Turn
+from harness.runner.executing.reading import RULES
+from harness.runner.executing.resources import Unsampled
+from harness.runner.executing.supervise import Workplace
+from harness.runner.spreading import reading
+from harness.runner.spreading.fleet import Fleet
+from harness.runner.spreading.reading import FleetReaders
+from harness.runner.spreading.wires import WorkerLost, WorkerWire
+
+SLOTS = 2
+
+
+class Followed:
+    """In place of a supervisor: reads when it is let, and is there until it is ended."""
+
+    may_read = threading.Event()
+    refuses = False
+    n_ended = 0
+
+    def __init__(self, _job: ReadingJob, _at: Workplace, on_event: Callable[[Event], None]) -> None:
+        self._on_event, self._killed, self.is_waiting = on_event, threading.Event(), False
+
+    def turn(self, turn: Turn) -> None:
+        while not self.may_read.wait(0.005) and not self._killed.is_set():
+            continue
+        if self.refuses:
+            raise ConfigError("another pipeline", "install it")
+        if not self._killed.is_set():
+            self.is_waiting = True
+            self._on_event(Event(kind="read", found=f"read {turn.texts}"))
+
+    def kill(self) -> None:
+        self._killed.set()
+
+    def end(self) -> None:
+        self.is_waiting = False
+        type(self).n_ended += 1
+
+
+def nothing() -> WorkerWire:
+    raise WorkerLost("nobody is started here")
+
+
+@pytest.fixture
+def fleet(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
+    for name, value in (("may_read", threading.Event()), ("refuses", False), ("n_ended", 0)):
+        monkeypatch.setattr(Followed, name, value)
+    monkeypatch.setattr(reading, "Supervisor", Followed)
+    with Fleet(nothing, SLOTS, Allowance()) as fleet:
+        yield fleet
+
+
+def readers_of(fleet: Fleet, warned: list[str]) -> FleetReaders:
+    job = ReadingJob(results="", limits=LimitsConfig(), texts="")
+    return FleetReaders(fleet, job, Workplace(Path("log"), Unsampled(), -1), warned.append)
+
+
+def n_free(fleet: Fleet) -> int:
+    taken = 0
+    while fleet.take_slot(wait_s=0):
+        taken += 1
+    for _ in range(taken):
+        fleet.give_slot()
+    return taken
+
+
+def soon(holds: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 5
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.005)
+    return holds()
+
+
+async def asked(readers: FleetReaders, texts: str) -> bytes:
+    return (await readers.send(RelayedCall(number=0, role=RULES, body=texts.encode())))[1]
+
+
+async def test_as_many_read_as_slots_are_free_and_who_waits_reads_again(fleet: Fleet) -> None:
+    Followed.may_read.set()
+    with readers_of(fleet, []) as readers:
+        assert await asked(readers, "a") == b"read a"
+        assert await asked(readers, "b") == b"read b"
+        assert n_free(fleet) == SLOTS - 1
+        assert fleet.take_slot(wait_s=0)
+        Followed.may_read.clear()
+        first = asyncio.create_task(asked(readers, "c"))
+        await asyncio.sleep(0.05)
+        assert await asked(readers, "d") == b""
+        Followed.may_read.set()
+        assert await first == b"read c"
+        fleet.give_slot()
+    assert n_free(fleet) == SLOTS
+
+
+async def test_who_reads_when_all_are_to_leave_goes_when_it_comes_back(fleet: Fleet) -> None:
+    with readers_of(fleet, []) as readers:
+        late = asyncio.create_task(asked(readers, "late"))
+        await asyncio.sleep(0.05)
+        await asked(readers, "")
+        Followed.may_read.set()
+        assert await late == b"read late"
+        assert soon(lambda: n_free(fleet) == SLOTS)
+
+
+async def test_a_slot_that_somebody_waits_for_is_given_back_after_a_batch(fleet: Fleet) -> None:
+    Followed.may_read.set()
+    with readers_of(fleet, []) as readers:
+        assert fleet.take_slot(wait_s=0)
+        waiting = threading.Thread(target=fleet.take_slot, args=(5.0,))
+        assert await asked(readers, "a") == b"read a"
+        waiting.start()
+        assert soon(lambda: fleet.is_waited_for)
+        assert await asked(readers, "b") == b"read b"
+        await asyncio.to_thread(waiting.join, 5)
+        assert not waiting.is_alive()
+        assert await asked(readers, "c") == b""
+        fleet.give_slot()
+        fleet.give_slot()
+
+
+async def test_the_end_waits_for_nobody_who_reads(fleet: Fleet) -> None:
+    with readers_of(fleet, []) as readers:
+        stuck = asyncio.create_task(asked(readers, "stuck"))
+        await asyncio.sleep(0.05)
+    assert await asyncio.wait_for(stuck, 5) == b""
+    assert soon(lambda: n_free(fleet) == SLOTS)
+    assert await asked(readers, "more") == b""
+
+
+async def test_where_one_cannot_read_as_the_index_does_it_is_said_once_and_nobody_is_asked_again(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Followed, "refuses", True)
+    warned: list[str] = []
+    with readers_of(fleet, warned) as readers:
+        both = [asyncio.create_task(asked(readers, name)) for name in "ab"]
+        await asyncio.sleep(0.05)
+        Followed.may_read.set()
+        assert await asyncio.gather(*both) == [b"", b""]
+        assert await asked(readers, "c") == b""
+    assert warned == ["texts are read by one worker alone: another pipeline: install it"]
+    assert n_free(fleet) == SLOTS
