@@ -13,7 +13,7 @@ from harness.evaluators.base import Scorer, score_run
 from harness.evaluators.searched import KeptSearch
 from harness.protocols import RunFacts
 from harness.records import RunRecord, Score
-from harness.store import PackedByKey, RecordKey, RunDir, SampleRow
+from harness.store import PackedByKey, RecordKey, RunDir, SampleRow, rows_by_id
 
 PART = 2_048
 """Answers that are in memory at once, with their contexts."""
@@ -37,10 +37,7 @@ class RunAnswers:
     @cached_property
     def _sample(self) -> PackedByKey[str, SampleRow]:
         """In that order: parts of it lie together."""
-        rows: PackedByKey[str, SampleRow] = PackedByKey(SampleRow)
-        for row in sorted(self._run.iter_sample(), key=lambda row: row.query.query_id):
-            rows.put(row.query.query_id, row)
-        return rows
+        return rows_by_id(sorted(self._run.iter_sample(), key=lambda row: row.query.query_id))
 
     async def scored(
         self, scorer: Scorer, begin_part: Callable[[int, int], None] = lambda _number, _of: None

@@ -21,7 +21,7 @@ from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 from harness.store.packed import PackedByKey
 from harness.store.reach import Reach
-from harness.store.run_dir import RunDir
+from harness.store.run_dir import RunDir, rows_by_id
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -43,4 +43,5 @@ __all__ = [
     "counting",
     "find_runs",
     "indexes_of",
+    "rows_by_id",
 ]

@@ -161,10 +161,7 @@ class RunDir:
 
     def sample_by_id(self) -> PackedByKey[str, SampleRow]:
         """Likewise by query id: a tenth as large as the rows themselves."""
-        rows: PackedByKey[str, SampleRow] = PackedByKey(SampleRow)
-        for row in self.iter_sample():
-            rows.put(intern(row.query.query_id), row)
-        return rows
+        return rows_by_id(self.iter_sample())
 
     def sample_digest(self) -> str | None:
         """The same for two runs whose samples are the same, which need not be read twice; None: not known, as of a
@@ -412,3 +409,11 @@ class RunDir:
     def reopen(self) -> None:
         """Make a finished run resumable again (to retry its failed queries)."""
         self._closing.remove()
+
+
+def rows_by_id(rows: Iterable[SampleRow]) -> PackedByKey[str, SampleRow]:
+    """Sampled queries by their id, in their order."""
+    found: PackedByKey[str, SampleRow] = PackedByKey(SampleRow)
+    for row in rows:
+        found.put(intern(row.query.query_id), row)
+    return found

@@ -69,13 +69,7 @@ def test_kills_at_random_moments_change_no_byte_of_the_scores(
     words = ["evaluate", run.run_id, "--evaluators", "answer,retrieval,rag_eval", *judged_by(server)]
     draw, killed = random.Random(7), 0
     for _ in range(4):
-        process = subprocess.Popen(
-            cli.command(*words),
-            cwd=cli.folder,
-            env=cli.environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        process = cli.begin(*words, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         # The clock starts with the first judgement of this attempt.
         before = server.model.served["calls"]

@@ -110,14 +110,7 @@ def test_damage_in_the_middle_of_the_records_is_named_by_its_line(indexed: Comma
 def test_ctrl_c_says_how_to_resume_and_the_same_command_does(cli: CommandLine, serve: Any) -> None:
     server = serve(FakeScript(latency_s=0.5))
     words = ["run", "--config", str(SMOKE), "--json", "--records-only", *over_http("generator", server)]
-    process = subprocess.Popen(
-        cli.command(*words),
-        cwd=cli.folder,
-        env=cli.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = cli.begin(*words, stdout=subprocess.PIPE)
     # A call that the server has answered is none yet that the run has heard of.
     while not any(path.stat().st_size for path in cli.results.glob("*/records.jsonl")):
         assert process.poll() is None

@@ -50,6 +50,19 @@ class CommandLine:
             timeout=self.timeout_s,
         )
 
+    def begin(
+        self, *words: str, stdout: int = subprocess.DEVNULL, stderr: int = subprocess.PIPE
+    ) -> "subprocess.Popen[str]":
+        """A command under way, in a process of its own."""
+        return subprocess.Popen(
+            self.command(*words),
+            cwd=self.folder,
+            env=self.environment(),
+            stdout=stdout,
+            stderr=stderr,
+            text=True,
+        )
+
     def run(self, *words: str) -> dict[str, Any]:
         """`rag-harness run --config smoke --json ...`; the one run it made."""
         done = self.call("run", "--config", str(SMOKE), "--json", "--records-only", *words)

@@ -3,7 +3,6 @@
 import random
 import signal
 import sqlite3
-import subprocess
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -33,13 +32,7 @@ def kill_somewhere(cli: CommandLine, words: list[str], after_s: float, draw: ran
     """Start a command and SIGKILL its parent or one of its processes after a while, then wait until all are gone;
     False where it was over before.
     """
-    process = subprocess.Popen(
-        cli.command(*words),
-        cwd=cli.folder,
-        env=cli.environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
+    process = cli.begin(*words)
     parent = psutil.Process(process.pid)
     deadline = time.monotonic() + after_s
     while time.monotonic() < deadline and process.poll() is None:

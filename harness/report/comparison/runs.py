@@ -21,7 +21,7 @@ from harness.report.notes import run_notes, way_of
 from harness.report.record_counts import RecordCounts
 from harness.report.samples import Sample, samples_of
 from harness.report.titles import dataset_name
-from harness.store import Manifest, PackedByKey, RunDir, SampleRow
+from harness.store import Manifest, RunDir, rows_by_id
 
 
 @dataclass(frozen=True)
@@ -169,11 +169,7 @@ def _refuse_other_datasets(runs: Sequence[RunDir], manifests: Sequence[Manifest]
 
 
 def _of_types(sample: Sample, types: Collection[str]) -> Sample:
-    chosen: Sample = PackedByKey(SampleRow)
-    for query_id, row in sample.items():
-        if row.reference.query_type in types:
-            chosen.put(query_id, row)
-    return chosen
+    return rows_by_id(row for row in sample.values() if row.reference.query_type in types)
 
 
 def _matching_types(samples: Iterable[Sample], wanted: str | None) -> set[str]:

@@ -48,6 +48,7 @@ from harness.store.index_dir import Corpora
 
 _PROGRESS_INTERVAL_S = 0.2
 _FULL_DISK_BYTES = 1 << 19
+_READ_ELSEWHERE = "its texts were read by several workers at once: its seconds are not those of one."
 
 
 class Worker:
@@ -89,6 +90,8 @@ class Worker:
                 raise
             cpu_s = time.process_time() - cpu + meter.cpu_elsewhere_s
             cost = opened.cost(meter, time.monotonic() - start, cpu_s)
+        if meter.cpu_elsewhere_s:
+            stats = stats.model_copy(update={"notes": (*stats.notes, _READ_ELSEWHERE)})
         if stats.is_elsewhere:
             cost = Cost(wall_s=None, throttled_s=None, usage={OWN_MODELS: Usage(unmetered_calls=1)})
         if seam.fatal:

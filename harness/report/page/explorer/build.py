@@ -21,7 +21,7 @@ from harness.report.page.explorer.values import MeasureFacts, ValueTable, measur
 from harness.report.samples import Sample
 from harness.report.tables.kinds import found_labels
 from harness.report.view import Group, collector_paused
-from harness.store import PackedByKey, SampleRow
+from harness.store import rows_by_id
 
 BUDGET_BYTES = 12_000_000
 _QUERY_CHARS = 2_000
@@ -48,7 +48,7 @@ def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) ->
     last queries are left out, and the explorer says so. Queries, answers and values always stay. Of the rest a
     unit of queries is in memory at a time. The same runs, and the same zlib, give the same blocks.
     """
-    sample: Sample = group.widest.sample if group.views else PackedByKey(SampleRow)
+    sample = group.widest.sample if group.views else rows_by_id(())
     kinds = _kinds(group)
     with collector_paused():
         readers = [RunReader(view, sample) for view in group.views]

@@ -56,14 +56,7 @@ def server() -> Iterator[FakeServer]:
 def spread_run(line: CommandLine, server: FakeServer) -> "subprocess.Popen[str]":
     """Under way, a third of its calls made."""
     words = ("run", "-s", "gold", *DEMO, *over_http("generator", server), "--ray-address", "local")
-    command = subprocess.Popen(
-        line.command(*words),
-        cwd=line.folder,
-        env=line.environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = line.begin(*words)
     while server.model.served["calls"] < N // 3 and command.poll() is None:
         time.sleep(0.02)
     return command
