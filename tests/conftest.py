@@ -19,7 +19,15 @@ sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda _signal, _frame: None)
 
-pytest_plugins = ("chromium", "data_files", "neo4j_server", "plugins", "smoke_index", "teller_server")
+pytest_plugins = (
+    "chromium",
+    "connection_guard",
+    "data_files",
+    "neo4j_server",
+    "plugins",
+    "smoke_index",
+    "teller_server",
+)
 
 
 # A machine that does other work takes its time: how long an example takes says nothing of the code.

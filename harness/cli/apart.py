@@ -13,8 +13,9 @@ from types import FrameType
 from typing import Self
 
 from harness.errors import ServiceUnavailable
+from harness.process_environment import python_command, python_environment
 
-_ENV = "RAG_HARNESS_APART"
+ENV = "RAG_HARNESS_APART"
 """The two ends of pipes that the process apart has: one tells it that this process is there, one that it ended in
 order."""
 _ENDED = b"."
@@ -24,13 +25,13 @@ def run_apart() -> int | None:
     """Run the same command again in a process of its own and give its exit code; None in that process, which is to
     do the work. ServiceUnavailable where it died before its end.
     """
-    if told := os.environ.pop(_ENV, None):
+    if told := os.environ.pop(ENV, None):
         _live_with(*map(int, told.split()))
         return None
     is_here, stays = os.pipe()
     ended, ends = os.pipe()
-    command = [sys.executable, "-P", "-m", "harness.cli.main", *sys.argv[1:]]
-    env = {**os.environ, _ENV: f"{is_here} {ends}"}
+    command = python_command("harness.cli.main", *sys.argv[1:])
+    env = python_environment(**{ENV: f"{is_here} {ends}"})
     with _Handed() as handed:
         # In a session of its own, so that a terminal tells this process alone of Ctrl-C.
         with subprocess.Popen(command, env=env, pass_fds=(is_here, ends), start_new_session=True) as process:

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from harness.outside import cleaned
+from harness.process_environment import usage_data_wanted
 
 if TYPE_CHECKING:
     from harness.display.consoles import SafeConsole
@@ -40,3 +41,13 @@ def show_bug(kind: type[BaseException], error: BaseException, trace: TracebackTy
 def complain(line: str) -> None:
     """One line on standard error, whoever asked to be quiet; what it quotes steers no terminal."""
     sys.stderr.write(cleaned(line) + "\n")
+
+
+def note_usage_data() -> None:
+    """One line where the user's environment lets libraries send usage data or traces."""
+    if wanted := usage_data_wanted():
+        from harness.cli.apart import ENV
+
+        # The process that started this one has said it.
+        if ENV not in os.environ:
+            complain(f"note: your environment lets libraries send usage data or traces: {', '.join(wanted)}")

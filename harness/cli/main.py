@@ -1,6 +1,8 @@
 """`rag-harness`: the commands, in workflow order. Heavy imports wait until a command runs."""
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +11,7 @@ import typer
 from harness.cli.annotating import add_annotating
 from harness.cli.asking import add_asking
 from harness.cli.choices import Creatable, Listed, executor_settings
-from harness.cli.consoles import complain, show_bug
+from harness.cli.consoles import complain, note_usage_data, show_bug
 from harness.cli.options import (
     NAMES,
     ConfigsOption,
@@ -56,11 +58,17 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Compare RAG architectures on your data: right answers, evidence found, cost, latency, CPU and RAM."""
+    from harness.models.weights import cache_dir
+
+    note_usage_data()
+    # matplotlib's list of fonts; a user without a home has none.
+    with suppress(RuntimeError, HarnessError):
+        os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))
 
 
 @app.command()
@@ -401,6 +409,8 @@ def doctor(results: ResultsOption = Path("results")) -> None:
 def main() -> None:
     """The console script: one line and exit 2 for what the user can fix, 130 when interrupted."""
     sys.excepthook = show_bug
+    # For what libraries start; our own processes are started with it anyway.
+    os.environ["PYTHONSAFEPATH"] = "1"
     try:
         own = [
             command.name or command.callback.__name__ for command in app.registered_commands if command.callback

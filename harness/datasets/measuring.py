@@ -4,13 +4,13 @@ import codecs
 import gzip
 import os
 import subprocess
-import sys
 import zlib
 from pathlib import Path
 
 from harness.datasets.entries import FIX
 from harness.errors import DataError
 from harness.plain_files import open_plain
+from harness.process_environment import python_command, python_environment
 
 _ALWAYS_BYTES = 64_000_000
 _MOST_TIMES = 100
@@ -109,8 +109,8 @@ def _refuse_binary(path: Path, start: bytes) -> None:
 def _check_parquet(path: Path) -> None:
     # In a process of its own: pages may be longer than the file says, and are unpacked before they can be counted.
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "harness.datasets.parquet", str(path)],
-        env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+        python_command("harness.datasets.parquet", str(path)),
+        env=python_environment(ARROW_DEFAULT_MEMORY_POOL="system"),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

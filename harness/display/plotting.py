@@ -76,7 +76,10 @@ def plotting() -> Iterator[NewFigure]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependency("figures need matplotlib", install("report")) from error
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+    with mpl.rc_context(), warnings.catch_warnings():
+        # A file `matplotlibrc` in the current folder changes nothing.
+        mpl.rcdefaults()
+        mpl.rcParams.update(_STYLE)
         # A name in a script that the font lacks is drawn as boxes; that is no reason to fail or to chatter.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield Figure

@@ -53,7 +53,6 @@ characters of the contexts, and its response relevancy was 0 if any (now: if all
 with the verdict "evasive answer".
 """
 
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -194,8 +193,6 @@ def measures(params: RagasParams) -> tuple[Measure, ...]:
 
 def load_ragas() -> "type[Ragas]":
     """The metrics; the first call imports ragas, which takes seconds."""
-    # Else it calls home, and where there is no network waits for it.
-    os.environ["RAGAS_DO_NOT_TRACK"] = "true"
     from harness.evaluators.ragas_metrics.judging import Ragas
 
     return Ragas

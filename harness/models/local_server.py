@@ -3,11 +3,9 @@
 The process is `local_process`. Each start has a key of its own, which passes through pipes and headers alone.
 """
 
-import os
 import secrets
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -24,6 +22,7 @@ from harness.models.cores import usable_cores
 from harness.models.weights import check_unchanged, digest_once, fetch
 from harness.outside import keep_made
 from harness.plain_files import open_to_append
+from harness.process_environment import python_command, python_environment
 
 _READY_TIMEOUT_S = 300.0
 _SPINS = "10000"
@@ -141,7 +140,7 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
     )
     with explained_io("write", log), open_to_append(log) as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "harness.models.local_process"],
+            python_command("harness.models.local_process"),
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=out,
@@ -165,8 +164,10 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
 
 
 def _environment() -> dict[str, str]:
-    said = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & set(os.environ)
-    return dict(os.environ) if said else {**os.environ, "GOMP_SPINCOUNT": _SPINS}
+    environment = python_environment()
+    if "OMP_WAIT_POLICY" not in environment:
+        environment.setdefault("GOMP_SPINCOUNT", _SPINS)
+    return environment
 
 
 def _weights(config: GeneratorConfig, options: LocalOptions) -> Path:

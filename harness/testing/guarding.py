@@ -19,6 +19,8 @@ from typing import Any, NoReturn, TypeVar
 import psutil
 from pydantic import BaseModel
 
+from harness.process_environment import python_command
+
 _DIED = 86
 """The exit status of a process that ended itself in the middle of its work, as kill -9 would have."""
 LONGEST_S = 300.0
@@ -54,9 +56,9 @@ def start(
     (work / "task.json").write_text(task.model_dump_json())
     with (work / "log.txt").open("w") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", module, str(work)],
+            python_command(module, str(work)),
             cwd=work / "cwd",
-            env={**_environment(work), **(settings or {})},
+            env={**_environment(work), **(settings or {}), "PYTHONSAFEPATH": "1"},
             text=True,
             stdout=log,
             stderr=log,

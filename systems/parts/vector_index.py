@@ -107,7 +107,8 @@ def _client(folder: Path) -> Any:
     import chromadb
     from chromadb.config import Settings
 
-    return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+    # Else it takes settings from a file `.env` of the current folder: implementations by name, where traces go.
+    return chromadb.PersistentClient(str(folder), settings=Settings(_env_file=None))
 
 
 def passage_metadata(chunk: Chunk) -> dict[str, str | int]:

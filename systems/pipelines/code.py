@@ -96,8 +96,7 @@ class CodePipeline(ABC):
 
     async def _found(self) -> Any:
         """The target, imported."""
-        if sys.path[0] != (here := search_path()[0]):
-            sys.path.insert(0, here)
+        sys.path[:] = search_path()
         try:
             module = await self._caller.call(partial(import_module, self._target.module))
         except HarnessError:

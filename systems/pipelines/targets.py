@@ -45,14 +45,20 @@ def find_target(kind: str, text: str) -> Target:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
         raise ConfigError(f"{path.name}{line} is not Python ({getattr(error, 'msg', error)})") from error
     if bound is not None and name not in bound:
+        own = PathFinder.find_spec(parts[0], [str(Path.cwd())])
+        if own and own.origin and Path(own.origin).parent not in {path.parent, *path.parents}:
+            what = f"'{parts[0]}' is {path}, which comes before the {parts[0]} of this folder and has no '{name}'"
+            raise ConfigError(what, "give yours another name")
         raise ConfigError(f"{path.name} has no '{name}'", nearest(name, bound))
     return Target(module, name, hashlib.sha256(source).hexdigest()[:12])
 
 
 def search_path() -> list[str]:
-    """Where modules are looked for: the folder that the command was called in comes first."""
+    """Where modules are looked for. The folder that the command was called in comes last, so that no file in it
+    is taken for the standard library or an installed package.
+    """
     here = str(Path.cwd())
-    return [here, *(entry for entry in sys.path if entry not in {"", here})]
+    return [*(entry for entry in sys.path if entry not in {"", here}), here]
 
 
 def _file_of(kind: str, module: str, parts: list[str]) -> Path:

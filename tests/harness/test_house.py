@@ -98,7 +98,7 @@ ROOMS = (
     *("evaluators", "datasets", "analysis", "models", "store"),
     *("registry", "config", "extraction", "asking", "protocols", "display", "records", "serving"),
     *("identity", "errors"),
-    *("outside", "plain_files", "own_process"),
+    *("outside", "plain_files", "own_process", "process_environment"),
 )
 SYSTEMS_ROOMS = ("systems", "parts")
 

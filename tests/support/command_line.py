@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from harness.cli.main import main
 from harness.models.fake_server import FakeServer
+from harness.process_environment import python_command
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SMOKE = REPOSITORY / "configs" / "bench" / "smoke.yaml"
@@ -33,7 +34,7 @@ class CommandLine:
         return self.folder / "results"
 
     def command(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "harness.cli.main", *words]
+        return python_command("harness.cli.main", *words)
 
     def environment(self) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}

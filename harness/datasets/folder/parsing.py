@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -16,6 +15,7 @@ from typing import IO, Any, cast
 from harness.datasets.folder.parser import FILE_S, MOST_MEMORY
 from harness.datasets.folder.texts import NoDocument, ReadText
 from harness.errors import DataError
+from harness.process_environment import python_command, python_environment
 
 _MOST_PROCESSES = 4
 _TOO_LARGE = "takes too much memory to read"
@@ -124,7 +124,8 @@ class _Process:
 def _started(most_memory: int) -> "subprocess.Popen[str]":
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "harness.datasets.folder.parser", str(most_memory)],
+            python_command("harness.datasets.folder.parser", str(most_memory)),
+            env=python_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

