@@ -7,9 +7,10 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from harness.errors import ConfigError, HarnessError, ServiceUnavailable, explained_io, need
@@ -21,6 +22,16 @@ from harness.runner.spreading.wires import WorkerLost
 
 LOCAL = "local"
 """The address of a cluster of this machine alone, which is started and ended with the command."""
+_LOCAL_SETTINGS = {
+    "RAY_AUTH_MODE": "token",
+    # What Ray calls no cluster listens on the loopback alone, on Linux too.
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "PYTHONSAFEPATH": "1",
+    # A machine that does other work takes longer than Ray waits: 15 and 30 s.
+    "RAY_agent_register_timeout_ms": "100000",
+    "RAY_raylet_start_wait_time_s": "120",
+}
+"""Of a cluster of this machine alone, unless the user says otherwise."""
 _ANSWERS_S = 5.0
 _LOOKS_S = 60.0
 _MOST_OBJECTS = 100 << 20
@@ -102,16 +113,15 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
         )
     if address and address != LOCAL:
         check_answers(address)
-    # Ray reads its settings when it is loaded.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address == LOCAL:
-        # Whoever else is on this machine is to run nothing in our name; the token reaches no file.
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        # Ray reads its settings when it is loaded. Whoever else is on this machine or in its network is to run
+        # nothing in our name; the token reaches no file.
+        for name, value in _LOCAL_SETTINGS.items():
+            os.environ.setdefault(name, value)
         keep_made(os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32)))
     import ray
 
-    _connect(address)
-    try:
+    with _joined(address):
         known = ray.get_runtime_context().gcs_address
         cluster = RayCluster(known, _machines(), say)
         if not cluster.machines:
@@ -120,8 +130,6 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
             )
         _look(cluster, results, say)
         yield cluster
-    finally:
-        ray.shutdown()
 
 
 def check_answers(address: str) -> None:
@@ -138,15 +146,33 @@ def check_answers(address: str) -> None:
         ) from error
 
 
-def _connect(address: str | None) -> None:
+@contextmanager
+def _joined(address: str | None) -> Iterator[None]:
     import ray
 
-    own: dict[str, Any] = {}
-    if address == LOCAL:
-        own = {"include_dashboard": False, "object_store_memory": _MOST_OBJECTS}
+    with ExitStack() as ends:
+        own: dict[str, Any] = {}
+        if address == LOCAL:
+            # Everybody may write into Ray's usual folder, where its sockets are. Paths of sockets must be short.
+            folder = os.environ.get("RAY_TMPDIR", "/tmp")  # noqa: S108
+            private = TemporaryDirectory(prefix="ray-", dir=folder, ignore_cleanup_errors=True)
+            own = {"include_dashboard": False, "object_store_memory": _MOST_OBJECTS}
+            # Ray opens the folder that it is given to everybody: one in ours.
+            own["_temp_dir"] = f"{ends.enter_context(private)}/ray"
+        ends.callback(ray.shutdown)
+        _connect(address, **own)
+        yield
+
+
+def _connect(address: str | None, **own: Any) -> None:
+    import ray
+    from ray.job_config import JobConfig
+
+    # Else Ray puts the current folder first on the import path of its workers.
+    job = JobConfig(_client_job=True)
     stops = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR", **own)
+        ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR", job_config=job, **own)
     except (ConnectionError, RuntimeError, ValueError) as error:
         ray.shutdown()
         raise _refused(address, error) from error

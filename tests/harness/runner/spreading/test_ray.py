@@ -75,6 +75,29 @@ def killed(command: "subprocess.Popen[str]", name: str) -> bool:
 
 
 @pytest.mark.slow
+def test_nobody_else_reaches_a_cluster_of_this_machine_and_it_runs_no_file_of_the_folder(
+    line: CommandLine, server: FakeServer
+) -> None:
+    pytest.importorskip("ray")
+    for name in ("pydantic", "numpy", "harness", "token"):
+        (line.folder / f"{name}.py").write_text("open('was_run', 'a').write(__file__)")
+    command = spread_run(line, server)
+    ours = {one.pid for one in psutil.Process(command.pid).children(recursive=True)}
+    heard = [one for one in psutil.net_connections("inet") if one.pid in ours and one.status == psutil.CONN_LISTEN]
+    sockets = [Path(str(one.laddr)) for one in psutil.net_connections("unix") if one.pid in ours and one.laddr]
+    folders = {
+        path.parents[3].stat().st_mode & 0o777 for path in sockets if path.name in {"raylet", "plasma_store"}
+    }
+    _, said = command.communicate(timeout=300)
+    assert command.returncode == 0, said
+    assert len(heard) >= 3
+    assert {one.laddr.ip.removeprefix("::ffff:") for one in heard if one.laddr} == {"127.0.0.1"}
+    assert folders == {0o700}
+    assert not [path for path in sockets if path.exists()]
+    assert not (line.folder / "was_run").exists()
+
+
+@pytest.mark.slow
 def test_a_worker_of_ray_that_is_killed_costs_no_answer_and_no_call_twice(
     tmp_path: Path, line: CommandLine, server: FakeServer
 ) -> None:
