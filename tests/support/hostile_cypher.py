@@ -106,3 +106,121 @@ HARMLESS = (
     "match (d:Document) return d.doc_id as set_of_ids limit 5",
 )
 """What only looks as if it did harm: each of them is run, and finds something."""
+
+
+def _star(count: int, edge: str = "--", label: str = "", more: str = ", ") -> str:
+    leaves = (f"(c){edge}(n{number}{label})" for number in range(count))
+    return f"MATCH (c:Chunk){more}{more.join(leaves)} RETURN c.doc_id LIMIT 1"
+
+
+def _chain(count: int, edge: str = "--", label: str = "") -> str:
+    nodes = (f"(n{number}{label})" for number in range(count))
+    return f"MATCH {edge.join(nodes)} RETURN n0.doc_id, n0.name LIMIT 1"
+
+
+def _apart(count: int, label: str = "") -> str:
+    nodes = (f"(n{number}{label})" for number in range(count))
+    return f"MATCH {', '.join(nodes)} RETURN n0.doc_id, count(*) AS n"
+
+
+def _all_to_all(count: int, edge: str = "--", label: str = "") -> str:
+    edges = (f"(n{one}{label}){edge}(n{other}{label})" for one in range(count) for other in range(one))
+    return f"MATCH {', '.join(edges)} RETURN n0.doc_id LIMIT 1"
+
+
+def _ring(count: int, label: str = "") -> str:
+    return _chain(count, "--", label).replace(" RETURN", "--(n0) RETURN")
+
+
+def _grown(steps: int, copies: int, kept: str = "{}", joined: str = " + ") -> str:
+    """Each WITH repeats what the one before made."""
+    first, again = (kept.format(joined.join([one] * copies)) for one in ("c.text", "t"))
+    parts = (f"MATCH (d{number}:Document) WITH i, {again} AS t LIMIT 1" for number in range(steps))
+    return f"MATCH (c:Chunk) WITH c.doc_id AS i, {first} AS t LIMIT 1 {' '.join(parts)} RETURN i, size(t) AS n"
+
+
+def _where(sign: str, count: int, condition: str = "c.start = {}") -> str:
+    return f"MATCH (c:Chunk) WHERE {sign.join(condition.format(n) for n in range(count))} RETURN c.doc_id"
+
+
+_RELATES, _MENTIONS, _ENTITY = "-[:RELATES]-", "-[:MENTIONS]->", ":Entity"
+_MANY = (9, 12, 16, 20, 25, 30)
+BOMBS = (
+    *(_star(count) for count in (6, *_MANY)),
+    *(_star(count, _MENTIONS, _ENTITY) for count in _MANY),
+    *(_star(count, more=" MATCH ") for count in _MANY),
+    *(_star(count, more=" OPTIONAL MATCH ") for count in _MANY),
+    *(_chain(count) for count in (6, 8, 10, 14, 24, 40)),
+    *(_chain(count, _RELATES, _ENTITY) for count in (10, 14, 20, 24)),
+    *(_ring(count) for count in (4, 6, 8, 10, 20)),
+    *(_apart(count) for count in _MANY),
+    *(_apart(count, _ENTITY) for count in (*_MANY, 40)),
+    *(_all_to_all(count) for count in (3, 4, 5, 6, 8)),
+    *(_all_to_all(count, _RELATES, _ENTITY) for count in (5, 6, 7, 8)),
+    *(_grown(steps, copies) for steps, copies in ((6, 2), (7, 3), (4, 10), (7, 10))),
+    *(_grown(steps, copies, "[{}]", ", ") for steps, copies in ((6, 2), (7, 3), (4, 10), (7, 10))),
+    *(_grown(steps, 3, "collect({})", " + ") for steps in (4, 7)),
+    *(_where(" XOR ", count) for count in (10, 16, 20, 26)),
+    *(
+        f"MATCH (a:Entity)-[:RELATES*{length}]-(b:Entity) RETURN a.entity_id"
+        for length in ("", "1..30", "..9", "3")
+    ),
+    *(
+        f"MATCH p = {name}((a:Entity)-[*]-(b:Entity)) RETURN a.entity_id, length(p)"
+        for name in ("shortestPath", "allShortestPaths")
+    ),
+    " UNION ALL ".join(["MATCH (c:Chunk), (d:Chunk), (e:Chunk) RETURN c.doc_id"] * 20),
+    "MATCH (c:Chunk) " + "CALL { WITH c MATCH (d:Chunk) RETURN d } " * 10 + "RETURN c.doc_id",
+    "MATCH (c:Chunk) WHERE " + "EXISTS { MATCH (d:Chunk) WHERE " * 10 + "true" + " }" * 10 + " RETURN c.doc_id",
+    "MATCH (c:Chunk) WHERE " + " AND ".join(["(c)--()--()--()"] * 10) + " RETURN c.doc_id",
+    "MATCH (c:Chunk) RETURN c.doc_id, " + "[(c)--(n) | " * 6 + "1" + "]" * 6,
+    "MATCH (c:Chunk) RETURN c.doc_id, " + "[x IN [1, 2, 3] | " * 9 + "1" + "]" * 9,
+    "MATCH (c:Chunk) RETURN c.doc_id, reduce(t = c.text, x IN range(1, 40) | t + t)",
+    "UNWIND range(1, 100000000) AS x UNWIND range(1, 100000000) AS y MATCH (c:Chunk) RETURN c.doc_id, x, y",
+    "UNWIND range(1, 100000000) AS x WITH collect(x) AS l MATCH (c:Chunk) RETURN c.doc_id, l",
+    "MATCH (c:Chunk) RETURN c.doc_id, range(1, 1000000000)",
+    "MATCH (c:Chunk) RETURN c.doc_id, '" + "x" * 1_000_000 + "'",
+    "MATCH (c:Chunk) RETURN c.doc_id, " + "9" * 400,
+    "MATCH (c:Chunk) WHERE c.start IN [" + ", ".join(map(str, range(1000))) + "] RETURN c.doc_id",
+    "MATCH (c:Chunk) RETURN c.doc_id, " + "[" * 40 + "1" + "]" * 40,
+    "MATCH (c:Chunk) RETURN c.doc_id, " + "toLower(" * 40 + "c.text" + ")" * 40,
+    "MATCH (c:Chunk) RETURN c.doc_id, " + "CASE WHEN true THEN " * 60 + "1" + " END" * 60,
+)
+"""Small to write, and too large to plan or to hold. All of them are refused."""
+AT_THE_BOUND = (
+    *(
+        f"MATCH (a:Entity){match}{match.join(f'(a){_RELATES}(n{n}{_ENTITY if n > 4 else str()})' for n in range(7))} "
+        "RETURN a.entity_id, a.doc_id LIMIT 1"
+        for match in (", ", " MATCH ", " OPTIONAL MATCH ")
+    ),
+    f"MATCH {_RELATES.join(f'(n{n}{_ENTITY if n > 4 else str()})' for n in range(8))} "
+    "RETURN n7.entity_id, n0.doc_id LIMIT 1",
+    f"MATCH {_RELATES.join(f'(n{n}{_ENTITY if n > 4 else str()})' for n in range(8))}{_RELATES}(n0) "
+    "RETURN count(*) AS n, max(n0.doc_id)",
+    "MATCH (c:Chunk), " + ", ".join(f"(c)--(n{n}:Entity)" for n in range(5)) + " RETURN c.doc_id, count(*) AS n",
+    _star(7, _MENTIONS, _ENTITY),
+    _star(2),
+    _chain(3),
+    _all_to_all(4, _RELATES, _ENTITY),
+    _apart(8, _ENTITY),
+    _apart(5),
+    _apart(8, _ENTITY).replace("count(*) AS n", "collect(n1.name), collect(n2.name)"),
+    "MATCH (a:Entity), (b:Entity), (c:Entity), (d:Chunk) RETURN DISTINCT a.name + b.name + c.name + d.text AS x, "
+    "d.doc_id ORDER BY x DESC SKIP 999999",
+    "MATCH (a:Chunk), (b:Chunk), (c:Chunk) RETURN a.text + b.text + c.text AS x, a.doc_id ORDER BY x SKIP 999999",
+    "MATCH (a:Chunk), (b:Chunk), (c:Chunk) RETURN DISTINCT [a.text, b.text, c.text] AS x, a.doc_id SKIP 999999",
+    "MATCH (a:Chunk) WITH collect(a.text) AS l MATCH (b:Chunk), (c:Chunk) RETURN collect([l, l, b.text]), c.doc_id",
+    "MATCH (a:Entity), (b:Entity), (c:Chunk) WHERE toLower(a.name) + b.name CONTAINS toLower(c.text) + 'x' "
+    "RETURN c.doc_id",
+    _grown(0, 35).replace("RETURN i, ", "RETURN i, " + " + ".join(["t"] * 35) + ", "),
+    _grown(0, 35, "[{}]", ", ").replace("RETURN i, ", "RETURN i, [" + ", ".join(["t"] * 35) + "], "),
+    _where(" OR ", 40),
+    _where(" OR ", 16, "(c.start = {0} AND c.text = 'x{0}')"),
+    _where(" AND ", 16, "(c.start = {0} OR c.text = 'x{0}')"),
+    _where(" <= ", 70, "c.start"),
+    _where("", 1, "NOT " * 200 + "c.start = {}"),
+    _where("", 1, "c.start IN [" + ", ".join(map(str, range(130))) + "]"),
+    "MATCH (c:Chunk) RETURN c.doc_id, " + " + ".join(["c.text"] * 60),
+    "MATCH (c:Chunk) RETURN c.doc_id, " + "toLower(" * 8 + "c.text" + ")" * 8,
+)
+"""As large as a statement may be: a database plans each, and answers or ends it in time."""

@@ -56,7 +56,7 @@ class _Listener:
 
     def syntaxError(self, _recognizer: Any, symbol: Any, line: int, column: int, message: str, _: Any) -> None:  # noqa: N802
         if str(getattr(symbol, "text", "")).upper() == "WITH":
-            raise Refused("WITH right after another WITH is not allowed: write one of them, or MATCH in between")
+            raise Refused("a second WITH is not allowed: hand on all that is needed in one")
         raise Refused(f"syntax error at line {line} column {column}: {message[:120]}")
 
 
@@ -84,6 +84,9 @@ class _Reader:
         self._pieces: list[StatementPiece] = []
         self._variables: set[str] = set()
         """Of nodes and relationships."""
+        self._matched: set[str] = set()
+        """Nodes of the patterns since the last WITH: a pattern that names one again adds none."""
+        self._nodes = self._relationships = self._unlabelled = 0
         self._named: set[str] = set()
         """Of values: what WITH and RETURN call something."""
         self._sources: dict[str, str] = {}
@@ -143,16 +146,35 @@ class _Reader:
     def _nodePattern(self, node: Any) -> None:  # noqa: N802 - as the grammar calls it
         rules = {_rule(child): child for child in node.getChildren() if hasattr(child, "getRuleIndex")}
         self._write("as_is", "(")
-        if "symbol" in rules:
-            self._variables.add(self._name_of(rules["symbol"]))
-            self._write("as_is", self._name_of(rules["symbol"]))
+        variable = self._name_of(rules["symbol"]) if "symbol" in rules else ""
+        is_new = variable not in self._matched
+        if is_new:
+            self._nodes += 1
+            self._check_count(self._nodes, schema.MOST_NODES, "nodes")
+        if variable:
+            self._variables.add(variable)
+            self._matched.add(variable)
+            self._write("as_is", variable)
         if "nodeLabels" in rules:
             self._labels(rules["nodeLabels"])
-        else:
+        elif is_new:
+            self._count_unlabelled()
             self._write("any_node", "")
         if "properties" in rules:
             self.walk(rules["properties"])
         self._write("as_is", ")")
+
+    def _check_count(self, count: int, most: int, what: str) -> None:
+        if count > most:
+            raise Refused(f"the patterns name over {most} {what}: match fewer, or name one again by its variable")
+
+    def _count_unlabelled(self) -> None:
+        self._unlabelled += 1
+        if self._unlabelled > schema.MOST_UNLABELLED:
+            raise Refused(
+                f"over {schema.MOST_UNLABELLED} nodes and relationships have no label or type: write (c:Chunk), "
+                "(d:Document), (e:Entity), -[:MENTIONS]-, -[:PART_OF]-, -[:RELATES]-"
+            )
 
     def _labels(self, node: Any) -> None:
         label = re.sub(r"\s", "", node.getText()).removeprefix(":")
@@ -175,6 +197,8 @@ class _Reader:
         self._write("as_is", "[")
         self._write("as_is", variable)
         name = self._type(rules["relationshipTypes"]) if "relationshipTypes" in rules else ""
+        if not name:
+            self._count_unlabelled()
         self._write("type", name)
         if "properties" in rules:
             self.walk(rules["properties"])
@@ -193,11 +217,14 @@ class _Reader:
     def _relationshipPattern(self, node: Any) -> None:  # noqa: N802
         # An arrow is one sign to a database and several to the grammar.
         signs = re.sub(r"\[.*\]|\s", "", node.getText(), flags=re.DOTALL)
+        self._relationships += 1
+        self._check_count(self._relationships, schema.MOST_RELATIONSHIPS, "relationships")
         self._write("as_is", "<-" if signs.startswith("<") else "-")
         details = [child for child in node.getChildren() if hasattr(child, "getRuleIndex")]
         if details:
             self.walk(details[0])
         else:
+            self._count_unlabelled()
             self._write("as_is", "[]")
         self._write("as_is", "->" if signs.endswith(">") else "-")
 
@@ -272,6 +299,11 @@ class _Reader:
 
     def _charLit(self, node: Any) -> None:  # noqa: N802
         self._stringLit(node)
+
+    def _withSt(self, node: Any) -> None:  # noqa: N802
+        # A variable that is not handed on is another node in the next pattern.
+        self._matched.clear()
+        self._children(node)
 
     def _returnSt(self, node: Any) -> None:  # noqa: N802
         self._in_return = True

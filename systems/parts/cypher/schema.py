@@ -17,6 +17,13 @@ FUNCTIONS = frozenset({"count", "collect", "min", "max", "avg", "sum", "tolower"
 MOST_CHARACTERS = 2_000
 MOST_PIECES = 300
 """Words, names and signs: a database follows them by recursion too."""
+MOST_NODES = 8
+"""In all patterns of a statement together, each once. A database plans a pattern at a cost that multiplies with each
+of its parts, and no time limit interrupts that: one of 20 nodes stopped a Neo4j for good.
+"""
+MOST_RELATIONSHIPS = 8
+MOST_UNLABELLED = 5
+"""Nodes without a label and relationships without a type, together. Neo4j plans every combination of labels."""
 DEEPEST = 8
 """Brackets within brackets: a parser follows them by recursion."""
 
