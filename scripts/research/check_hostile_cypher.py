@@ -8,7 +8,12 @@ a Neo4j of its own that this script starts and removes (NEO4J_HOME, or Docker). 
 - writes: the graph, its indexes and the files of the folder, compared before and after;
 - files read: rows that hold what stands in a file which only the disk knows, and files that were made;
 - requests: connections to a socket that listens, at the address that the statements name;
-- late: statements that took more than twice their time limit.
+- answered, ended: statements that the database answered, or did not (it refused, or was ended in time);
+- late: statements that took more than twice their time limit;
+- next s: the time of a harmless statement right after all of them;
+- peak MB: the most memory of the database's process (Neo4j's, or that of the process that asks Ladybug).
+
+`bombs` are small to write and too large to plan or hold; `at the bound` is as large as a statement may be.
 
 `unguarded` asks the statements that name a file or an address of the database itself, in a read-only session and
 without being read first: what it counts, this script can see, and the reading keeps away.
@@ -32,6 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from common import command_line, import_from_tests, machine, print_table, started
 
 from harness.errors import ServiceUnavailable
@@ -50,13 +56,16 @@ HEADER = (
     "way",
     "statements",
     "refused",
-    "asked",
+    "answered",
+    "ended",
     "rows",
     "writes",
     "files",
     "requests",
     "late",
     "longest s",
+    "next s",
+    "peak MB",
 )
 _SAFE = "MATCH (d:Document) RETURN d.doc_id"
 DISGUISES: dict[str, Callable[[str], str]] = {
@@ -84,15 +93,14 @@ class Seen:
 
     statements: int = 0
     refused: int = 0
+    answered: int = 0
     rows: int = 0
     files: int = 0
     late: int = 0
     longest_s: float = 0.0
 
-    @property
-    def asked(self) -> int:
-        """Those that reached the database."""
-        return self.statements - self.refused
+    next_s: float = 0.0
+    peak_mb: int = 0
 
 
 class Listening:
@@ -147,16 +155,19 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--stores", nargs="+", choices=["ladybug", "neo4j"], default=["ladybug", "neo4j"])
     parser.add_argument("--limit-s", type=float, default=2.0, help="for each statement (default 2)")
+    parser.add_argument("--ways", nargs="+", help="only these rows of the table")
     parser.add_argument("--entities", type=int, default=2_000, help="of the graph (default 2000)")
     chosen = parser.parse_args()
     rows: list[Sequence[str]] = []
     for kind in chosen.stores:
-        rows += asyncio.run(_checked(kind, chosen.limit_s, chosen.entities))
+        rows += asyncio.run(_checked(kind, chosen.limit_s, chosen.entities, chosen.ways))
     print_table(HEADER, rows)
     print(f"\nlimit {chosen.limit_s:g} s a statement; {machine()}")
 
 
-async def _checked(kind: StoreKind, limit_s: float, entities: int) -> list[Sequence[str]]:
+async def _checked(
+    kind: StoreKind, limit_s: float, entities: int, only: Sequence[str] | None
+) -> list[Sequence[str]]:
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         if kind == "neo4j":
@@ -170,8 +181,12 @@ async def _checked(kind: StoreKind, limit_s: float, entities: int) -> list[Seque
         await written(store, random_graph(chunks, entities, 10 * entities))
         rows = []
         for way, texts in _ways().items():
+            if only and way not in only:
+                continue
             before, requests, made = await _state(store), listening.requests, bait.made
-            seen = await _asked(store, [bait.named_in(text) for text in texts], bait.secret, limit_s)
+            with _watched(folder / "server") as peak:
+                seen = await _asked(store, [bait.named_in(text) for text in texts], bait.secret, limit_s)
+            seen.peak_mb = peak() >> 20
             writes = int(await _state(store) != before)
             files = seen.files + bait.made - made
             rows.append(_row(kind, way, seen, (writes, files, listening.requests - requests)))
@@ -185,7 +200,31 @@ async def _checked(kind: StoreKind, limit_s: float, entities: int) -> list[Seque
 
 def _ways() -> dict[str, list[str]]:
     ways = {name: [disguise(text) for text in hostile_cypher.REFUSED] for name, disguise in DISGUISES.items()}
-    return {**ways, "heavy": list(hostile_cypher.HEAVY), "harmless": list(hostile_cypher.HARMLESS)}
+    for name in ("bombs", "at the bound", "heavy", "harmless"):
+        ways[name] = list(getattr(hostile_cypher, name.upper().replace(" ", "_")))
+    return ways
+
+
+@contextmanager
+def _watched(server: Path) -> Iterator[Callable[[], int]]:
+    """The most memory meanwhile of the server in this folder, else of a process that this one started."""
+    ended, most = threading.Event(), [0]
+
+    def watch() -> None:
+        pid_file = server / "run" / "neo4j.pid"
+        while not ended.wait(0.05):
+            is_server = pid_file.is_file()
+            with suppress(psutil.Error):
+                found = [psutil.Process(int(pid_file.read_text()))] if is_server else psutil.Process().children()
+                most[0] = max([*most, *(one.memory_info().rss for one in found)])
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield lambda: most[0]
+    finally:
+        ended.set()
+        thread.join()
 
 
 async def _asked(store: GraphStore, texts: Sequence[str], secret: str, limit_s: float) -> Seen:
@@ -195,11 +234,15 @@ async def _asked(store: GraphStore, texts: Sequence[str], secret: str, limit_s: 
         seen.statements += 1
         try:
             found = await store.ask(read_statement(text, 20), limit_s)
+            seen.answered += 1
         except Refused:
             seen.refused += 1
         except AskFailed:
             pass
         _count(seen, found, secret, (time.monotonic() - began, limit_s))
+    began = time.monotonic()
+    await store.ask(read_statement(_SAFE, 20), limit_s)
+    seen.next_s = time.monotonic() - began
     return seen
 
 
@@ -220,6 +263,8 @@ def _unguarded(kind: StoreKind, index: Path, bait: Bait, limit_s: float) -> Seen
             seen.statements += 1
             try:
                 found = ask(bait.named_in(text))
+                seen.answered += 1
+                seen.answered += 1
             except Exception:  # whatever a database makes of it
                 seen.refused += 1
             _count(seen, found, bait.secret, (time.monotonic() - began, limit_s))
@@ -282,8 +327,10 @@ def _made(folder: Path) -> Path:
 
 def _row(kind: str, way: str, seen: Seen, counted: tuple[int | None, int, int]) -> Sequence[str]:
     writes, files, requests = counted
-    numbers = (seen.statements, seen.refused, seen.asked, seen.rows, "-" if writes is None else writes, files)
-    return (kind, way, *map(str, (*numbers, requests, seen.late)), f"{seen.longest_s:.1f}")
+    ended = seen.statements - seen.refused - seen.answered
+    numbers = (seen.statements, seen.refused, seen.answered, ended, seen.rows, "-" if writes is None else writes)
+    shown = map(str, (*numbers, files, requests, seen.late))
+    return (kind, way, *shown, f"{seen.longest_s:.1f}", f"{seen.next_s:.2f}", str(seen.peak_mb or "-"))
 
 
 if __name__ == "__main__":

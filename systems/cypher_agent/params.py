@@ -18,3 +18,5 @@ class AnswerParams(SearchParams):
     """For one statement in the database."""
     repairs: int = Field(1, ge=0, le=5)
     """How often the model is shown what was wrong with its statement, or that it found nothing."""
+    trust_server: bool = False
+    """Whether statements are run on a Neo4j that limits neither their time nor their memory, or does not say."""

@@ -1,6 +1,7 @@
 """The Cypher agent: the model asks the graph itself; where that gives nothing, passages are searched."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from harness.asking.answers import ABSTENTION
@@ -9,7 +10,7 @@ from harness.records import Context, Document, IndexStats, Places, Prediction, Q
 from systems.cypher_agent.asking import Way, ask_graph
 from systems.cypher_agent.expected import expect
 from systems.cypher_agent.params import AnswerParams
-from systems.parts.cypher.reading import check_parser
+from systems.parts.cypher.reading import check_parser, read_statement
 from systems.parts.graph_index import (
     INDEX_KIND,
     GraphIndex,
@@ -20,9 +21,13 @@ from systems.parts.graph_index import (
     weights_of,
 )
 from systems.parts.graph_search.passages import passages_of_graph
+from systems.parts.graph_stores.contract import AskFailed
+from systems.parts.graph_stores.open import check_limited_statements
 from systems.parts.headings import day_of
 from systems.parts.prompts.cypher import cypher_messages
 from systems.parts.reranking import best_passages, open_reranker
+
+_FIRST = "MATCH (d:Document) RETURN d.doc_id"
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,11 @@ class CypherAgentSystem:
         return await self._graph.build(corpus)
 
     async def load(self) -> None:
-        """Open the stored graph, and have the parser in memory."""
+        """Open the stored graph, have the parser in memory, and start what answers statements."""
         check_parser()
         await self._graph.open(words=self._params.search != "dense")
+        with suppress(AskFailed):
+            await self._graph.store.ask(read_statement(_FIRST, 1), self._params.limit_s)
         self._publishers = await self._graph.store.publishers()
         open_reranker(self._runtime, self._params)
 
@@ -99,11 +106,13 @@ class CypherAgentSystem:
 def _check(index: GraphIndexParams, answer: AnswerParams) -> None:
     check_graph(index, answer)
     check_parser()
+    if not answer.trust_server:
+        check_limited_statements(index.store)
 
 
 SPEC = SystemSpec(
     name="cypher-agent",
-    version="2",
+    version="3",
     summary="the model asks the knowledge graph in Cypher, read-only, repairs once; else the top k passages",
     index_params=GraphIndexParams,
     answer_params=AnswerParams,

@@ -143,6 +143,11 @@ def _where(sign: str, count: int, condition: str = "c.start = {}") -> str:
     return f"MATCH (c:Chunk) WHERE {sign.join(condition.format(n) for n in range(count))} RETURN c.doc_id"
 
 
+def _in_part(number: int) -> str:
+    """A node that has a label from the sixth on."""
+    return f"(n{number}{_ENTITY if number > 4 else ''})"
+
+
 _RELATES, _MENTIONS, _ENTITY = "-[:RELATES]-", "-[:MENTIONS]->", ":Entity"
 _MANY = (9, 12, 16, 20, 25, 30)
 BOMBS = (
@@ -189,14 +194,12 @@ BOMBS = (
 """Small to write, and too large to plan or to hold. All of them are refused."""
 AT_THE_BOUND = (
     *(
-        f"MATCH (a:Entity){match}{match.join(f'(a){_RELATES}(n{n}{_ENTITY if n > 4 else str()})' for n in range(7))} "
+        f"MATCH (a:Entity){match}{match.join(f'(a){_RELATES}{_in_part(n)}' for n in range(7))} "
         "RETURN a.entity_id, a.doc_id LIMIT 1"
         for match in (", ", " MATCH ", " OPTIONAL MATCH ")
     ),
-    f"MATCH {_RELATES.join(f'(n{n}{_ENTITY if n > 4 else str()})' for n in range(8))} "
-    "RETURN n7.entity_id, n0.doc_id LIMIT 1",
-    f"MATCH {_RELATES.join(f'(n{n}{_ENTITY if n > 4 else str()})' for n in range(8))}{_RELATES}(n0) "
-    "RETURN count(*) AS n, max(n0.doc_id)",
+    f"MATCH {_RELATES.join(map(_in_part, range(8)))} RETURN n7.entity_id, n0.doc_id LIMIT 1",
+    f"MATCH {_RELATES.join(map(_in_part, range(8)))}{_RELATES}(n0) RETURN count(*) AS n, max(n0.doc_id)",
     "MATCH (c:Chunk), " + ", ".join(f"(c)--(n{n}:Entity)" for n in range(5)) + " RETURN c.doc_id, count(*) AS n",
     _star(7, _MENTIONS, _ENTITY),
     _star(2),
@@ -209,7 +212,7 @@ AT_THE_BOUND = (
     "d.doc_id ORDER BY x DESC SKIP 999999",
     "MATCH (a:Chunk), (b:Chunk), (c:Chunk) RETURN a.text + b.text + c.text AS x, a.doc_id ORDER BY x SKIP 999999",
     "MATCH (a:Chunk), (b:Chunk), (c:Chunk) RETURN DISTINCT [a.text, b.text, c.text] AS x, a.doc_id SKIP 999999",
-    "MATCH (a:Chunk) WITH collect(a.text) AS l MATCH (b:Chunk), (c:Chunk) RETURN collect([l, l, b.text]), c.doc_id",
+    "MATCH (a:Chunk) WITH collect(a.text) AS l MATCH (b:Chunk), (c:Chunk) RETURN collect([l, b.text]), c.doc_id",
     "MATCH (a:Entity), (b:Entity), (c:Chunk) WHERE toLower(a.name) + b.name CONTAINS toLower(c.text) + 'x' "
     "RETURN c.doc_id",
     _grown(0, 35).replace("RETURN i, ", "RETURN i, " + " + ".join(["t"] * 35) + ", "),

@@ -18,8 +18,8 @@ MOST_CHARACTERS = 2_000
 MOST_PIECES = 300
 """Words, names and signs: a database follows them by recursion too."""
 MOST_NODES = 8
-"""In all patterns of a statement together, each once. A database plans a pattern at a cost that multiplies with each
-of its parts, and no time limit interrupts that: one of 20 nodes stopped a Neo4j for good.
+"""In all patterns of a statement together, each once. The cost of planning a pattern multiplies with each of its
+parts, and no time limit interrupts it: one of 20 nodes stopped a Neo4j for good.
 """
 MOST_RELATIONSHIPS = 8
 MOST_UNLABELLED = 5

@@ -14,22 +14,19 @@ from harness.records import Context
 from systems.parts.cypher.statement import ReadStatement, StatementPiece
 from systems.parts.graph import KnowledgeGraph
 from systems.parts.graph_stores.calls import Calls
-from systems.parts.graph_stores.contract import AskFailed, EntityHit, GraphSize, Sources, StoredTriplet
+from systems.parts.graph_stores.contract import EntityHit, GraphSize, Sources, StoredTriplet
 from systems.parts.graph_stores.entity_names import find_names, named, open_names, store_names
-from systems.parts.graph_stores.ladybug_files import graph_database, load_graph, rows_of
-from systems.parts.graph_stores.results import (
-    degrees,
-    in_order,
-    mentions,
-    triplets,
-    why_unanswered,
-)
+from systems.parts.graph_stores.ladybug_asking import AskingProcesses
+from systems.parts.graph_stores.ladybug_files import load_graph
+from systems.parts.graph_stores.ladybug_process import graph_database, rows_of
+from systems.parts.graph_stores.results import degrees, in_order, mentions, triplets
 from systems.parts.vector_index import PassageIndex
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 _PASSAGES, _NAMES, _GRAPH, _UNFINISHED = "passages", "entities.sqlite", "graph.lbug", "unfinished"
+_CLOSE_S = 15.0
 # One query an entity finds its edges by the key in 0.2 ms; `IN` over several reads the whole table.
 _EDGES = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
 _FROM = f"MATCH (h:Entity {{entity_id: $id}})-[r:RELATES]->(t:Entity) {_EDGES}"
@@ -67,6 +64,7 @@ class LadybugStore:
         self._calls = Calls()
         self._opening = threading.Lock()
         self._stored: _Stored | None = None
+        self._asking = AskingProcesses(folder / _GRAPH)
 
     async def write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
         """See `GraphStore.write`."""
@@ -170,15 +168,8 @@ class LadybugStore:
         return await self._calls.run(lambda: self._ask(statement, limit_s))
 
     def _ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
-        text, parameters = statement.spelled(_spelled)
-        with self._open().reader() as reader:
-            reader.graph.set_query_timeout(max(1, round(1000 * limit_s)))
-            try:
-                return rows_of(reader.graph, text, **parameters)
-            except RuntimeError as error:  # what the library raises for whatever it cannot answer
-                raise AskFailed(why_unanswered(error, "Interrupted", limit_s)) from error
-            finally:
-                reader.graph.set_query_timeout(0)
+        self._open()
+        return self._asking.ask(*statement.spelled(_spelled), limit_s)
 
     async def size(self) -> GraphSize:
         """See `GraphStore.size`."""
@@ -195,9 +186,11 @@ class LadybugStore:
             return self._stored
 
     def close(self) -> None:
-        """See `GraphStore.close`; waits for the questions that are being answered."""
-        self._calls.close()
-        if self._stored is not None:
+        """See `GraphStore.close`. Statements that are being answered fail; our own questions are waited for."""
+        self._asking.close()
+        is_unused = self._calls.close(wait_s=_CLOSE_S)
+        # Under a question that does not end, files stay open until the process ends.
+        if self._stored is not None and is_unused:
             self._stored.close()
             self._stored = None
 

@@ -12,14 +12,10 @@ from typing import Any
 
 from systems.parts.chunking import Chunk
 from systems.parts.graph import KnowledgeGraph, Relation
+from systems.parts.graph_stores.ladybug_process import graph_database, rows_of
 from systems.parts.graph_stores.results import document_row, documents_of
 from systems.parts.vector_index import passage_metadata
 
-_MEMORY_BYTES = 1 << 28
-"""Of pages held in memory; the default is four fifths of the machine."""
-_LOADING_MEMORY_BYTES = 1 << 30
-_LARGEST_BYTES = 1 << 36
-"""Of address space reserved; the default, 8 TiB, is more than some machines allow a process."""
 _TABLES = """
 CREATE NODE TABLE Document(
     doc_id STRING PRIMARY KEY, title STRING, source STRING, published_at STRING, url STRING
@@ -36,28 +32,6 @@ CREATE REL TABLE RELATES(FROM Entity TO Entity, relation STRING, chunk_ids STRIN
 _CSV = """(HEADER=false, AUTO_DETECT=false, PARALLEL=false, DELIM=',', QUOTE='"', ESCAPE='"')"""
 _PLAIN_ID = re.compile(r"[\w.:-]+")
 _Row = Sequence[str | int]
-
-
-def graph_database(path: Path, read_only: bool) -> Any:
-    """The open database; any number of processes may read it, or one may write."""
-    import ladybug
-
-    return ladybug.Database(
-        path,
-        read_only=read_only,
-        buffer_pool_size=_MEMORY_BYTES if read_only else _LOADING_MEMORY_BYTES,
-        max_db_size=_LARGEST_BYTES,
-    )
-
-
-def rows_of(connection: Any, query: str, **parameters: Any) -> list[list[Any]]:
-    """Every row of the answer."""
-    result = connection.execute(query, parameters)
-    try:
-        rows: list[list[Any]] = result.get_all()
-        return rows
-    finally:
-        result.close()
 
 
 def load_graph(path: Path, graph: KnowledgeGraph, check: Callable[[], None]) -> None:

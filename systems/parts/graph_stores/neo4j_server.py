@@ -21,6 +21,9 @@ _PROCEDURES = (
     "db.index.fulltext.queryNodes",
     "db.index.vector.queryNodes",
 )
+_LIMITS = ("db.memory.transaction.max", "db.transaction.timeout")
+_LONGEST_WRITE_S = 3600.0
+"""Of a write, which may be a batch of a large graph: longer than what scripts/neo4j sets for the rest."""
 _START = "start it (scripts/neo4j start), or point NEO4J_URI at one that runs"
 
 
@@ -70,6 +73,37 @@ def check_neo4j() -> None:
     check_fit(settings.uri, versions[0][0] if versions else "", [row[0] for row in procedures])
 
 
+def check_limits() -> None:
+    """Raise ServiceUnavailable where the server limits no statement's time and memory, or does not say so."""
+    from neo4j import exceptions
+
+    settings = Neo4jSettings.from_environment()
+    driver = connect(settings)
+    query = f"SHOW SETTINGS {', '.join(map(repr, _LIMITS))} YIELD name, value RETURN name, value"
+    try:
+        with explained(settings):
+            try:
+                found = {row[0]: row[1] for row in rows_of(driver, query, limit_s=60.0)}
+            except (exceptions.ServiceUnavailable, exceptions.SessionExpired, exceptions.AuthError):
+                raise
+            except exceptions.Neo4jError:
+                found = {}
+    finally:
+        driver.close()
+    check_limited(settings.uri, found)
+
+
+def check_limited(uri: str, found: Mapping[str, str]) -> None:
+    """Likewise, of a server that says this of its settings."""
+    unset = [name for name in _LIMITS if re.fullmatch(r"0(\.0+)?\D*", found.get(name, "0"))]
+    if unset:
+        said = "sets no" if all(name in found for name in unset) else "does not show its"
+        raise ServiceUnavailable(
+            f"Neo4j at {uri} {said} {' and '.join(unset)}, so a statement of a model could stop it",
+            "set them in its neo4j.conf (scripts/neo4j start does), or say answer.trust_server=true",
+        )
+
+
 def check_fit(uri: str, version: str, procedures: Collection[str]) -> None:
     """Raise ServiceUnavailable unless a server of this version with these procedures can hold an index."""
     found = re.match(r"(\d+)\.(\d+)", version)
@@ -111,9 +145,13 @@ def rows_of(
     """Every row of the answer; `query` is one of our own texts, whatever came from outside is a parameter.
 
     Without `write` the server refuses to write. Each query commits by itself, so that it may work in batches, and
-    is tried once: a batch that came twice would be in the graph twice. What takes over `limit_s` the server ends.
+    is tried once: a batch that came twice would be in the graph twice. The server ends what takes over `limit_s`,
+    or without it over a limit of its own.
     """
     import neo4j
+
+    if limit_s is None and write:
+        limit_s = _LONGEST_WRITE_S
 
     with driver.session(default_access_mode="WRITE" if write else "READ") as session:
         return session.run(neo4j.Query(query, timeout=limit_s), parameters).values()

@@ -153,7 +153,7 @@ def create_searches(driver: "neo4j.Driver", space: Space, dimension: int | None)
 
 
 def _await(driver: "neo4j.Driver", index: str) -> None:
-    rows_of(driver, "CALL db.awaitIndex($index, $seconds)", index=index, seconds=_WAIT_S)
+    rows_of(driver, "CALL db.awaitIndex($index, $seconds)", limit_s=_WAIT_S, index=index, seconds=_WAIT_S)
 
 
 def count(driver: "neo4j.Driver", space: Space) -> GraphSize:

@@ -6,7 +6,7 @@ from typing import Literal
 from systems.parts.graph_stores.contract import GraphStore
 from systems.parts.graph_stores.ladybug import LadybugStore, check_ladybug
 from systems.parts.graph_stores.neo4j import Neo4jStore
-from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_neo4j
+from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_limits, check_neo4j
 
 StoreKind = Literal["ladybug", "neo4j"]
 """`ladybug`: files in the index folder, no server. `neo4j`: the server that NEO4J_URI names."""
@@ -34,3 +34,9 @@ def check_store(kind: StoreKind) -> None:
         check_neo4j()
     else:
         check_ladybug()
+
+
+def check_limited_statements(kind: StoreKind) -> None:
+    """Raise ServiceUnavailable where a statement of a model could take all the time or memory of a server."""
+    if kind == "neo4j":
+        check_limits()

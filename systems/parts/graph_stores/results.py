@@ -48,13 +48,18 @@ def in_order(rows: Iterable[Sequence[Any]], chunk_ids: Sequence[str]) -> list[Co
     return [passage(found[chunk_id]["text"], found[chunk_id]) for chunk_id in chunk_ids]
 
 
-def why_unanswered(error: Exception, timed_out: str, limit_s: float) -> str:
+def why_unanswered(error: object, timed_out: str, limit_s: float) -> str:
     """What a database says of a statement, for whoever wrote it: one line of 200 characters.
 
     `timed_out` is what it says where the time was up.
     """
     said = " ".join(str(error).split())
-    return f"no answer within {limit_s:g} s: ask for less" if timed_out in said else said[:200]
+    return too_late(limit_s) if timed_out in said else said[:200]
+
+
+def too_late(limit_s: float) -> str:
+    """Likewise, where it has not said anything."""
+    return f"no answer within {limit_s:g} s: ask for less"
 
 
 def mentions(rows: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:

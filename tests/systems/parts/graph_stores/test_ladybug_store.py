@@ -1,17 +1,24 @@
 """What is Ladybug's alone: its files."""
 
+import asyncio
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import graph_samples
+import psutil
 import pytest
 from graph_samples import EDGES, chunks_of, directions, expected, graph, texts, written
 
 from harness.records import Document
 from systems.parts.chunking import Chunk
+from systems.parts.cypher import schema
+from systems.parts.cypher.reading import read_statement
+from systems.parts.cypher.statement import ReadStatement
 from systems.parts.graph import KnowledgeGraph
+from systems.parts.graph_stores.contract import AskFailed
 from systems.parts.graph_stores.ladybug import LadybugStore
 
 FILES = {"passages", "entities.sqlite", "graph.lbug"}
@@ -107,3 +114,75 @@ async def test_an_unfinished_index_is_no_index(tmp_path: Path, left: set[str]) -
 
 def test_the_empty_graph_has_nothing_to_copy() -> None:
     assert graph([]) == KnowledgeGraph((), (), (), ())
+
+
+# --- statements of others
+
+FIRST = "MATCH (d:Document) RETURN d.doc_id ORDER BY d.doc_id LIMIT 1"
+
+
+@pytest.fixture
+def unplannable(monkeypatch: pytest.MonkeyPatch) -> ReadStatement:
+    """Ladybug plans it for minutes. It is refused before it gets there; here it is not."""
+    for bound in ("MOST_NODES", "MOST_RELATIONSHIPS", "MOST_UNLABELLED"):
+        monkeypatch.setattr(schema, bound, 100)
+    leaves = ", ".join(f"(c)--(n{number})" for number in range(20))
+    return read_statement(f"MATCH (c:Chunk), {leaves} RETURN c.doc_id LIMIT 1", 20)
+
+
+@pytest.mark.slow
+async def test_a_statement_that_is_never_planned_is_ended_and_the_next_is_answered(
+    tmp_path: Path, unplannable: ReadStatement
+) -> None:
+    store = await written(LadybugStore(tmp_path), graph(texts(4), EDGES))
+    await store.ask(read_statement(FIRST, 20), 30.0)
+    for _ in range(2):
+        began = time.monotonic()
+        with pytest.raises(AskFailed):
+            await store.ask(unplannable, 0.5)
+        assert time.monotonic() - began < 10
+        assert await store.ask(read_statement(FIRST, 20), 30.0) == [["d0"]]
+    store.close()
+    assert psutil.Process().children() == []
+
+
+@pytest.mark.slow
+async def test_close_waits_for_no_statement(tmp_path: Path, unplannable: ReadStatement) -> None:
+    store = await written(LadybugStore(tmp_path), graph(texts(4), EDGES))
+    asked = [asyncio.create_task(store.ask(unplannable, 600.0)) for _ in range(2)]
+    await asyncio.sleep(1)
+    asked[0].cancel()
+    began = time.monotonic()
+    store.close()
+    assert time.monotonic() - began < 10
+    ends = await asyncio.gather(*asked, return_exceptions=True)
+    assert all(isinstance(end, AskFailed | RuntimeError | asyncio.CancelledError) for end in ends)
+    assert psutil.Process().children() == []
+
+
+@pytest.mark.slow
+async def test_statements_at_the_same_time_are_each_answered(tmp_path: Path, unplannable: ReadStatement) -> None:
+    store = await written(LadybugStore(tmp_path), graph(texts(4), EDGES))
+    hanging = asyncio.create_task(store.ask(unplannable, 3.0))
+    found = await asyncio.gather(*(store.ask(read_statement(FIRST, 20), 30.0) for _ in range(6)))
+    assert found == [[["d0"]]] * 6
+    with pytest.raises(AskFailed):
+        await hanging
+    store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_the_process_that_asks_has_no_key_and_imports_nothing_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "json.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "index").mkdir()
+    store = await written(LadybugStore(tmp_path / "index"), graph(texts(4), EDGES))
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("OPENAI_API_KEY", "hush")
+    assert await store.ask(read_statement(FIRST, 20), 30.0) == [["d0"]]
+    (child,) = psutil.Process().children()
+    assert "hush" not in child.environ().values()
+    store.close()

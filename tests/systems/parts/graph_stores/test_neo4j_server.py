@@ -11,9 +11,20 @@ import pytest
 from neo4j_server import Neo4jServer
 
 from harness.errors import ServiceUnavailable
+from systems.cypher_agent.params import AnswerParams
+from systems.cypher_agent.system import SPEC
+from systems.parts.graph_index import GraphIndexParams
+from systems.parts.graph_stores import neo4j_server as server_module
 from systems.parts.graph_stores import neo4j_space
 from systems.parts.graph_stores.neo4j_load import relationship_type
-from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_fit, check_neo4j, connect, rows_of
+from systems.parts.graph_stores.neo4j_server import (
+    Neo4jSettings,
+    check_fit,
+    check_limited,
+    check_neo4j,
+    connect,
+    rows_of,
+)
 from systems.parts.graph_stores.neo4j_space import Space
 from systems.parts.graph_stores.open import check_store
 
@@ -44,6 +55,36 @@ def test_a_server_without_apoc_says_how_to_get_it() -> None:
 def test_a_server_that_forbids_its_own_procedures_is_named_with_them() -> None:
     with pytest.raises(ServiceUnavailable, match=r"does not offer db\.index\.vector\.queryNodes: allow"):
         check_fit("bolt://x", "5.26.18", PROCEDURES - {"db.index.vector.queryNodes"})
+
+
+LIMITED = {"db.memory.transaction.max": "256.00MiB", "db.transaction.timeout": "10m"}
+
+
+def test_a_server_that_limits_statements_is_fit_for_those_of_a_model() -> None:
+    check_limited("bolt://x", LIMITED)
+
+
+@pytest.mark.parametrize(
+    "found", [{}, {**LIMITED, "db.transaction.timeout": "0s"}, {**LIMITED, "db.memory.transaction.max": "0B"}]
+)
+def test_a_server_that_does_not_or_does_not_say_is_not(found: dict[str, str]) -> None:
+    with pytest.raises(ServiceUnavailable, match=r"^Neo4j at bolt://x .*trust_server"):
+        check_limited("bolt://x", found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["db.logs.query.transaction.threshold", "no.such.setting"])
+def test_without_limits_a_model_writes_no_statements_unless_the_server_is_trusted(
+    neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    assert SPEC.preflight is not None
+    index = GraphIndexParams(store="neo4j")
+    SPEC.preflight(index, AnswerParams())
+    # One that is 0 on this server, or that it does not show.
+    monkeypatch.setattr(server_module, "_LIMITS", (setting,))
+    with pytest.raises(ServiceUnavailable):
+        SPEC.preflight(index, AnswerParams())
+    SPEC.preflight(index, AnswerParams(trust_server=True))
 
 
 def test_settings_come_from_the_environment_and_show_no_password() -> None:

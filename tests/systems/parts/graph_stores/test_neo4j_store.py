@@ -1,7 +1,10 @@
 """What is Neo4j's alone: many indexes in one server, and folders that only point there."""
 
 import json
+import os
 import shutil
+import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,8 @@ from graph_samples import EDGES, directions, expected, graph, random_graph, text
 from neo4j_server import Neo4jServer
 
 from harness.errors import ServiceUnavailable
+from systems.parts.cypher.reading import read_statement
+from systems.parts.graph_stores.contract import AskFailed
 from systems.parts.graph_stores.neo4j import Neo4jStore
 from systems.parts.graph_stores.neo4j_server import Neo4jSettings, connect, rows_of
 from systems.parts.graph_stores.neo4j_space import Space
@@ -191,3 +196,26 @@ async def test_ties_beyond_the_first_candidates_still_come_in_corpus_order(new: 
     await store.write(graph(texts(len(rows))), rows)
     found = await store.nearest_chunks(same[0], 12)
     assert [context.doc_ids for context in found] == [(f"d{number}",) for number in range(10, 22)]
+
+
+async def test_a_server_that_stands_still_keeps_no_statement_waiting_and_no_store_open(
+    new: New, neo4j_server: Neo4jServer
+) -> None:
+    pid_file = neo4j_server.state / "run" / "neo4j.pid"
+    if not pid_file.is_file():
+        pytest.skip("needs a server that is a process of this machine")
+    store, statement = (
+        await written(new("a"), graph(texts(3))),
+        read_statement("MATCH (d:Document) RETURN d.doc_id", 1),
+    )
+    assert len(await store.ask(statement, 30.0)) == 1
+    os.kill(int(pid_file.read_text()), signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        with pytest.raises(AskFailed):
+            await store.ask(statement, 0.5)
+        store.close()
+        assert time.monotonic() - began < 45
+    finally:
+        os.kill(int(pid_file.read_text()), signal.SIGCONT)
+    assert len(await new("a").ask(statement, 30.0)) == 1
