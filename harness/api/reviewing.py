@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import ConfigError
+from harness.questions.files import question_file_lock
 from harness.questions.reading import DocumentPlace, read_documents
 from harness.questions.review.decisions import Review
 from harness.runner.progress import Reporter
-from harness.store.lock import exclusive
 
 _LONGEST_NAME = 100
 
@@ -32,5 +32,6 @@ def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> 
         documents = {document.doc_id: document for document in read.documents}
     if not file.is_file():
         raise ConfigError(f"no question file {file}", "write one: rag-harness questions FOLDER")
-    with exclusive(file.with_name(f".{file.name}.lock"), wait_s=0.2):
-        yield Review(file, name, documents)
+    with question_file_lock(file):
+        # A link stays one: what is written is the file that it leads to.
+        yield Review(file.resolve() if file.is_symlink() else file, name, documents)

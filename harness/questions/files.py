@@ -6,12 +6,15 @@ questions.work/            calls.sqlite     every model call: what was paid is p
                            candidates.jsonl every question that was written, with every check
                            documents.jsonl  the documents that they cite
                            state.json       what was asked for, and the digest of the file as it was written
+                           written.jsonl    only where the question file was changed while questions were written
 ```
 """
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +22,10 @@ from pydantic import JsonValue
 
 from harness.asking.answers import ABSTENTION
 from harness.errors import ConfigError
-from harness.identity import file_digest
 from harness.questions.nouns import Candidate
 from harness.records import Document, Record
 from harness.store import files
+from harness.store.lock import exclusive
 
 _RESTORE = "name another --out, or delete it and its work folder to begin anew"
 
@@ -48,6 +51,12 @@ class WorkState(Record):
     controls: tuple[Control, ...] = ()
 
 
+def question_file_lock(path: Path) -> AbstractContextManager[int]:
+    """Held by `questions` and `review` while they may write that file. StoreError: another process has it."""
+    real = Path(os.path.realpath(path))
+    return exclusive(real.with_name(f".{real.name}.lock"), wait_s=0.2, of=path)
+
+
 class WorkFolder:
     """The work folder of a question file."""
 
@@ -56,15 +65,18 @@ class WorkFolder:
         self.path = out.with_name(f"{out.stem}.work")
         self._state = self.path / "state.json"
         self._candidates, self._documents = self.path / "candidates.jsonl", self.path / "documents.jsonl"
+        self._known: str | None = None
+        """Digest of the question file when it was last checked."""
 
     def check_out(self) -> WorkState | None:
         """What was written before. ConfigError where the file is there and not as it was written."""
         state = files.read_json(self._state, WorkState, _RESTORE) if self._state.exists() else None
-        if not self.out.exists():
+        self._known = files.digest_if_there(self.out)
+        if self._known is None:
             return state
         if state is None:
             raise ConfigError(f"{self.out} is there already", "name another --out; nothing is overwritten")
-        if file_digest(self.out) != state.file_digest:
+        if self._known != state.file_digest:
             what = f"{self.out} was changed since it was written, such as by a review, and is not overwritten"
             raise ConfigError(what, "name another --out")
         return state
@@ -72,13 +84,24 @@ class WorkFolder:
     def write(
         self, state: WorkState, candidates: Sequence[Candidate], texts: Iterable[Document], rows: str
     ) -> None:
-        """All of it; a kill leaves what the same command mends."""
+        """All of it; a kill leaves what the same command mends. ConfigError: the question file was changed since
+        `check_out` and is left as it is; the rows are kept beside it.
+        """
+        if files.digest_if_there(self.out) != self._known:
+            raise self._kept_beside(rows)
         files.write_jsonl(self._candidates, candidates)
         files.write_jsonl(self._documents, texts)
         # The state says first how the file will be: a kill in between leaves none, and the same command makes it.
         self.out.unlink(missing_ok=True)
         files.write_json(self._state, state)
-        files.write_atomic(self.out, rows)
+        if not files.write_unless_changed(self.out, rows, None):
+            raise self._kept_beside(rows)
+
+    def _kept_beside(self, rows: str) -> ConfigError:
+        beside = self.path / "written.jsonl"
+        files.write_atomic(beside, rows)
+        what = f"{self.out} was changed while questions were written, and is left as it is"
+        return ConfigError(what, f"the new questions are in {beside}: take what you need from there")
 
     def candidates(self) -> list[Candidate]:
         """Of the last time; none where there is no such folder."""

@@ -17,7 +17,15 @@ from harness.models.providers import provider_of
 from harness.questions.controls import controls_of
 from harness.questions.desk import Desk
 from harness.questions.estimating import WritingEstimate, estimate
-from harness.questions.files import Control, WorkFolder, WorkState, question_rows, rows_text, text_digest
+from harness.questions.files import (
+    Control,
+    WorkFolder,
+    WorkState,
+    question_file_lock,
+    question_rows,
+    rows_text,
+    text_digest,
+)
 from harness.questions.judging import QuestionJudging
 from harness.questions.models import WriterModels, WriterPlan, check_models, plan_models
 from harness.questions.nouns import Candidate
@@ -29,7 +37,6 @@ from harness.runner.fetching import fetch_weights
 from harness.runner.progress import Reporter
 from harness.runner.spending import Payer, Spending
 from harness.store import RunDir
-from harness.store.lock import exclusive
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
     """
     request, work = planned.request, WorkFolder(planned.request.out)
     work.check_out()
-    with exclusive(work.path / "lock"):
+    with question_file_lock(request.out):
         before = work.check_out()
         spending = _spending(planned, work, reporter)
         wanted: dict[str, int] = {order.kind: order.wanted for order in planned.orders.orders}

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import get_native_id
 from typing import TypeVar
@@ -10,6 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import StoreError, explained_io
+from harness.identity import file_digest
 from harness.plain_files import open_to_append
 from harness.store import reading, seals
 from harness.store.seals import FileSeal
@@ -24,8 +25,37 @@ def write_atomic(path: Path, text: str) -> None:
     write_atomic_bytes(path, text.encode())
 
 
-def write_atomic_bytes(path: Path, content: bytes) -> None:
-    """Likewise."""
+def digest_if_there(path: Path) -> str | None:
+    """SHA-256 of the file; None: there is no such file."""
+    with explained_io("read", path):
+        try:
+            return file_digest(path)
+        except FileNotFoundError:
+            return None
+
+
+def write_unless_changed(path: Path, text: str, known: str | None) -> bool:
+    """`write_atomic`, if the file still has the digest `known` (see `digest_if_there`) when it is replaced. False:
+    somebody else has written it meanwhile, and it is left as it is.
+    """
+
+    def check() -> None:
+        if digest_if_there(path) != known:
+            raise _ChangedError
+
+    try:
+        write_atomic_bytes(path, text.encode(), check)
+    except _ChangedError:
+        return False
+    return True
+
+
+class _ChangedError(Exception):
+    """The file is not the one that was read."""
+
+
+def write_atomic_bytes(path: Path, content: bytes, before_replacing: Callable[[], None] | None = None) -> None:
+    """Likewise. What `before_replacing` raises leaves the old file."""
     # Two threads or processes may write the same file, such as a corpus that two runs need: each its own part.
     partial = path.with_name(f".{path.name}.{os.getpid()}-{get_native_id()}.partial")
     with explained_io("write", path):
@@ -37,6 +67,8 @@ def write_atomic_bytes(path: Path, content: bytes) -> None:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+            if before_replacing:
+                before_replacing()
             partial.replace(path)
         except BaseException:
             partial.unlink(missing_ok=True)

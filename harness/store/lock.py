@@ -11,8 +11,8 @@ from harness.errors import StoreError, explained_io
 
 
 @contextmanager
-def exclusive(path: Path, *, wait_s: float = 10.0) -> Iterator[int]:
-    """Hold the lock file `path`; yields its descriptor.
+def exclusive(path: Path, *, wait_s: float = 10.0, of: Path | None = None) -> Iterator[int]:
+    """Hold the lock file `path`; yields its descriptor. `of`: what it protects, for messages; None: its folder.
 
     The lock belongs to the open file, so a child process that inherits the descriptor keeps it until it too
     has gone: a killed parent's last worker and the resuming process never write at the same time. (The
@@ -23,7 +23,7 @@ def exclusive(path: Path, *, wait_s: float = 10.0) -> Iterator[int]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     try:
         with explained_io("lock", path):
-            _acquire(descriptor, path, wait_s)
+            _acquire(descriptor, of or path.parent, wait_s)
         yield descriptor
     finally:
         os.close(descriptor)
@@ -37,13 +37,13 @@ def shared(path: Path, *, wait_s: float = 3600.0) -> Iterator[None]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     try:
         with explained_io("lock", path):
-            _acquire(descriptor, path, wait_s, fcntl.LOCK_SH)
+            _acquire(descriptor, path.parent, wait_s, fcntl.LOCK_SH)
         yield
     finally:
         os.close(descriptor)
 
 
-def _acquire(descriptor: int, path: Path, wait_s: float, how: int = fcntl.LOCK_EX) -> None:
+def _acquire(descriptor: int, protected: Path, wait_s: float, how: int = fcntl.LOCK_EX) -> None:
     deadline = time.monotonic() + wait_s
     while True:
         try:
@@ -52,6 +52,6 @@ def _acquire(descriptor: int, path: Path, wait_s: float, how: int = fcntl.LOCK_E
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise StoreError(
-                    f"another process is working in {path.parent}", "wait for it, or stop it, then run again"
+                    f"another process is working in {protected}", "wait for it, or stop it, then run again"
                 ) from None
             time.sleep(0.1)

@@ -125,6 +125,23 @@ def test_markup_in_documents_and_questions_is_shown_as_text(opened_page: "Page",
     assert rows_in(file)[3]["question"] == EVIL_ROW["question"]
 
 
+def test_what_others_change_in_the_file_is_shown_and_a_collision_is_said(opened_page: "Page", file: Path) -> None:
+    theirs = {**ROWS[0], "answers": ["in the year 1911"]}
+    added = {"id": "mine", "question": "What did I add by hand?", "answers": ["a row"]}
+    file.write_text(rows_text([theirs, *ROWS[1:], added]), encoding="utf-8")
+    opened_page.keyboard.press("a")
+    wait_until(opened_page, "document.getElementById('answers').innerText === 'in the year 1911'")
+    assert "'a'" in opened_page.locator("#error").inner_text()
+    assert opened_page.locator("#progress").inner_text() == "1 of 4; 0 seen, 0 rejected"
+    assert rows_in(file)[0] == theirs
+    press(opened_page, "a", "b")
+    assert opened_page.locator("#error").inner_text() == ""
+    assert [row.get("seen_by") for row in rows_in(file)] == ["ada", None, None, None]
+    press(opened_page, "k", "a")
+    for then in ("b", "c", "mine"):
+        press(opened_page, "j", then)
+
+
 def test_done_says_that_the_page_can_be_closed(opened_page: "Page") -> None:
     opened_page.get_by_role("button", name="Done").click()
     wait_until(opened_page, "document.getElementById('progress').innerText.includes('can be closed')")

@@ -1,5 +1,6 @@
 """A question file that a person looks through."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,15 @@ from typing import Any
 from question_writers import FERRY, YARD
 
 from harness.questions.files import rows_text
+from harness.questions.review.checking import Edit, EditedQuote
 
 FACT = "The Tarnby yard was founded in 1911 and built trawlers."
 CHAIR = "Hanne Olvik chairs the harbour board of Lowmere."
+EDIT = Edit(
+    question="In which year was the Tarnby yard founded?",
+    answers=("1911", " in  1911"),
+    evidence=(EditedQuote(document="yard.md", quote="founded in  1911"),),
+)
 DOCUMENTS = {document.doc_id: document for document in (FERRY, YARD)}
 
 
@@ -38,3 +45,17 @@ def question_file(folder: Path) -> Path:
 
 def rows_in(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def sheet_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as sheet:
+        return list(csv.DictReader(sheet))
+
+
+def fill(path: Path, *changes: dict[str, str]) -> None:
+    """Change rows as a person with a spreadsheet does."""
+    rows = [{**one, **change} for one, change in zip(sheet_rows(path), changes, strict=True)]
+    with path.open("w", encoding="utf-8-sig", newline="") as sheet:
+        writer = csv.DictWriter(sheet, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,5 +1,6 @@
 """What a person changes passes the checks that cost nothing: quotes stay verbatim whoever types them."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.rows import AskedQuote, answers_of, evidence_of, means
 from harness.datasets.question_files.table import FieldRow, json_row
 from harness.evaluators.normalise import abstains
+from harness.identity import short_digest
 from harness.questions.nouns import QuestionCheck
 from harness.questions.wording import quoted, stands_alone, well_formed
 from harness.records import Document, Evidence, Record
@@ -46,6 +48,31 @@ class RowWords:
         """DataError, `where` in front of it: one of them is not of its kind."""
         read: FieldRow = json_row(row, where or f"question '{row.get('id')}'")
         return cls(str(read.fields.get("question", "")), answers_of(read), evidence_of(read))
+
+    def cells(self) -> dict[str, str]:
+        """The same as cells of a sheet."""
+        listed = list(self.answers)
+        is_barred = any("|" in answer for answer in listed)
+        joined = json.dumps(listed, ensure_ascii=False) if is_barred else "|".join(listed)
+        cells = {"question": self.question, "answers": joined}
+        for number, item in enumerate(self.evidence, start=1):
+            cells |= dict(zip(evidence_columns(number), (item.quote, item.document), strict=True))
+        return cells
+
+
+def evidence_columns(number: int) -> tuple[str, str]:
+    """Of a sheet, for the piece of evidence with that number."""
+    return ("quote", "document") if number == 1 else (f"quote_{number}", f"document_{number}")
+
+
+def words_version(cells: Mapping[str, str]) -> str:
+    """Another one for other words, however they are spaced: shows whether a row was changed since it was read."""
+    words = {name: said for name, cell in cells.items() if (said := " ".join(cell.split())) and _is_words(name)}
+    return short_digest(words)
+
+
+def _is_words(name: str) -> bool:
+    return name in {"question", "answers"} or name.startswith(("quote", "document"))
 
 
 class KnownDocuments:

@@ -5,7 +5,8 @@ before the file, so that a kill between the two is mended when the file is opene
 rejected stands in the log alone.
 
 The log speaks for a row as long as the file has it as the log left it, or as it stood before its last decision.
-What somebody changed, took out or put in its place since is theirs, and is left as it stands.
+What somebody changed, took out or put in its place since is theirs, and is left as it stands. The file may change
+while a review is open: its digest is compared before each decision and at the moment of each write.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,8 +19,8 @@ from pydantic import JsonValue
 
 from harness.datasets.files import iter_jsonl
 from harness.errors import ConfigError, DataError
-from harness.questions.files import WorkFolder, rows_text
-from harness.questions.review.checking import Edit, KnownDocuments, RowWords, refused, with_edit
+from harness.questions.files import WorkFolder, rows_text, text_digest
+from harness.questions.review.checking import Edit, KnownDocuments, RowWords, refused, with_edit, words_version
 from harness.records import Document, Record
 from harness.runner.progress import Reporter
 from harness.store import files
@@ -29,6 +30,16 @@ QuestionRow = dict[str, JsonValue]
 _NAMED, _LONGEST = 5, 60
 """Ids that a line names, and characters of each."""
 _RESTORE = "restore it, or delete it: the question file itself says who has seen what"
+
+
+class AskedDecision(Record):
+    """What a person decides of one question."""
+
+    id: str
+    verdict: PersonsVerdict
+    edit: Edit | None = None
+    version: str = ""
+    """`ReviewedRow.version` of what they saw; empty: of what the file has now."""
 
 
 class Decision(Record):
@@ -45,6 +56,8 @@ class Decision(Record):
     """As it was when nobody had seen it."""
     row: QuestionRow
     """As it is now."""
+    is_applied: bool = True
+    """False: others had changed the row since the person saw it; the file keeps theirs, and the log this."""
 
 
 @dataclass
@@ -59,6 +72,11 @@ class ReviewedRow:
     def row_id(self) -> str:
         """Its id."""
         return str(self.row["id"])
+
+    @property
+    def version(self) -> str:
+        """Another one for other words."""
+        return words_version(RowWords.of(self.row).cells())
 
     @property
     def is_rejected(self) -> bool:
@@ -86,15 +104,16 @@ class _Told:
 
     def is_of(self, row: QuestionRow | None) -> bool:
         """Whether the file's row, or that it has none, is as the log left it, or a kill before it was written."""
-        return row in (self.was, self._left, self.last.before)
+        return row in (self.was, self.left, self.last.before)
 
     @property
-    def _left(self) -> QuestionRow | None:
+    def left(self) -> QuestionRow | None:
+        """What the last decision left in the file."""
         return None if self.last.verdict == "reject" else self.last.row
 
     def then(self, decision: Decision) -> "_Told":
         """With one more."""
-        return _Told(decision, self._left)
+        return _Told(decision, self.left)
 
 
 class Review:
@@ -115,10 +134,13 @@ class Review:
         self.path, self.by = path, by
         self.log = path.with_name(f"{path.stem}.review.jsonl")
         self.documents = KnownDocuments(WorkFolder(path).documents() if documents is None else documents)
-        try:
-            self.rows = self._opened()
-        except DataError as error:
-            raise ConfigError(error.what, "correct it: docs/question-files.md has the format") from error
+        self.rows: list[ReviewedRow] = []
+        self.times_read = 0
+        """How often the file was read: after each time its rows may be others."""
+        self._told: list[str] = []
+        self._reported: set[tuple[str, str]] = set()
+        """Ids and times of decisions of which a line was told."""
+        self._read(files.digest_if_there(path))
 
     def find(self, row_id: str) -> ReviewedRow:
         """ConfigError: there is none."""
@@ -127,37 +149,65 @@ class Review:
                 return one
         raise ConfigError(f"{self.path} has no question '{row_id}'", "reload the page, or export the file anew")
 
-    def decide(self, row_id: str, verdict: PersonsVerdict, edit: Edit | None = None) -> ReviewedRow:
+    def refresh(self) -> None:
+        """Read the file again if somebody else has written it since. Rows that they changed stay so; decisions are
+        applied again to rows that are as the decision left or found them, and a line says which are not.
+
+        ConfigError: the file cannot be read any more.
+        """
+        found = files.digest_if_there(self.path)
+        if found != self._digest:
+            self._read(found)
+
+    def take_told(self) -> list[str]:
+        """Lines about what others did to the file that were not taken yet; the terminal has them already."""
+        told, self._told = self._told, []
+        return told
+
+    def decide(
+        self, row_id: str, verdict: PersonsVerdict, edit: Edit | None = None, version: str = ""
+    ) -> ReviewedRow:
         """Keep one decision, in the log and in the file. `edit`: its words from now on, which have to pass the
         checks that are free (ConfigError with what does not hold); nothing is kept of one that does not.
-        """
-        (kept,) = self.decide_all([(row_id, verdict, edit)])
-        return kept
 
-    def decide_all(self, decisions: Sequence[tuple[str, PersonsVerdict, Edit | None]]) -> list[ReviewedRow]:
-        """Likewise several, all or none."""
-        prepared = [
-            (self.find(row_id), verdict, self._after(row_id, verdict, edit)) for row_id, verdict, edit in decisions
-        ]
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        lines = [
-            Decision(
-                id=one.row_id,
-                verdict=verdict,
-                by=self.by,
-                at=now,
-                place=self.rows.index(one),
-                before=one.before,
-                row=row,
-            )
-            for one, verdict, row in prepared
-        ]
+        `version`: of the row that the person saw. If it has other words by now, the file keeps those, and the
+        decision is kept in the log alone.
+        """
+        self.decide_all([AskedDecision(id=row_id, verdict=verdict, edit=edit, version=version)])
+        return self.find(row_id)
+
+    def decide_all(self, asked: Sequence[AskedDecision]) -> list[AskedDecision]:
+        """Likewise several, all or none; those that were applied to the file."""
+        self.refresh()
+        prepared = [(self.find(one.id), one) for one in asked]
+        lines = [self._decision(row, one) for row, one in prepared]
         if lines:
             files.append_bytes(self.log, "".join(line.model_dump_json() + "\n" for line in lines).encode())
-        for one, verdict, row in prepared:
-            one.verdict, one.row = (None if verdict == "undo" else verdict), row
+        for (row, one), line in zip(prepared, lines, strict=True):
+            if line.is_applied:
+                row.verdict, row.row = (None if one.verdict == "undo" else one.verdict), line.row
         self._write()
-        return [one for one, _, _ in prepared]
+        if left := [line.id for line in lines if not line.is_applied]:
+            self._tell(
+                f"{_listed(left)} was changed in {self.path} since you read it: the file keeps that, what you "
+                f"decided is in {self.log} alone; decide again"
+            )
+        return [one for (_, one), line in zip(prepared, lines, strict=True) if line.is_applied]
+
+    def _decision(self, one: ReviewedRow, asked: AskedDecision) -> Decision:
+        row = self._after(one.row_id, asked.verdict, asked.edit)
+        # Both want the same words: nothing collides.
+        agreed = asked.edit is not None and RowWords.of(row) == RowWords.of(one.row)
+        return Decision(
+            id=one.row_id,
+            verdict=asked.verdict,
+            by=self.by,
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            place=self.rows.index(one),
+            before=one.before,
+            row=row,
+            is_applied=not asked.version or asked.version == one.version or agreed,
+        )
 
     def _after(self, row_id: str, verdict: PersonsVerdict, edit: Edit | None) -> QuestionRow:
         one = self.find(row_id)
@@ -170,39 +220,61 @@ class Review:
             raise ConfigError(f"'{row_id}' is not kept: {trouble}", "correct it")
         return {**row, "seen_by": self.by}
 
-    def _opened(self) -> list[ReviewedRow]:
-        found = [ReviewedRow(row, dict(row)) for row in _rows(self.path)]
+    def _read(self, digest: str | None) -> None:
+        """The rows of the file, which has that digest or a later one, with what was decided of them."""
+        try:
+            found = [ReviewedRow(row, dict(row)) for row in _rows(self.path)]
+        except DataError as error:
+            raise ConfigError(error.what, "correct it: docs/question-files.md has the format") from error
         by_id = {one.row_id: one for one in found}
-        others = []
-        for told in sorted(self._told(), key=lambda one: one.last.place):
+        others, again = [], []
+        for told in sorted(self._logged(), key=lambda one: one.last.place):
             last, one = told.last, by_id.get(told.last.id)
             if not told.is_of(one.row if one else None):
-                others.append(last.id)
+                others.append(last)
                 continue
+            if told.left != (one.row if one else None):
+                again.append(last)
             if one is None:
                 found.insert(last.place, one := ReviewedRow(last.row, last.before))
             one.before, one.row = last.before, last.row
             one.verdict = None if last.verdict == "undo" else last.verdict
-        if others:
-            Reporter().warn(_not_applied(self.path, others))
-        return found
+        self.rows, self._digest, self.times_read = found, digest, self.times_read + 1
+        self._report(others, "{path} was changed since it was reviewed: {what} not applied, the file stands")
+        self._report(again, "{path} is older than {log}: {what} applied again")
 
-    def _told(self) -> Iterable[_Told]:
+    def _logged(self) -> Iterable[_Told]:
         files.repair_tail(self.log)
         told: dict[str, _Told] = {}
         for one in files.iter_jsonl(self.log, Decision, _RESTORE):
-            known = told.get(one.id)
-            told[one.id] = known.then(one) if known else _Told(one, one.before)
+            if one.is_applied:
+                known = told.get(one.id)
+                told[one.id] = known.then(one) if known else _Told(one, one.before)
         return told.values()
 
     def _write(self) -> None:
-        files.write_atomic(self.path, rows_text(one.row for one in self.rows if not one.is_rejected))
+        text = rows_text(one.row for one in self.rows if not one.is_rejected)
+        while not files.write_unless_changed(self.path, text, self._digest):
+            self.refresh()
+            text = rows_text(one.row for one in self.rows if not one.is_rejected)
+        self._digest = text_digest(text)
+
+    def _report(self, decisions: Sequence[Decision], line: str) -> None:
+        """Once for each."""
+        new = [one for one in decisions if (one.id, one.at) not in self._reported]
+        self._reported |= {(one.id, one.at) for one in new}
+        if new:
+            what = f"what was decided of {_listed([one.id for one in new])} is"
+            self._tell(line.format(path=self.path, log=self.log.name, what=what))
+
+    def _tell(self, line: str) -> None:
+        self._told.append(line)
+        Reporter().warn(line)
 
 
-def _not_applied(path: Path, row_ids: Sequence[str]) -> str:
+def _listed(row_ids: Sequence[str]) -> str:
     more = f" and {len(row_ids) - _NAMED:,} more" if len(row_ids) > _NAMED else ""
-    what = f"{', '.join(repr(row_id[:_LONGEST]) for row_id in row_ids[:_NAMED])}{more}"
-    return f"{path} was changed since it was reviewed: what was decided of {what} is not applied, the file stands"
+    return f"{', '.join(repr(row_id[:_LONGEST]) for row_id in row_ids[:_NAMED])}{more}"
 
 
 def _rows(path: Path) -> Iterator[QuestionRow]:

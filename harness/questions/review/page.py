@@ -1,14 +1,14 @@
 """The page of a review: what its script asks for."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from harness.datasets.question_files.rows import AskedQuote
 from harness.errors import ConfigError
-from harness.questions.review.checking import Edit, RowWords, verdicts
-from harness.questions.review.decisions import PersonsVerdict, Review, ReviewedRow
-from harness.records import Record
+from harness.questions.review.checking import RowWords, verdicts
+from harness.questions.review.decisions import AskedDecision, Review, ReviewedRow
 from harness.serving import LocalPage, framed
 from harness.store.files import first_error
 
@@ -17,29 +17,26 @@ _AROUND = 400
 """Characters of a document that are shown on each side of a quote."""
 
 
-class ReviewAsked(Record):
-    """What the page sends."""
-
-    id: str
-    verdict: PersonsVerdict
-    edit: Edit | None = None
-
-
 def review_page(review: Review) -> LocalPage:
     """Every question of a file, to accept, edit or reject; what is decided is kept at once."""
 
     def decide(body: bytes) -> object:
         try:
-            asked = ReviewAsked.model_validate_json(body)
+            asked = AskedDecision.model_validate_json(body)
         except ValidationError as error:
             raise ConfigError(first_error(error)) from error
-        review.decide(asked.id, asked.verdict, asked.edit)
+        review.decide(asked.id, asked.verdict, asked.edit, asked.version)
         return _whole(review, asked.id)
 
-    gets = {
-        "/rows": lambda _asked: [_shown(one) for one in review.rows],
-        "/row": lambda asked: _whole(review, asked.get("id", "")),
-    }
+    def rows(_asked: object) -> object:
+        review.refresh()
+        return [_shown(one) for one in review.rows]
+
+    def row(asked: Mapping[str, str]) -> object:
+        review.refresh()
+        return _whole(review, asked.get("id", ""))
+
+    gets = {"/rows": rows, "/row": row}
     return framed("Review of questions", _ASSETS, "review", gets, {"/decide": decide})
 
 
@@ -63,7 +60,8 @@ def _whole(review: Review, row_id: str) -> dict[str, object]:
     warnings = [
         f"{check.name}: {check.note}" for check in verdicts(one.row, review.documents) if check.passed is False
     ]
-    return {**_shown(one), **row, **said, "edited": one.is_edited, "warnings": warnings}
+    state = {"version": one.version, "times_read": review.times_read, "told": review.take_told()}
+    return {**_shown(one), **row, **said, **state, "edited": one.is_edited, "warnings": warnings}
 
 
 def _quote(review: Review, item: AskedQuote) -> dict[str, str]:

@@ -12,12 +12,14 @@ from pathlib import Path
 from harness.datasets.question_files.table import FieldRow, read_table
 from harness.display.sheets import read_cell, sheet_text
 from harness.errors import ConfigError, DataError
-from harness.questions.review.checking import Edit, EditedQuote, RowWords
-from harness.questions.review.decisions import PersonsVerdict, Review, ReviewedRow
+from harness.questions.review.checking import Edit, EditedQuote, RowWords, evidence_columns, words_version
+from harness.questions.review.decisions import AskedDecision, Review, ReviewedRow
 from harness.store.files import write_atomic
 
 _ACCEPT = frozenset({"accept", "accepted", "a", "yes", "y", "ok", "x"})
 _REJECT = frozenset({"reject", "rejected", "r", "no", "n"})
+_VERSION = "version"
+"""The column by which a row is known to have been changed since the sheet was written."""
 
 
 @dataclass(frozen=True)
@@ -38,51 +40,51 @@ def write_sheet(review: Review, path: Path) -> int:
         raise ConfigError(f"{path} is there already", "name another file, or take its decisions first: --from-csv")
     shown = [one for one in review.rows if not one.is_rejected]
     most = max([1, *(len(RowWords.of(one.row).evidence) for one in shown)])
-    places = [name for number in range(1, most + 1) for name in _columns(number)]
-    names = ["id", "decision", "question", "answers", *places, "type", "made_by", "seen_by"]
+    places = [name for number in range(1, most + 1) for name in evidence_columns(number)]
+    names = ["id", "decision", "question", "answers", *places, "type", "made_by", "seen_by", _VERSION]
     write_atomic(path, sheet_text(names, map(_cells, shown)))
     return len(shown)
 
 
 def take_sheet(review: Review, path: Path) -> SheetTaken:
-    """Apply its decisions, all or none. ConfigError, DataError: what stands there cannot be taken."""
-    decided: list[tuple[str, PersonsVerdict, Edit | None]] = []
-    edited = 0
+    """Apply its decisions, all or none; those on rows that were changed since the sheet was written are left out,
+    and `review` says which. ConfigError, DataError: what stands there cannot be taken.
+    """
+    decided: list[AskedDecision] = []
     table = read_table(path)
     for row in table.rows:
         found = _decision(review, row, table.names)
         if found is not None:
-            edited += found[2] is not None
             decided.append(found)
-    if len({row_id for row_id, _, _ in decided}) < len(decided):
+    if len({one.id for one in decided}) < len(decided):
         raise DataError(f"{path} decides the same question twice", "leave one row for each id")
-    review.decide_all(decided)
-    rejected = sum(verdict == "reject" for _, verdict, _ in decided)
-    return SheetTaken(len(decided) - rejected, rejected, edited, len(review.rows) - len(decided))
+    applied = review.decide_all(decided)
+    rejected = sum(one.verdict == "reject" for one in applied)
+    edited = sum(one.edit is not None for one in applied)
+    return SheetTaken(len(applied) - rejected, rejected, edited, len(review.rows) - len(applied))
 
 
-def _decision(
-    review: Review, row: FieldRow, names: Sequence[str]
-) -> tuple[str, PersonsVerdict, Edit | None] | None:
+def _decision(review: Review, row: FieldRow, names: Sequence[str]) -> AskedDecision | None:
     cells = {name: read_cell(str(value)) for name, value in row.fields.items() if value is not None}
     one, word = review.find(cells.get("id", "")), cells.get("decision", "").strip().casefold()
+    version = cells.get(_VERSION, "").strip()
     if word in _REJECT:
-        return one.row_id, "reject", None
+        return AskedDecision(id=one.row_id, verdict="reject", version=version)
     if word and word not in _ACCEPT:
         raise DataError(f"{row.where}: the decision '{word}' is none", "write accept, reject or nothing")
-    before = _cells(one)
     # A column that somebody took out says nothing; a cell that somebody emptied does.
-    cells = {name: value for name, value in before.items() if name not in names} | cells
-    read = ("question", "answers", *(name for name in (*before, *cells) if name.startswith(("quote", "document"))))
-    if all(_same(cells.get(name, ""), before.get(name, "")) for name in read):
-        return (one.row_id, "accept", None) if word else None
-    return one.row_id, "accept", _edit(cells)
+    cells = {name: value for name, value in _cells(one).items() if name not in names} | cells
+    is_edited = words_version(cells) not in {one.version, version}
+    if not word and not is_edited:
+        return None
+    edit = _edit(cells) if is_edited else None
+    return AskedDecision(id=one.row_id, verdict="accept", edit=edit, version=version)
 
 
 def _edit(cells: Mapping[str, str]) -> Edit:
     quotes = []
     for number in range(1, 100):
-        quote, document = (cells.get(name, "").strip() for name in _columns(number))
+        quote, document = (cells.get(name, "").strip() for name in evidence_columns(number))
         if quote or document:
             quotes.append(EditedQuote(document=document, quote=quote))
     return Edit(
@@ -93,15 +95,8 @@ def _edit(cells: Mapping[str, str]) -> Edit:
 
 
 def _cells(one: ReviewedRow) -> dict[str, str]:
-    words = RowWords.of(one.row)
-    listed = list(words.answers)
-    joined = (
-        json.dumps(listed, ensure_ascii=False) if any("|" in answer for answer in listed) else "|".join(listed)
-    )
-    cells = {"id": one.row_id, "question": words.question, "answers": joined}
-    for number, item in enumerate(words.evidence, start=1):
-        cells |= dict(zip(_columns(number), (item.quote, item.document), strict=True))
-    return cells | {name: str(one.row.get(name) or "") for name in ("type", "made_by", "seen_by")}
+    about = {name: str(one.row.get(name) or "") for name in ("type", "made_by", "seen_by")}
+    return {"id": one.row_id, **RowWords.of(one.row).cells(), **about, _VERSION: one.version}
 
 
 def _answers(cell: str) -> Iterator[str]:
@@ -113,11 +108,3 @@ def _answers(cell: str) -> Iterator[str]:
             raise DataError(f"the answers {cell[:60]!r} are no JSON list", "put | between them") from error
         return
     yield from filter(None, (answer.strip() for answer in cell.split("|")))
-
-
-def _columns(number: int) -> tuple[str, str]:
-    return ("quote", "document") if number == 1 else (f"quote_{number}", f"document_{number}")
-
-
-def _same(one: str, other: str) -> bool:
-    return one.split() == other.split()

@@ -1,11 +1,10 @@
 """What a person decides is kept at once, in a log and in the file; what is edited passes the free checks."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import pytest
-from question_reviews import CHAIR, DOCUMENTS, FACT, ROWS, question_file, rows_in
+from question_reviews import CHAIR, DOCUMENTS, EDIT, FACT, ROWS, fill, question_file, rows_in, sheet_rows
 from question_writers import FERRY, YARD
 
 from harness.api.reviewing import open_review
@@ -13,15 +12,9 @@ from harness.datasets.question_files import read_questions
 from harness.errors import ConfigError, DataError, StoreError
 from harness.questions.files import rows_text
 from harness.questions.review.checking import Edit, EditedQuote, RowWords
-from harness.questions.review.decisions import PersonsVerdict, Review
+from harness.questions.review.decisions import AskedDecision, PersonsVerdict, Review
 from harness.questions.review.page import review_page
 from harness.questions.review.sheets import take_sheet, write_sheet
-
-EDIT = Edit(
-    question="In which year was the Tarnby yard founded?",
-    answers=("1911", " in  1911"),
-    evidence=(EditedQuote(document="yard.md", quote="founded in  1911"),),
-)
 
 
 @pytest.fixture
@@ -93,7 +86,7 @@ def test_a_kill_between_log_and_file_is_mended(file: Path) -> None:
     assert rows_in(file)[0]["question"] == EDIT.question
 
 
-def kill_before_the_file(opened: Review, *decisions: tuple[str, PersonsVerdict, Edit | None]) -> None:
+def kill_before_the_file(opened: Review, *decisions: AskedDecision) -> None:
     """The log has the decisions, the file does not."""
     before = opened.path.read_text(encoding="utf-8")
     opened.decide_all(decisions)
@@ -104,7 +97,7 @@ def kill_before_the_file(opened: Review, *decisions: tuple[str, PersonsVerdict, 
 def test_a_kill_after_a_rejected_question_was_taken_back_loses_it_not(file: Path, verdict: PersonsVerdict) -> None:
     opened = review(file)
     opened.decide("b", "reject")
-    kill_before_the_file(opened, ("b", verdict, None))
+    kill_before_the_file(opened, AskedDecision(id="b", verdict=verdict))
     assert [one["id"] for one in rows_in(file)] == ["a", "c"]
     again = review(file)
     again.decide("a", "accept")
@@ -117,7 +110,7 @@ def test_a_kill_in_the_edit_of_an_accepted_question_is_mended(
 ) -> None:
     opened = review(file)
     opened.decide("a", "accept")
-    kill_before_the_file(opened, ("a", "accept", EDIT))
+    kill_before_the_file(opened, AskedDecision(id="a", verdict="accept", edit=EDIT))
     assert review(file).find("a").row["question"] == EDIT.question
     assert "not applied" not in capsys.readouterr().err
 
@@ -270,20 +263,6 @@ def test_what_is_no_question_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text("no json\n")
     with pytest.raises(ConfigError, match=r"line 1.*question-files"), open_review(tmp_path / "bad.jsonl", "ada"):
         pass
-
-
-def sheet_rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8-sig", newline="") as sheet:
-        return list(csv.DictReader(sheet))
-
-
-def fill(path: Path, *changes: dict[str, str]) -> None:
-    """Change rows as a person with a spreadsheet does."""
-    rows = [{**one, **change} for one, change in zip(sheet_rows(path), changes, strict=True)]
-    with path.open("w", encoding="utf-8-sig", newline="") as sheet:
-        writer = csv.DictWriter(sheet, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def test_a_sheet_goes_out_and_comes_back(file: Path, tmp_path: Path) -> None:

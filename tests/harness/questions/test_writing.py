@@ -10,10 +10,12 @@ import pytest
 from question_writers import FERRY, MILL, YARD, draft
 
 from harness.analysis.prices import load_prices
+from harness.api.reviewing import open_review
 from harness.config import BudgetConfig, ModelsConfig
 from harness.datasets.question_files import read_questions
-from harness.errors import ConfigError
+from harness.errors import ConfigError, StoreError
 from harness.identity import file_digest
+from harness.questions import writing
 from harness.questions.files import WorkFolder
 from harness.questions.orders import WantedQuestions, parse_kinds
 from harness.questions.writing import PlannedWriting, WritingRequest, Written, plan_writing, write_questions
@@ -128,6 +130,42 @@ def test_a_file_that_somebody_changed_is_never_overwritten(out: Path) -> None:
     with pytest.raises(ConfigError, match="was changed since it was written"):
         written(out, total=3)
     assert file_digest(out) == digest
+
+
+@pytest.mark.parametrize("was_there", [True, False])
+def test_a_file_that_is_changed_while_questions_are_written_is_left_alone_and_both_are_kept(
+    out: Path, monkeypatch: pytest.MonkeyPatch, was_there: bool
+) -> None:
+    if was_there:
+        written(out, total=1)
+    judged = writing.QuestionJudging
+
+    def changed_meanwhile(*words: Any) -> Any:
+        with out.open("a", encoding="utf-8") as file:
+            file.write('{"question": "What did I add by hand?"}\n')
+        return judged(*words)
+
+    plan = planned(out)
+    monkeypatch.setattr(writing, "QuestionJudging", changed_meanwhile)
+    with pytest.raises(ConfigError):
+        write_questions(plan, QUIET)
+    monkeypatch.undo()
+    assert [json.loads(line)["question"] for line in out.read_text().splitlines()][was_there:] == [
+        "What did I add by hand?"
+    ]
+    kept = WorkFolder(out).path / "written.jsonl"
+    assert len(kept.read_text().splitlines()) == 3
+    other = out.with_name("other.jsonl")
+    written(other)
+    assert kept.read_text() == other.read_text()
+
+
+def test_a_file_under_review_is_not_written(out: Path) -> None:
+    written(out, total=1)
+    plan, before = planned(out), out.read_text()
+    with open_review(out, "ada"), pytest.raises(StoreError):
+        write_questions(plan, QUIET)
+    assert out.read_text() == before
 
 
 def test_a_file_of_somebody_else_is_never_overwritten(out: Path) -> None:

@@ -1,6 +1,7 @@
 let rows = [];
 let place = 0;
 let shown = null;
+let timesRead = null;
 
 function list(id, lines) {
   at(id).replaceChildren();
@@ -35,7 +36,7 @@ function draw() {
   list("warnings", shown.warnings);
   const said = Object.entries(shown.checks && typeof shown.checks === "object" ? shown.checks : {});
   list("checks", said.map(([name, note]) => `${name}: ${typeof note === "string" ? note : JSON.stringify(note)}`));
-  at("error").textContent = "";
+  at("error").textContent = shown.told.join(" ");
   progress();
   document.body.dataset.ready = shown.id;
 }
@@ -44,10 +45,20 @@ function answers() {
   return Array.isArray(shown.answers) ? shown.answers.map(String) : shown.answers ? [String(shown.answers)] : [];
 }
 
+// Somebody else changed the file: its rows may be others.
+async function follow() {
+  if (timesRead !== null && timesRead !== shown.times_read) {
+    rows = await ask("/rows");
+    place = Math.max(0, rows.findIndex((row) => row.id === shown.id));
+  }
+  timesRead = shown.times_read;
+}
+
 async function go(to) {
   if (!rows.length) return void (at("progress").textContent = "no questions");
   place = Math.min(Math.max(to, 0), rows.length - 1);
   shown = await ask(`/row?id=${encodeURIComponent(rows[place].id)}`);
+  await follow();
   draw();
 }
 
@@ -58,10 +69,11 @@ function unseen(from) {
 }
 
 async function decide(verdict, edit) {
-  shown = await ask("/decide", { id: shown.id, verdict, edit: edit || null });
+  shown = await ask("/decide", { id: shown.id, verdict, edit: edit || null, version: shown.version });
+  await follow();
   rows[place].state = shown.state;
   rows[place].question = shown.question;
-  if (verdict === "undo") return draw();
+  if (verdict === "undo" || shown.told.length) return draw();
   await go(unseen(place + 1));
   at("card").focus();
 }

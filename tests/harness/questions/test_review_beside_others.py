@@ -1,0 +1,208 @@
+"""A question file that others change while a person reviews it: no edit is lost, and collisions are reported."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from question_reviews import DOCUMENTS, EDIT, ROWS, fill, question_file, rows_in, sheet_rows
+
+from harness.api.reviewing import open_review
+from harness.errors import ConfigError, StoreError
+from harness.questions.files import question_file_lock, rows_text
+from harness.questions.review.decisions import Review
+from harness.questions.review.page import review_page
+from harness.questions.review.sheets import take_sheet, write_sheet
+
+CORRECTED = {**ROWS[1], "answers": ["Hanne Olvik, since 2029"]}
+ADDED = {"id": "mine", "question": "What did I add by hand?", "answers": ["a row"]}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return question_file(tmp_path)
+
+
+def review(file: Path, by: str = "ada") -> Review:
+    return Review(file, by, DOCUMENTS)
+
+
+def save(file: Path, *rows: dict[str, Any]) -> None:
+    """As an editor does."""
+    file.write_text(rows_text(rows), encoding="utf-8")
+
+
+def logged(opened: Review, row_id: str) -> list[dict[str, Any]]:
+    return [line for line in rows_in(opened.log) if line["id"] == row_id]
+
+
+def test_rows_that_were_changed_added_or_removed_meanwhile_stay_so(file: Path) -> None:
+    opened = review(file)
+    save(file, ROWS[0], CORRECTED, ADDED)
+    opened.decide("a", "accept")
+    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ADDED]
+    assert [one.row_id for one in opened.rows] == ["a", "b", "mine"]
+    opened.decide("mine", "accept")
+    assert rows_in(file)[2]["seen_by"] == "ada"
+
+
+def test_the_page_shows_what_the_file_has_by_now(file: Path) -> None:
+    page = review_page(review(file))
+    before: Any = page.gets["/row"]({"id": "b"})
+    save(file, ROWS[0], CORRECTED, ADDED)
+    rows: Any = page.gets["/rows"]({})
+    now: Any = page.gets["/row"]({"id": "b"})
+    assert [row["id"] for row in rows] == ["a", "b", "mine"]
+    assert now["answers"] == tuple(CORRECTED["answers"])
+    assert now["times_read"] != before["times_read"], "the page is to ask for the list again"
+
+
+@pytest.mark.parametrize("verdict", ["accept", "reject"])
+def test_a_row_that_both_changed_stays_as_in_the_file_and_the_other_version_is_in_the_log(
+    file: Path, verdict: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = review(file)
+    page = review_page(opened)
+    seen: Any = page.gets["/row"]({"id": "a"})
+    theirs = {**ROWS[0], "answers": ["in the year 1911"]}
+    save(file, theirs, *ROWS[1:])
+    edit = EDIT.model_dump() if verdict == "accept" else None
+    asked = {"id": "a", "verdict": verdict, "edit": edit, "version": seen["version"]}
+    shown: Any = page.posts["/decide"](json.dumps(asked).encode())
+    assert rows_in(file) == [theirs, *ROWS[1:]]
+    assert (shown["answers"], shown["state"]) == (("in the year 1911",), "new")
+    (line,) = shown["told"]
+    assert "'a'" in line
+    assert capsys.readouterr().err.count("'a'") == 1, "the terminal says it too"
+    (kept,) = logged(opened, "a")
+    assert (kept["verdict"], kept["is_applied"]) == (verdict, False)
+    assert verdict == "reject" or kept["row"]["question"] == EDIT.question
+    again = review(file)
+    assert again.find("a").row == theirs, "what was not applied is not applied later"
+    again.decide("a", "accept", EDIT, shown["version"])
+    assert rows_in(file)[0]["question"] == EDIT.question
+
+
+def test_both_correct_a_row_in_the_same_way_and_nothing_collides(file: Path) -> None:
+    opened = review(file)
+    version = opened.find("a").version
+    edited = {"question": EDIT.question, "answers": ["1911", "in 1911"]}
+    quote = [{"document": "yard.md", "quote": "founded in 1911"}]
+    save(file, {**ROWS[0], **edited, "evidence": quote}, *ROWS[1:])
+    opened.decide("a", "accept", EDIT, version)
+    assert (rows_in(file)[0]["seen_by"], opened.take_told()) == ("ada", [])
+
+
+def test_an_editor_that_saves_what_it_read_earlier_takes_no_decision_back(file: Path) -> None:
+    opened = review(file)
+    opened.decide("a", "accept", EDIT)
+    opened.decide("c", "reject")
+    save(file, ROWS[0], CORRECTED, ROWS[2])
+    opened.decide("b", "accept")
+    assert [(row["id"], row["seen_by"]) for row in rows_in(file)] == [("a", "ada"), ("b", "ada")]
+    assert rows_in(file)[0]["question"] == EDIT.question
+    assert rows_in(file)[1]["answers"] == CORRECTED["answers"]
+    (line,) = opened.take_told()
+    assert "'a', 'c'" in line
+
+
+@pytest.mark.parametrize("text", ["{half a row", None])
+def test_a_file_that_cannot_be_read_any_more_is_left_alone(file: Path, text: str | None) -> None:
+    opened = review(file)
+    file.unlink() if text is None else file.write_text(text)
+    with pytest.raises(ConfigError):
+        opened.decide("a", "accept")
+    assert (file.read_text() if file.exists() else None) == text
+    assert not opened.log.exists()
+
+
+def test_an_edit_between_the_check_and_the_write_is_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = review(file)
+    append = Path.open
+
+    def saved_meanwhile(path: Path, *words: Any, **named: Any) -> Any:
+        if path.name.endswith(".partial"):
+            monkeypatch.setattr(Path, "open", append)
+            save(file, ROWS[0], CORRECTED, ROWS[2])
+        return append(path, *words, **named)
+
+    monkeypatch.setattr(Path, "open", saved_meanwhile)
+    opened.decide("a", "accept")
+    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ROWS[2]]
+
+
+def test_two_reviews_of_one_file_lose_nothing_of_each_other(file: Path) -> None:
+    ada, bob = review(file), review(file, "bob")
+    ada.decide("a", "accept", EDIT)
+    bob.decide("b", "reject")
+    ada.decide("c", "accept")
+    assert [(row["id"], row["seen_by"]) for row in rows_in(file)] == [("a", "ada"), ("c", "ada")]
+    assert rows_in(file)[0]["question"] == EDIT.question
+
+
+def test_while_questions_are_written_nobody_reviews_that_file_under_any_name(file: Path, tmp_path: Path) -> None:
+    link = tmp_path / "elsewhere.jsonl"
+    link.symlink_to(file)
+    for name in (file, link):
+        with question_file_lock(file), pytest.raises(StoreError, match=name.name), open_review(name, "ada"):
+            pass
+        with open_review(name, "ada"), pytest.raises(StoreError), question_file_lock(file):
+            pass
+
+
+def test_a_link_stays_a_link_and_its_file_gets_the_decisions(file: Path, tmp_path: Path) -> None:
+    link = tmp_path / "elsewhere.jsonl"
+    link.symlink_to(file)
+    with open_review(link, "ada") as opened:
+        opened.decide("b", "accept")
+    assert link.is_symlink()
+    assert rows_in(file)[1]["seen_by"] == "ada"
+
+
+def test_a_sheet_takes_back_nothing_that_was_corrected_in_the_file_since(file: Path, tmp_path: Path) -> None:
+    sheet = tmp_path / "q.csv"
+    write_sheet(review(file), sheet)
+    save(file, ROWS[0], CORRECTED, ROWS[2])
+    fill(sheet, {"decision": "accept"}, {}, {})
+    taken = take_sheet(review(file), sheet)
+    assert (taken.accepted, taken.edited, taken.left) == (1, 0, 2)
+    assert rows_in(file) == [{**ROWS[0], "seen_by": "ada"}, CORRECTED, ROWS[2]]
+
+
+@pytest.mark.parametrize("change", [{"answers": "Olvik"}, {"decision": "accept"}, {"decision": "reject"}])
+def test_a_row_changed_in_the_file_and_in_the_sheet_is_reported_and_kept_as_in_the_file(
+    file: Path, tmp_path: Path, change: dict[str, str]
+) -> None:
+    sheet = tmp_path / "q.csv"
+    write_sheet(review(file), sheet)
+    save(file, ROWS[0], CORRECTED, ROWS[2])
+    fill(sheet, {"decision": "accept"}, change, {})
+    opened = review(file)
+    taken = take_sheet(opened, sheet)
+    assert (taken.accepted, taken.rejected, taken.left) == (1, 0, 2)
+    assert rows_in(file)[1] == CORRECTED
+    (line,) = opened.take_told()
+    assert "'b'" in line
+
+
+def test_a_sheet_can_be_taken_filled_in_further_and_taken_again(file: Path, tmp_path: Path) -> None:
+    sheet = tmp_path / "q.csv"
+    write_sheet(review(file), sheet)
+    fill(sheet, {"answers": "1911, they say"}, {}, {})
+    take_sheet(review(file), sheet)
+    fill(sheet, {}, {"decision": "accept"}, {"decision": "reject"})
+    opened = review(file)
+    take_sheet(opened, sheet)
+    assert opened.take_told() == []
+    assert [(row["id"], row["answers"], row["seen_by"]) for row in rows_in(file)] == [
+        ("a", ["1911, they say"], "ada"),
+        ("b", ROWS[1]["answers"], "ada"),
+    ]
+
+
+def test_a_sheet_without_the_column_of_versions_is_taken_as_it_is(file: Path, tmp_path: Path) -> None:
+    sheet = tmp_path / "q.csv"
+    write_sheet(review(file), sheet)
+    rows = [{name: cell for name, cell in row.items() if name != "version"} for row in sheet_rows(sheet)]
+    sheet.write_text("\n".join(["id,answers", *(f"{row['id']},one answer" for row in rows)]), encoding="utf-8")
+    assert take_sheet(review(file), sheet).edited == 3
