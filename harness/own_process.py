@@ -1,5 +1,6 @@
-"""What the operating system counts of this process."""
+"""What the operating system says of this process."""
 
+import getpass
 import re
 import resource
 import sys
@@ -7,6 +8,14 @@ from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
+
+
+def user_name() -> str | None:
+    """The login of whoever runs it; None where the system has no name for that user, as in containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # OSError from Python 3.13 on.
+        return None
 
 
 def peak_rss_bytes() -> int:

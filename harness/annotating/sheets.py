@@ -1,5 +1,6 @@
 """Labels in a spreadsheet: a CSV of what was drawn out, and the same one filled in back."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,10 @@ from harness.records import Annotation
 from harness.store.files import write_atomic
 
 _SHOWN = ("item", "question", "reference", "answer", "contexts")
-_COLUMNS = (*_SHOWN, *(scale.dimension for scale in SCALES), "note")
+_SAID = (*(scale.dimension for scale in SCALES), "note")
+_BEFORE = "said_before"
+"""The column that says what the row's labels and note were when the sheet was written, as JSON."""
+_COLUMNS = (*_SHOWN, *_SAID, _BEFORE)
 _NOT_ASKED = "not asked"
 _LONGEST_CELL = 32_000
 """Characters: a spreadsheet shows few more."""
@@ -31,6 +35,8 @@ class LabelsTaken:
     cannot_tell: int
     left: int
     """Items drawn of which something is still to be said."""
+    replaced: int = 0
+    """What replaces something that was said since the sheet was written, such as on the page; the log has both."""
 
 
 def write_label_sheet(desk: AnnotationDesk, path: Path) -> int:
@@ -57,10 +63,11 @@ def take_label_sheet(desk: AnnotationDesk, path: Path) -> LabelsTaken:
     table = read_table(path)
     if "item" not in table.names:
         raise DataError(f"{path} has no column 'item'", f"fill in what --csv {path} writes")
-    found: list[Annotation] = []
+    taken: list[tuple[Annotation, bool]] = []
     seen: set[str] = set()
     for number, row in enumerate(table.rows, start=2):
-        found += _taken(desk, cells_of(row), f"{path} row {number}", seen)
+        taken += _taken(desk, cells_of(row), f"{path} row {number}", seen)
+    found = [one for one, _ in taken]
     desk.keep(found)
     labelled = [one for one in found if one.dimension is not None]
     return LabelsTaken(
@@ -68,11 +75,16 @@ def take_label_sheet(desk: AnnotationDesk, path: Path) -> LabelsTaken:
         labels=sum(one.label is not None for one in labelled),
         cannot_tell=sum(one.cannot_tell for one in labelled),
         left=len(desk.drawn.items) - desk.n_complete,
+        replaced=sum(is_replacing for _, is_replacing in taken),
     )
 
 
-def _taken(desk: AnnotationDesk, cells: Mapping[str, str], where: str, seen: set[str]) -> Iterator[Annotation]:
-    """What a row says that was not said before. `where`: as a spreadsheet numbers it."""
+def _taken(
+    desk: AnnotationDesk, cells: Mapping[str, str], where: str, seen: set[str]
+) -> Iterator[tuple[Annotation, bool]]:
+    """What a row says that was not said before, and whether it replaces what was said since the sheet was written.
+    `where`: as a spreadsheet numbers it.
+    """
     item_id = cells.get("item", "")
     try:
         item = desk.find(item_id)
@@ -81,20 +93,37 @@ def _taken(desk: AnnotationDesk, cells: Mapping[str, str], where: str, seen: set
     if item_id in seen:
         raise DataError(f"{where}: the item '{item_id}' stands there twice", "leave one row for each item")
     seen.add(item_id)
-    said = desk.said(item)
+    said, base = desk.said(item), _said_before(cells)
     for scale in SCALES:
-        cell = cells.get(scale.dimension, "")
+        cell, name = cells.get(scale.dimension, ""), scale.dimension
         if not cell or cell == _NOT_ASKED:
             continue
-        label, before = label_in(cell, f"{where}, {scale.dimension}"), said.get(scale.dimension)
-        if before is None or (before.label, before.cannot_tell) != (label, label is None):
+        label, now = label_in(cell, f"{where}, {name}"), said.get(name)
+        # What nobody changed in the sheet says nothing: it may be another by now.
+        is_new = name not in base or label_in(base[name], where) != label
+        if is_new and (now is None or (now.label, now.cannot_tell) != (label, label is None)):
             try:
-                yield desk.label(item, scale.dimension, label, cannot_tell=label is None)
+                kept = desk.label(item, name, label, cannot_tell=label is None)
             except ConfigError as error:
                 raise DataError(f"{where}: {error.what}", error.fix) from error
+            yield kept, now is not None and _told(now) != base.get(name, "")
     note, noted = cells.get("note", "")[:4_000], said.get(None)
-    if note and (noted is None or noted.note != note):
-        yield desk.note(item, note)
+    is_new = note.split() != base.get("note", "").split()
+    if note and is_new and (noted is None or noted.note != note):
+        yield desk.note(item, note), noted is not None and noted.note.split() != base.get("note", "").split()
+
+
+def _said_before(cells: Mapping[str, str]) -> Mapping[str, str]:
+    """What `_cells` wrote there; nothing where somebody took it out."""
+    try:
+        base = json.loads(cells.get(_BEFORE, ""))
+    except ValueError:
+        base = None
+    return {name: cell for name, cell in base.items() if isinstance(cell, str)} if isinstance(base, dict) else {}
+
+
+def _told(one: Annotation) -> str:
+    return CANNOT_TELL if one.cannot_tell else str(one.label)
 
 
 def _cells(desk: AnnotationDesk, item: ShownAnswer) -> dict[str, str]:
@@ -111,8 +140,10 @@ def _cells(desk: AnnotationDesk, item: ShownAnswer) -> dict[str, str]:
     }
     for scale in SCALES:
         one = said.get(scale.dimension)
-        told = "" if one is None else CANNOT_TELL if one.cannot_tell else str(one.label)
+        told = "" if one is None else _told(one)
         cells[scale.dimension] = told if scale.dimension in asked else _NOT_ASKED
+    base = {name: cell for name in _SAID if (cell := cells[name]) not in {"", _NOT_ASKED}}
+    cells[_BEFORE] = json.dumps(base, ensure_ascii=False) if base else ""
     return {name: _shortened(cell) for name, cell in cells.items()}
 
 

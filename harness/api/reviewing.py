@@ -1,11 +1,11 @@
 """A person's review of a question file."""
 
-import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import ConfigError
+from harness.own_process import user_name
 from harness.questions.files import question_file_lock
 from harness.questions.reading import DocumentPlace, read_documents
 from harness.questions.review.decisions import Review
@@ -18,9 +18,12 @@ _LONGEST_NAME = 100
 def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> Iterator[Review]:
     """The review of a file by one person, alone while it is open; `docs`: a folder that quotes are held against.
 
-    HarnessError: no such file, no such folder, or another process that has it open.
+    `by`: None: the login. HarnessError: no such file, no such folder, another process that has it open, or nobody
+    knows who reviews.
     """
-    name = (getpass.getuser() if by is None else by).strip()
+    name = user_name() if by is None else by.strip()
+    if name is None:
+        raise ConfigError("this system has no name for your user", "name who reviews: --by NAME")
     if not name or len(name) > _LONGEST_NAME or not name.isprintable() or name.startswith("model:"):
         raise ConfigError(
             f"--by {name[:_LONGEST_NAME]!r} is no name of a person", "name who looks, such as --by ada"

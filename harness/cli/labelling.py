@@ -1,6 +1,5 @@
 """The ways of `rag-harness annotate`: a page, a sheet out and back, everybody's labels, agreement."""
 
-import getpass
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +8,11 @@ from pathlib import Path
 from harness.annotating.agreeing import agreement_content, agreement_json
 from harness.annotating.desk import AnnotationDesk, opened_desk
 from harness.annotating.items import DrawnAnswers, draw_answers
-from harness.cli.consoles import open_console
+from harness.cli.consoles import complain, open_console
 from harness.cli.pages import serve_page
 from harness.display.text import counted
 from harness.errors import ConfigError
+from harness.own_process import user_name
 from harness.records import Annotation
 from harness.store import RunDir, find_runs
 from harness.store.annotations import read_annotations
@@ -57,7 +57,9 @@ def run_labelling(names: Sequence[str], options: LabelOptions) -> None:
 
 
 def _label(runs: Sequence[RunDir], options: LabelOptions) -> None:
-    annotator = options.annotator or getpass.getuser()
+    annotator = options.annotator or user_name()
+    if annotator is None:
+        raise ConfigError("this system has no name for your user", "name who labels: --annotator NAME")
     drawn = draw_answers(runs, options.fraction, options.seed, annotator)
     with opened_desk(drawn, annotator) as desk:
         _say(_drawn_line(drawn, annotator))
@@ -95,6 +97,10 @@ def _take_sheet(desk: AnnotationDesk, path: Path) -> None:
         f"{path}: {counted(taken.labels, 'label')} and {taken.cannot_tell:,} 'cannot tell' "
         f"taken for {counted(taken.items, 'answer')}"
     )
+    if taken.replaced:
+        complain(
+            f"{taken.replaced:,} of these replace what was said since the sheet was written; the log has both"
+        )
 
 
 def _everybodys(runs: Sequence[RunDir]) -> list[Annotation]:

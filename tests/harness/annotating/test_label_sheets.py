@@ -99,6 +99,33 @@ def test_no_cell_is_a_formula_and_no_sheet_is_overwritten(run: RunDir, sheet: Pa
         write_label_sheet(desk, sheet)
 
 
+def test_a_sheet_takes_back_no_label_that_was_given_on_the_page_since(run: RunDir, tmp_path: Path) -> None:
+    keep_labels(run, "ada", "faithfulness", {"q000": 2, "q001": 2})
+    sheet = tmp_path / "later.csv"
+    with opened_desk(draw_answers([run], 1.0, 0, "ada"), "ada") as desk:
+        write_label_sheet(desk, sheet)
+    keep_labels(run, "ada", "faithfulness", {"q000": 5})
+
+    def another_column(rows: Rows) -> None:
+        for row in rows:
+            as_fraction = row["faithfulness"] and f"{row['faithfulness']}.0"
+            row |= {"context_relevancy": "3", "faithfulness": as_fraction}
+
+    fill(sheet, another_column)
+    assert take(run, sheet) == LabelsTaken(items=4, labels=4, cannot_tell=0, left=4)
+    said = {one.query_id: one.label for one in read_annotations(run) if one.dimension == "faithfulness"}
+    assert said == {"q000": 5, "q001": 2}
+
+
+def test_what_replaces_a_label_given_since_is_counted(run: RunDir, sheet: Path) -> None:
+    keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 5 for number in range(4)})
+    fill(sheet, lambda rows: rows[0].update(faithfulness="1", context_relevancy="2"))
+    assert take(run, sheet) == LabelsTaken(items=1, labels=2, cannot_tell=0, left=4, replaced=1)
+    labels = [one.label for one in read_annotations(run) if one.dimension == "faithfulness"]
+    assert sorted(map(str, labels)) == ["1", "5", "5", "5"]
+    assert take(run, sheet) == LabelsTaken(items=0, labels=0, cannot_tell=0, left=4)
+
+
 def test_everybodys_labels_come_back_from_their_table(run: RunDir, tmp_path: Path) -> None:
     keep_labels(run, "ada", "faithfulness", {"q000": 4, "q001": 1})
     keep_labels(run, "grace", "context_relevancy", {"q000": 2})

@@ -15,8 +15,8 @@ from harness.config import BudgetConfig, ModelsConfig
 from harness.datasets.question_files import read_questions
 from harness.errors import ConfigError, StoreError
 from harness.identity import file_digest
-from harness.questions import writing
 from harness.questions.files import WorkFolder
+from harness.questions.judging import QuestionJudging
 from harness.questions.orders import WantedQuestions, parse_kinds
 from harness.questions.writing import PlannedWriting, WritingRequest, Written, plan_writing, write_questions
 from harness.runner.progress import Reporter
@@ -138,15 +138,14 @@ def test_a_file_that_is_changed_while_questions_are_written_is_left_alone_and_bo
 ) -> None:
     if was_there:
         written(out, total=1)
-    judged = writing.QuestionJudging
 
     def changed_meanwhile(*words: Any) -> Any:
         with out.open("a", encoding="utf-8") as file:
             file.write('{"question": "What did I add by hand?"}\n')
-        return judged(*words)
+        return QuestionJudging(*words)
 
     plan = planned(out)
-    monkeypatch.setattr(writing, "QuestionJudging", changed_meanwhile)
+    monkeypatch.setattr("harness.questions.writing.QuestionJudging", changed_meanwhile)
     with pytest.raises(ConfigError):
         write_questions(plan, QUIET)
     monkeypatch.undo()
