@@ -1,18 +1,27 @@
-"""The folder of a report: what a report wrote there is its own, and everything else is somebody's."""
+"""Folders of results for people: all files of a report take their places together.
+
+Several commands may write to one folder at the same time. Each writes into a folder of its own beside the files,
+which are moved to their places under a lock: the last report is there as a whole, each file replaced in one step.
+"""
 
 import json
 import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from harness.errors import ConfigError, explained_io
+from harness.errors import ConfigError, StoreError, explained_io
 from harness.store.files import write_atomic
+from harness.store.lock import exclusive
 
 LIST = ".report.json"
 """What the report in this folder wrote: nothing else is ever replaced or removed."""
-_PARTIAL = ".report.partial"
+_LOCK = ".report.lock"
+_UNFINISHED = ".report.*.partial"
 _FOLDERS = ("figures", "tables")
+_PUBLISHING_S = 60.0
+"""How long to wait for others that move their files, which takes a moment."""
 
 
 @contextmanager
@@ -23,22 +32,61 @@ def report_folder(out: Path) -> Iterator[Path]:
     ConfigError, and changes nothing, where `out` holds what no report wrote (beside a report it may lie, and
     stays), and where `out` or a part of it is a link: what it leads to is not ours.
     """
-    earlier = _earlier(out)
-    partial = out / _PARTIAL
-    with explained_io("write the report in", out):
+    _earlier(out)
+    with _own_folder(out) as own:
+        yield own
+        with _locked(out):
+            _publish(own, out, _earlier(out))
+
+
+@contextmanager
+def files_together(out: Path) -> Iterator[Path]:
+    """Yields an empty folder; when the block ends well, its files replace those of the same names in `out`."""
+    with _own_folder(out) as own:
+        yield own
+        with _locked(out):
+            _move(own, out, _files_in(own))
+
+
+@contextmanager
+def _own_folder(out: Path) -> Iterator[Path]:
+    """A new folder in `out`, locked by this process; those of killed processes are removed."""
+    with explained_io("write in", out), ExitStack() as stack:
         out.mkdir(parents=True, exist_ok=True)
-        _forget(partial)
-        try:
-            partial.mkdir()
-            yield partial
-            _publish(partial, out, earlier)
-        finally:
-            _forget(partial)
+        with _locked(out):
+            _remove_unfinished(out)
+            own = Path(tempfile.mkdtemp(dir=out, prefix=".report.", suffix=".partial"))
+            stack.callback(shutil.rmtree, own, ignore_errors=True)
+            stack.enter_context(exclusive(own / _LOCK))
+        yield own
+
+
+def _locked(out: Path) -> AbstractContextManager[int]:
+    return exclusive(out / _LOCK, wait_s=_PUBLISHING_S)
+
+
+def _remove_unfinished(out: Path) -> None:
+    for folder in out.glob(_UNFINISHED):
+        if folder.is_dir() and not folder.is_symlink():
+            with suppress(StoreError), exclusive(folder / _LOCK, wait_s=0.0):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _files_in(own: Path) -> set[str]:
+    names = {path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file()}
+    return names - {_LOCK}
+
+
+def _move(own: Path, out: Path, names: set[str]) -> None:
+    """Pages last: what they show is there before them."""
+    for name in sorted(names, key=lambda name: ("/" not in name, name)):
+        (out / name).parent.mkdir(exist_ok=True)
+        (own / name).replace(out / name)
 
 
 def _earlier(out: Path) -> set[str]:
     """The files of the report that is there."""
-    for path in (out, *(out / name for name in (*_FOLDERS, _PARTIAL, LIST))):
+    for path in (out, *(out / name for name in (*_FOLDERS, _LOCK, LIST))):
         if path.is_symlink():
             raise ConfigError(f"{path} is a link, and a report follows none", "name a folder with --out")
     if not out.is_dir():
@@ -68,20 +116,18 @@ def _is_ours(name: str) -> bool:
     return plain and (len(parts) == 1 or (len(parts) == 2 and parts[0] in _FOLDERS))
 
 
-def _publish(partial: Path, out: Path, earlier: set[str]) -> None:
-    written = {path.relative_to(partial).as_posix() for path in partial.rglob("*") if path.is_file()}
+def _publish(own: Path, out: Path, earlier: set[str]) -> None:
+    written = _files_in(own)
     for name in sorted(written):
         there = out / name
         if there.is_symlink() or (name not in earlier and there.exists()):
             raise ConfigError(f"{there} is there, and no report wrote it", "name an empty folder with --out")
     # Stopped on the way, the next report still knows all that is its own.
     _keep_list(out, earlier | written)
+    _move(own, out, written)
     for name in sorted(earlier - written):
         if not (out / name).is_symlink():
             (out / name).unlink(missing_ok=True)
-    for name in sorted(written):
-        (out / name).parent.mkdir(exist_ok=True)
-        (partial / name).replace(out / name)
     for folder in _FOLDERS:
         with suppress(OSError):
             (out / folder).rmdir()
@@ -90,8 +136,3 @@ def _publish(partial: Path, out: Path, earlier: set[str]) -> None:
 
 def _keep_list(out: Path, names: set[str]) -> None:
     write_atomic(out / LIST, json.dumps(sorted(names), indent=1) + "\n")
-
-
-def _forget(partial: Path) -> None:
-    if partial.exists():
-        shutil.rmtree(partial)

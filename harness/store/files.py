@@ -1,17 +1,20 @@
 """Writing so that a crash leaves either the old file or the new one, and reading what a crash left."""
 
+import fcntl
+import glob
 import json
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from threading import get_native_id
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import StoreError, explained_io
 from harness.identity import file_digest
-from harness.plain_files import open_to_append
+from harness.plain_files import open_plain, open_to_append
 from harness.store import reading, seals
 from harness.store.seals import FileSeal
 
@@ -56,23 +59,38 @@ class _ChangedError(Exception):
 
 def write_atomic_bytes(path: Path, content: bytes, before_replacing: Callable[[], None] | None = None) -> None:
     """Likewise. What `before_replacing` raises leaves the old file."""
-    # Two threads or processes may write the same file, such as a corpus that two runs need: each its own part.
-    partial = path.with_name(f".{path.name}.{os.getpid()}-{get_native_id()}.partial")
     with explained_io("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            # What a killed process of that number left, or somebody put there, is not written through.
-            partial.unlink(missing_ok=True)
-            with partial.open("xb") as file:
+        with open_partial(path) as file:
+            partial = Path(file.name)
+            try:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            if before_replacing:
-                before_replacing()
-            partial.replace(path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+                if before_replacing:
+                    before_replacing()
+                partial.replace(path)
+            except BaseException:
+                partial.unlink(missing_ok=True)
+                raise
+
+
+def open_partial(path: Path) -> BinaryIO:
+    """A new file beside `path`, of this writer alone: others may write the same file, such as a corpus that two
+    runs need. Its path is its `name`; it is locked while it is open, so move it to `path` before it is closed.
+    What killed writers left, which nobody locks, is removed.
+    """
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        with suppress(OSError), open_plain(left) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
+    while True:
+        file = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial").open("xb")
+        with suppress(OSError):  # Some file systems have no locks: nothing is removed there.
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # Another writer removed it before it was locked.
 
 
 def write_json(path: Path, record: BaseModel, closes: Iterable[Path] = ()) -> None:

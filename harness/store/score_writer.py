@@ -22,7 +22,6 @@ class ScoreWriter:
     def __init__(self, folder: Path, evaluator: str) -> None:
         refuse_link(folder)
         self._path = folder / f"{evaluator}.jsonl"
-        self._partial = folder / f".{evaluator}.jsonl.{os.getpid()}.partial"
         self._file: BinaryIO | None = None
         self._last: _Key = ("", -1, "")
 
@@ -32,11 +31,11 @@ class ScoreWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # Closing writes what is left: on a full disk that fails once more.
-        with suppress(OSError):
-            if self._file is not None:
+        if self._file is not None:
+            Path(self._file.name).unlink(missing_ok=True)
+            # Closing writes what is left: on a full disk that fails once more.
+            with suppress(OSError):
                 self._file.close()
-        self._partial.unlink(missing_ok=True)
 
     def add(self, scores: Iterable[Score]) -> None:
         """The next scores; ValueError where they are not behind those before."""
@@ -54,15 +53,13 @@ class ScoreWriter:
         with explained_io("write", self._path), self._opened() as file:
             file.flush()
             os.fsync(file.fileno())
-            self._partial.replace(self._path)
+            Path(file.name).replace(self._path)
         files.write_json(self._path.with_suffix(".json"), evaluation, [self._path])
 
     def _opened(self) -> BinaryIO:
         if self._file is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            # What a killed process of that number left, or somebody put there, is not written through.
-            self._partial.unlink(missing_ok=True)
-            self._file = self._partial.open("xb")
+            self._file = files.open_partial(self._path)
         return self._file
 
 

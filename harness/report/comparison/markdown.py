@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.errors import explained_io
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.data import comparison_csv, differences_csv
 from harness.report.comparison.figure import draw_differences
 from harness.report.comparison.sections import comparison_sections, title_of
+from harness.report.folder import files_together
 from harness.report.render.markdown import prose, section_lines
 
+_PAGE = "comparison.md"
 _HOW_TO_READ = """\
 ## How to read this
 
@@ -54,14 +55,12 @@ def write_comparison(comparison: Comparison, out: Path) -> Path:
 
     The same runs give the same bytes. Files of an earlier comparison in `out` are replaced.
     """
-    written = out / "comparison.md"
-    with explained_io("write the comparison in", out):
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "comparison.csv").write_text(comparison_csv(comparison), encoding="utf-8")
-        (out / "differences.csv").write_text(differences_csv(comparison), encoding="utf-8")
-        figures = draw_differences(comparison, out)
-        written.write_text(comparison_markdown(comparison, figures), encoding="utf-8")
-    return written
+    with files_together(out) as folder:
+        (folder / "comparison.csv").write_text(comparison_csv(comparison), encoding="utf-8")
+        (folder / "differences.csv").write_text(differences_csv(comparison), encoding="utf-8")
+        figures = draw_differences(comparison, folder)
+        (folder / _PAGE).write_text(comparison_markdown(comparison, figures), encoding="utf-8")
+    return out / _PAGE
 
 
 def comparison_markdown(comparison: Comparison, figures: Sequence[Path] = ()) -> str:

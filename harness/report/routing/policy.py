@@ -9,12 +9,13 @@ import yaml
 
 from harness.asking.query_types import known_type
 from harness.display.text import counted, printable
-from harness.errors import ConfigError, explained_io
+from harness.errors import ConfigError
 from harness.protocols import SystemSpec
 from harness.registry import SYSTEMS
 from harness.report.comparison.runs import ComparedRun
 from harness.report.routing.study import RULES, RouteStudy
 from harness.report.routing.tables import verdict
+from harness.store.files import write_atomic
 
 
 def write_policy(study: RouteStudy, path: Path) -> Path:
@@ -39,9 +40,7 @@ def write_policy(study: RouteStudy, path: Path) -> Path:
     text = yaml.safe_dump({"systems": [name], "per_system": {name: {"answer": answer}}}, sort_keys=False)
     if path.exists():
         raise ConfigError(f"{path} is there already", "name another file: --policy FILE")
-    with explained_io("write the policy in", path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{_said(study)}{text}", encoding="utf-8")
+    write_atomic(path, f"{_said(study)}{text}")
     return path
 
 

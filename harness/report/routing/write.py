@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.display import counted
-from harness.errors import explained_io
+from harness.report.folder import files_together
 from harness.report.render.markdown import prose, section_lines
 from harness.report.render.terminal import WIDTH, plain, print_table
 from harness.report.routing.data import route_json
@@ -16,24 +16,24 @@ from harness.report.routing.figure import draw_routes
 from harness.report.routing.study import RouteStudy
 from harness.report.routing.tables import route_sections
 
+_PAGE = "routes.md"
+
 
 def write_routes(study: RouteStudy, out: Path) -> Path:
     """Write routes.md, routes.json and the figure into `out`; the path of the first. The same runs give the same
     bytes.
     """
-    written = out / "routes.md"
-    with explained_io("write routes in", out):
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "routes.json").write_text(json.dumps(route_json(study), indent=2) + "\n", encoding="utf-8")
-        figures = [path.name for path in draw_routes(study, out) if path.suffix == ".png"]
+    with files_together(out) as folder:
+        (folder / "routes.json").write_text(json.dumps(route_json(study), indent=2) + "\n", encoding="utf-8")
+        figures = [path.name for path in draw_routes(study, folder) if path.suffix == ".png"]
         lines = [
             f"# {prose(_title(study))}",
             "",
             *(line for name in figures for line in (f"![routes]({name})", "")),
         ]
         lines += [line for section in route_sections(study) for line in section_lines(section)]
-        written.write_text("\n".join(lines), encoding="utf-8")
-    return written
+        (folder / _PAGE).write_text("\n".join(lines), encoding="utf-8")
+    return out / _PAGE
 
 
 def render_routes(study: RouteStudy, console: Console) -> None:

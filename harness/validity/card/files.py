@@ -9,10 +9,11 @@ from pydantic import ValidationError
 
 from harness.display import Picture
 from harness.display.plotting import plotting, publish
-from harness.errors import ConfigError, DataError, explained_io
+from harness.errors import ConfigError, DataError
 from harness.identity import digest
 from harness.plain_files import read_plain
 from harness.records import Record
+from harness.report.folder import files_together
 from harness.report.render.csv import table_csv
 from harness.validity.card.build import Card
 from harness.validity.card.drawing import card_drawing
@@ -32,15 +33,14 @@ class SealedValues(Record):
 
 def write_card(card: Card, out: Path) -> Picture | None:
     """values.json, card.json, a table for each dimension and the picture, under `out`; None: nothing to draw."""
-    with explained_io("write the card in", out):
-        out.mkdir(parents=True, exist_ok=True)
-        (out / VALUES).write_text(_sealed(card.values).model_dump_json(indent=1) + "\n", encoding="utf-8")
-        (out / "card.json").write_text(json.dumps(card_json(card), indent=2) + "\n", encoding="utf-8")
+    with files_together(out) as folder:
+        (folder / VALUES).write_text(_sealed(card.values).model_dump_json(indent=1) + "\n", encoding="utf-8")
+        (folder / "card.json").write_text(json.dumps(card_json(card), indent=2) + "\n", encoding="utf-8")
         for table in card_tables(card):
-            (out / f"{table.name}.csv").write_text(table_csv(table), encoding="utf-8")
-    with plotting() as new_figure:
-        drawing = card_drawing(card, new_figure)
-        return publish(drawing, out) if drawing else None
+            (folder / f"{table.name}.csv").write_text(table_csv(table), encoding="utf-8")
+        with plotting() as new_figure:
+            drawing = card_drawing(card, new_figure)
+            return publish(drawing, folder) if drawing else None
 
 
 def read_values(folder: Path) -> CardValues:

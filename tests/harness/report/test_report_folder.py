@@ -3,6 +3,9 @@
 import errno
 import json
 import os
+import subprocess
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -22,7 +25,7 @@ def files_of(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): path.read_text()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != LIST
+        if path.is_file() and path.name not in {LIST, ".report.lock"}
     }
 
 
@@ -67,7 +70,7 @@ def test_a_file_of_ones_own_is_not_replaced_by_one_of_the_same_name(tmp_path: Pa
     assert files_of(tmp_path) == {"summary.md": "report", "figures/new.png": "mine"}
 
 
-@pytest.mark.parametrize("link", [".", "figures", "tables", ".report.partial", LIST])
+@pytest.mark.parametrize("link", [".", "figures", "tables", ".report.lock", LIST])
 def test_a_link_is_not_followed(tmp_path: Path, link: str) -> None:
     elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
     elsewhere.mkdir()
@@ -129,7 +132,88 @@ def test_a_report_that_was_killed_is_written_again(tmp_path: Path, monkeypatch: 
         patch.setattr(Path, "replace", killed)
         with pytest.raises(KeyboardInterrupt):
             write(tmp_path, "figures/new.png", "summary.md")
-    (tmp_path / ".report.partial").mkdir()
-    (tmp_path / ".report.partial" / "half").write_text("")
+    (tmp_path / ".report.killed.partial").mkdir()
+    (tmp_path / ".report.killed.partial" / "half").write_text("")
     write(tmp_path, "summary.md", "figures/newer.png")
     assert files_of(tmp_path) == {"summary.md": "report", "figures/newer.png": "report"}
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from harness.report.folder import report_folder
+
+out, name = Path(sys.argv[1]), sys.argv[2]
+for turn in range(5):
+    sys.stdin.readline()
+    with report_folder(out) as folder:
+        (folder / "figures").mkdir()
+        print("writing", flush=True)
+        if name == "killed":
+            time.sleep(600)
+        for number in range(20):
+            (folder / "figures" / f"{number}.png").write_text(f"{name} {turn}")
+        (folder / f"only {name}.md").write_text(f"{name} {turn}")
+        (folder / "report.html").write_text(f"{name} {turn} " * 10_000)
+    print("written", flush=True)
+"""
+
+
+class Writer:
+    """A process that writes a report whenever it is told to."""
+
+    def __init__(self, out: Path, name: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(out), name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def begin(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.write("\n")
+
+    def says(self) -> str:
+        assert self.process.stdout
+        return self.process.stdout.readline().strip()
+
+
+@pytest.mark.slow
+def test_of_reports_written_at_the_same_time_the_last_one_is_there_as_a_whole(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with ExitStack() as stack:
+        writers = [stack.enter_context(Writer(out, name)) for name in "abcd"]
+        for turn in range(5):
+            for writer in writers:
+                writer.begin()
+            assert [(writer.says(), writer.says()) for writer in writers] == [("writing", "written")] * 4
+            found = files_of(out)
+            (name,) = (path[len("only ")] for path in found if path.startswith("only "))
+            assert len(found) == 22
+            assert found.pop("report.html") == f"{name} {turn} " * 10_000
+            assert set(found.values()) == {f"{name} {turn}"}
+
+
+@pytest.mark.slow
+def test_a_killed_writer_leaves_nothing_behind_once_another_has_written(tmp_path: Path) -> None:
+    with Writer(tmp_path, "killed") as killed, Writer(tmp_path, "other") as other:
+        killed.begin()
+        assert killed.says() == "writing"
+        other.begin()
+        assert (other.says(), other.says()) == ("writing", "written")
+        killed.process.kill()
+        killed.process.wait()
+        other.begin()
+        assert (other.says(), other.says()) == ("writing", "written")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("report.html", "figures", "only other.md", LIST, ".report.lock")
+    }

@@ -251,3 +251,17 @@ def test_a_results_folder_below_a_file_is_one_line(tmp_path: Path) -> None:
         line = refusal(lambda path=path: files.write_atomic(path, "x"))  # type: ignore[misc]
         assert line.endswith("choose another folder")
     assert "cannot append to" in refusal(lambda: files.append_bytes(tmp_path / "file" / "x", b"x\n"))
+
+
+def test_what_killed_writers_left_is_removed_and_nothing_of_a_writer_at_work(tmp_path: Path) -> None:
+    path = tmp_path / "done.json"
+    (tmp_path / ".done.json.killed.partial").write_text("half")
+    (tmp_path / ".manifest.json.killed.partial").write_text("of another file")
+    with files.open_partial(path) as at_work:
+        at_work.write(b"whole")
+        files.write_atomic(path, "first")
+        assert {one.name for one in tmp_path.glob(".done*")} == {Path(at_work.name).name}
+        assert path.read_text() == "first"
+        Path(at_work.name).replace(path)
+    assert path.read_text() == "whole"
+    assert [one.name for one in tmp_path.glob(".*")] == [".manifest.json.killed.partial"]

@@ -228,7 +228,7 @@ def test_scores_are_not_written_into_a_linked_folder(finished: RunDir, outside: 
 
 
 def test_a_part_of_a_file_that_was_planted_is_not_written_through(run: RunDir, outside: Path) -> None:
-    planted = run.path / f".done.json.{os.getpid()}.partial"
+    planted = run.path / ".done.json.planted.partial"
     planted.symlink_to(outside / "mine.txt")
     run.mark_done(Done(n_expected=2, n_ok=0, n_error=0, finished_at="2026-11-20"))
     assert as_it_was(outside)
