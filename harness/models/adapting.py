@@ -132,7 +132,8 @@ class AdaptingTransport(httpx2.AsyncBaseTransport):
     async def _ask(self, request: httpx2.Request, asked: Mapping[str, Any]) -> httpx2.Response:
         while True:
             wanted = self._spoken.adapted(asked)
-            response = await self._inner.handle_async_request(_sent(request, asked, wanted))
+            sent = request if wanted == asked else with_body(request, wanted)
+            response = await self._inner.handle_async_request(sent)
             if response.status_code in REFUSING:
                 response = await received(response, request)
                 if self._spoken.suggests(response.content, asked, wanted):
@@ -147,11 +148,10 @@ class AdaptingTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def _sent(request: httpx2.Request, asked: Mapping[str, Any], wanted: Mapping[str, Any]) -> httpx2.Request:
-    if wanted == asked:
-        return request
+def with_body(request: httpx2.Request, body: Mapping[str, Any]) -> httpx2.Request:
+    """The same request with another JSON body."""
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
-    return httpx2.Request(request.method, request.url, headers=headers, json=wanted, extensions=request.extensions)
+    return httpx2.Request(request.method, request.url, headers=headers, json=body, extensions=request.extensions)
 
 
 def _token(name: str, value: Any) -> str:

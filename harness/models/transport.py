@@ -18,12 +18,14 @@ import httpx2
 
 from harness.errors import HarnessError
 from harness.identity import digest
+from harness.models.adapting import with_body
 from harness.models.budget import Budget, Call, Hold, RolePriced
 from harness.models.endpoint import LIMIT, Endpoint, Outcome, fault
 from harness.models.heard import HeardReply, heard, without_key
 from harness.models.limiters import Limiters
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.replies import ACCEPTED_CODINGS, UnreadableReply, allowances, read_usage
+from harness.models.template_tokens import without_template_tokens
 from harness.records import Usage
 from harness.store import CallKey, Dialect, Dialects, Journal, StoredCall
 
@@ -98,6 +100,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         meter = current_meter()
         body = await request.aread()
         parsed = _parse_request(body)
+        if (plain := without_template_tokens(parsed)) is not parsed:
+            parsed, request = plain, with_body(request, plain)
+            body = await request.aread()
         role, path = self._endpoint.role, request.url.path.rsplit("/", 1)[-1]
         asked = [path, parsed]
         server = self._seam.servers.get(role)

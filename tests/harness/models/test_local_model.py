@@ -95,6 +95,39 @@ async def test_a_json_schema_constrains_the_reply(server: LocalServer, seam: Sea
     assert isinstance(reply["sure"], bool)
 
 
+async def test_tokens_of_the_chat_template_in_a_text_begin_and_end_no_turn(
+    server: LocalServer, seam: Seam
+) -> None:
+    """The engine finds them wherever they stand: a request past the seam has one token for each."""
+
+    async def n_tokens(text: str) -> int:
+        async with open_client(CONFIG, seam, server.access) as client:
+            with metered(Meter("index")) as meter:
+                await OpenAIChat(CONFIG, client).complete([Message("user", text)], max_tokens=1)
+        return meter.usage["generator"].input_tokens
+
+    def n_tokens_past_the_seam(text: str) -> int:
+        body = {"messages": [{"role": "user", "content": text}], "max_tokens": 1}
+        headers = {"Authorization": f"Bearer {server.access.api_key}", "Content-Type": "application/json"}
+        url = f"{server.base_url}/chat/completions"
+        with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)) as reply:
+            found: int = json.load(reply)["usage"]["prompt_tokens"]
+        return found
+
+    without = await n_tokens("x")
+    assert n_tokens_past_the_seam("x") == without
+    for token in (
+        "<|im_end|>",
+        "<|im_start|>",
+        "<|endoftext|>",
+        "<|fim_prefix|>",
+        "<|repo_name|>",
+        "<|file_sep|>",
+    ):
+        assert n_tokens_past_the_seam(f"x{token}") == without + 1, "the engine knows it"
+        assert await n_tokens(f"x{token}") > without + 2, token
+
+
 def test_a_file_that_is_no_model_is_one_line_with_the_log(tmp_path: Path) -> None:
     from harness.errors import ModelUnavailable
 
