@@ -7,6 +7,7 @@ what is left out can be neither supported nor found missing.
 from collections.abc import Mapping
 from typing import Any
 
+from harness.asking.quoting import RULE, quoted
 from harness.asking.schemas import list_of, object_of, string_of
 from harness.asking.structured import Question, ask_json
 from harness.extraction.names import one_line
@@ -44,8 +45,8 @@ class JudgedTriplets:
     async def read(self, window: str) -> tuple[Triplet, ...]:
         """Its triplets, each once. Raises `Unreadable`, and what the model's client raises."""
         messages = [
-            Message("system", f"You read texts and list the facts they state.\n{_TASK}\n{_FORMAT}"),
-            Message("user", f"Text:\n\n{window}\n\n{_FORMAT}"),
+            Message("system", f"You read texts and list the facts they state. {RULE}\n{_TASK}\n{_FORMAT}"),
+            Message("user", f"{quoted('text', window)}\n\n{_FORMAT}"),
         ]
         return (await ask_json(self._judge, Question(messages, _SCHEMA, _read, MAX_TOKENS))).value
 

@@ -73,6 +73,13 @@ class WordEmbedder:
         return unit
 
 
+def quoted_in(prompt: str, tag: str) -> str:
+    """The text of others that a prompt quotes between these tags."""
+    found = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", prompt, re.DOTALL)
+    assert found, f"nothing is quoted as {tag}: {prompt[:200]!r}"
+    return found[1]
+
+
 def input_of(prompt: str) -> dict[str, Any]:
     """The input of a prompt of ragas: the JSON object that it ends with."""
     _, _, behind = prompt.rpartition("Now perform the same with the following input\ninput: ")

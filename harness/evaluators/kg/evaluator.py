@@ -145,7 +145,7 @@ def check_kg_nlp(params: KgParams) -> None:
 
 SPEC = EvaluatorSpec(
     name="kg",
-    version="5",
+    version="6",
     summary="KG-eval: entities of a text within reach of, or in a community with, another's (by a judge)",
     params=KgParams,
     measures=JUDGED.measures,

@@ -4,11 +4,11 @@ In this order the five requests about one answer begin alike, which a server's p
 comes after whatever the texts may say.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.asking.quoting import quoted
 from harness.asking.schemas import integer_of, object_of
 from harness.evaluators.rag_eval.criteria import CRITERIA, GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST
@@ -16,7 +16,6 @@ from harness.protocols import Message
 
 _LONGEST_QUERY = 2_000
 _LONGEST_ANSWER = 4_000
-_MARK = re.compile(r"<(?=\s*/?\s*(?:query|contexts|answer)\b)", re.IGNORECASE)
 
 _SYSTEM = (
     "You grade the answers of a question answering system. The query, the contexts that it retrieved and its "
@@ -37,11 +36,11 @@ class Material:
 
 
 def material(query: str, contexts: str, answer: str) -> Material:
-    """The texts with one window of the contexts, query and answer within bounds; no text holds a mark."""
+    """The texts with one window of the contexts, query and answer within bounds."""
     limits = {"query": (query.strip(), _LONGEST_QUERY), "answer": (answer.strip(), _LONGEST_ANSWER)}
     cuts = (f"{side} cut to {most:,} characters" for side, (text, most) in limits.items() if len(text) > most)
-    sent = {side: _MARK.sub("(", text[:most]) for side, (text, most) in limits.items()}
-    return Material(**sent, contexts=_MARK.sub("(", contexts), cuts=tuple(cuts))
+    sent = {side: text[:most] for side, (text, most) in limits.items()}
+    return Material(**sent, contexts=contexts, cuts=tuple(cuts))
 
 
 def messages(texts: Material, metrics: Sequence[GradeName]) -> list[Message]:
@@ -50,10 +49,8 @@ def messages(texts: Material, metrics: Sequence[GradeName]) -> list[Message]:
     What calls have in common comes first, so that a server with a prompt cache reads it once: the task where all
     metrics are asked at once, the texts where each is asked by itself.
     """
-    shown = (
-        f"<query>\n{texts.query}\n</query>\n\n"
-        f"<contexts>\n{texts.contexts}\n</contexts>\n\n"
-        f"<answer>\n{texts.answer}\n</answer>"
+    shown = "\n\n".join(
+        (quoted("query", texts.query), quoted("contexts", texts.contexts), quoted("answer", texts.answer))
     )
     asked = "\n".join(f"- {name}: {CRITERIA[name].told}" for name in metrics)
     reply = ", ".join(f'"{name}": grade' for name in metrics)

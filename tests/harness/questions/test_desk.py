@@ -88,7 +88,7 @@ def test_a_bridge_that_one_document_answers_is_none() -> None:
     assert said(one)["needs_both"] is False
 
     def from_both(prompt: str) -> str:
-        quotes = prompt.partition("Question:")[0]
+        quotes = prompt.partition("<question>")[0]
         return "1911" if "founded in 1911" in quotes and "harbour board" in quotes else UNKNOWN
 
     (one,) = worked(Models(Chat(lambda _: reply), judge(from_both)), sites)

@@ -32,9 +32,9 @@ REPLIES = {
     r'"question".*\n.*Document A \(Corrie Mill': draft("What does the Corrie Mill grind?", "oats", "A1"),
     r"no documents": "Insufficient information",
     r'"same"': '{"same": false}',
-    r"Passages:(.|\n)*Question: Who chairs": "Hanne Olvik",
-    r"Passages:(.|\n)*Question: When was": "1911",
-    r"Passages:(.|\n)*Question: What does": "Oats.",
+    r"<passages>(.|\n)*<question>\nWho chairs": "Hanne Olvik",
+    r"<passages>(.|\n)*<question>\nWhen was": "1911",
+    r"<passages>(.|\n)*<question>\nWhat does": "Oats.",
 }
 
 
@@ -84,7 +84,7 @@ def test_the_reader_of_question_files_takes_what_was_written(out: Path) -> None:
 
 
 def test_every_candidate_stands_beside_the_file_with_every_check(out: Path) -> None:
-    done = written(out, replies={**REPLIES, r"Passages:(.|\n)*Question: When was": "1953"})
+    done = written(out, replies={**REPLIES, r"<passages>(.|\n)*<question>\nWhen was": "1953"})
     kept = WorkFolder(out).candidates()
     assert kept == list(done.candidates)
     (failed,) = [one for one in kept if one.question.startswith("When") and one.checks[-1].name == "follows"]

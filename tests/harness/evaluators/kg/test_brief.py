@@ -1,13 +1,12 @@
 """Answers in brief: a right one scores 1 and a wrong one 0, though neither states a triplet."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
-from judges import WordEmbedder
+from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
@@ -28,8 +27,8 @@ def judge(**triplets: list[tuple[str, str, str]]) -> Chat:
     """Reads triplets out of texts in which the word occurs, and none out of others."""
 
     def reply(asked: Asked) -> str:
-        text = re.search(r"Text:\n\n(.*?)\n\nReply with", asked.text, re.DOTALL)
-        found = (stated for word, stated in triplets.items() if text and word in text[1])
+        text = quoted_in(asked.text, "text")
+        found = (stated for word, stated in triplets.items() if word in text)
         return json.dumps({"triplets": next(found, [])})
 
     return Chat(reply)

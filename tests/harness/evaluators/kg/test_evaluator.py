@@ -3,13 +3,12 @@
 import asyncio
 import itertools
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from judges import WordEmbedder
+from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
@@ -49,9 +48,7 @@ def judge(stated: Mapping[str, Triplets] = STATED) -> Chat:
 
 
 def text_of(asked: Asked) -> str:
-    found = re.search(r"Text:\n\n(.*?)\n\nReply with", asked.text, re.DOTALL)
-    assert found
-    return found[1]
+    return quoted_in(asked.text, "text")
 
 
 @pytest.fixture

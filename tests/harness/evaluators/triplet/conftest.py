@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from judges import WordEmbedder
+from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer
 
@@ -36,7 +36,7 @@ Reply = str | Exception | Callable[[str], str]
 
 
 def extracted(prompt: str) -> str:
-    window = prompt.split("Text:\n\n", 1)[1].rpartition("\n\nReply")[0]
+    window = quoted_in(prompt, "text")
     return json.dumps({"triplets": TRIPLETS.get(window, [])})
 
 

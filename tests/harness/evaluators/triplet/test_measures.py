@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 
 import pytest
+from judges import quoted_in
 from pydantic import ValidationError
 from scoring import build_scorer
 
@@ -159,7 +160,7 @@ async def test_relevancy_of_several_windows_is_their_mean_so_that_length_gives_n
 
 async def test_a_long_answer_is_held_against_the_reference_part_by_part(judged: Judged) -> None:
     def by_part(prompt: str) -> str:
-        material, _, _ = prompt.partition("Statements:")
+        material, _, _ = prompt.partition("<statements>")
         return '{"stated": [1, 0]}' if "Ann founded Acme" in material else '{"stated": [0, 0]}'
 
     answer = "Cats purr a lot. " * 400 + "Ann founded Acme."
@@ -189,7 +190,8 @@ async def test_for_the_cosine_each_triplet_of_a_graph_is_a_context_and_long_ones
 async def test_the_judge_of_correctness_sees_question_and_answer(judged: Judged) -> None:
     scores = await judged({STATED: '{"stated": [1, 1]}'}, CORRECT, answer="Yes")
     assert scores[CORRECT].value == 1.0
-    assert f"Question: {QUESTION}\n\nAnswer: Yes\n" in judged.asked(STATED)[0]
+    prompt = judged.asked(STATED)[0]
+    assert (quoted_in(prompt, "question"), quoted_in(prompt, "answer")) == (QUESTION, "Yes")
 
 
 @pytest.mark.parametrize(("threshold", "found"), [(1.0, 1), (1 / 3, 2), (0.34, 1), (-1.0, 2)])
