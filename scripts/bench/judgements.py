@@ -79,7 +79,7 @@ def _evaluated(folder: Path, url: str, evaluators: Sequence[str], at_once: int) 
     """A run is imported and scored, with a journal and a cache of its own."""
     results = folder / "-".join(evaluators)
     variables = {"RAG_HARNESS_CACHE": str(results / "cache")}
-    command = [sys.executable, "-m", "harness.cli.main"]
+    command = [sys.executable, "-P", "-m", "harness.cli.main"]
     data = ["--docs", "docs", "--questions", "questions.jsonl", "--results", str(results)]
     ended([*command, "import", "answers.jsonl", "--name", "bench", "-e", "answer", *data], folder, variables)
     (path,) = (one.parent for one in results.glob("*/manifest.json"))

@@ -161,7 +161,7 @@ def one_run(load: Load, url: str) -> Took:
         for key, value in settings.items():
             words += ["--set", f"{key}={value}"]
         began = time.monotonic()
-        usage = ended([sys.executable, "-m", "harness.cli.main", *words], folder, variables)[1]
+        usage = ended([sys.executable, "-P", "-m", "harness.cli.main", *words], folder, variables)[1]
         command_s = time.monotonic() - began
         (run,) = (folder / "results").glob("*/records.jsonl")
         records = list(RunDir(run.parent).records().values())

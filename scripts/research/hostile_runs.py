@@ -154,7 +154,7 @@ class Bench:
 
     def call(self, *words: str) -> str:
         """What `rag-harness` prints; its complaint ends the script."""
-        command = [sys.executable, "-m", "harness.cli.main", *words, "--results", str(self.results)]
+        command = [sys.executable, "-P", "-m", "harness.cli.main", *words, "--results", str(self.results)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode not in {0, 3}:
             raise SystemExit(f"{' '.join(words)}: {done.stderr.strip()}")

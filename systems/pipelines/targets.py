@@ -45,9 +45,9 @@ def find_target(kind: str, text: str) -> Target:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
         raise ConfigError(f"{path.name}{line} is not Python ({getattr(error, 'msg', error)})") from error
     if bound is not None and name not in bound:
-        own = PathFinder.find_spec(parts[0], [str(Path.cwd())])
-        if own and own.origin and Path(own.origin).parent not in {path.parent, *path.parents}:
-            what = f"'{parts[0]}' is {path}, which comes before the {parts[0]} of this folder and has no '{name}'"
+        first, own = (PathFinder.find_spec(parts[0], path) for path in (search_path(), search_path()[-1:]))
+        if first and own and own.origin != first.origin:
+            what = f"{path}, which comes before the {parts[0]} of this folder, has no '{name}'"
             raise ConfigError(what, "give yours another name")
         raise ConfigError(f"{path.name} has no '{name}'", nearest(name, bound))
     return Target(module, name, hashlib.sha256(source).hexdigest()[:12])

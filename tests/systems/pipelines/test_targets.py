@@ -42,6 +42,7 @@ def test_another_file_is_another_version_and_the_same_file_is_the_same(folder: P
     [
         ("nope:answer", "there is no module nope here: call the command in its folder"),
         ("mine:anser", "mine.py has no 'anser': did you mean 'answer'?"),
+        ("json:answer", "comes before the json of this folder, has no 'answer': give yours another name"),
         ("mine", "'python:mine' names no function: write python:module:name"),
         ("mine:a-b", "names no function"),
         ("../mine:answer", "names no function"),
@@ -52,6 +53,7 @@ def test_another_file_is_another_version_and_the_same_file_is_the_same(folder: P
 def test_a_target_that_is_not_there_is_one_line(folder: Path, target: str, line: str) -> None:
     (folder / "mine.py").write_text("def answer(question): ...")
     (folder / "broken.py").write_text("def answer(")
+    (folder / "json.py").write_text("def answer(question): ...")
     (folder / "folder").mkdir()
     with pytest.raises(ConfigError) as refused:
         find_target("python", target)
