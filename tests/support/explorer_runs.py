@@ -55,6 +55,10 @@ class Answers:
     repeats: int = 1
     evaluator: str = "answer"
     binary: tuple[str, ...] = ()
+    shown_as: str = ""
+    """The system's name where it is none that a folder can have."""
+    model: str = "fake"
+    dataset: str = "demo"
 
 
 @dataclass
@@ -142,14 +146,14 @@ def write_run(results: Path, asked: Sequence[Asked], answers: Answers) -> RunDir
 
 
 def _manifest(answers: Answers) -> Manifest:
-    dataset = {"name": "demo", "digest": "d" * 64}
+    dataset = {"name": answers.dataset, "digest": "d" * 64}
     return Manifest(
         schema_version=SCHEMA_VERSION,
         run_id=f"demo--{answers.system}",
         identity={
             "dataset": dataset,
-            "system": {"name": answers.system, "version": "1", "index": {}, "answer": {}},
-            "models": {"generator": {"provider": "fake", "model": "fake"}},
+            "system": {"name": answers.shown_as or answers.system, "version": "1", "index": {}, "answer": {}},
+            "models": {"generator": {"provider": "fake", "model": answers.model}},
             "repeats": answers.repeats,
         },
         config={},

@@ -14,15 +14,31 @@ FORMULA = "=HYPERLINK(1)"
 
 
 def labelled_run(
-    results: Path, system: str = "naive", n: int = 20, said: Mapping[str, str] | None = None
+    results: Path,
+    system: str = "naive",
+    n: int = 20,
+    said: Mapping[str, str] | None = None,
+    *,
+    is_quoted: bool = False,
 ) -> RunDir:
-    """A finished run of n queries of two types, each with two contexts. `said`: answers by query id."""
+    """A finished run of n queries of two types, each with two contexts. `said`: answers by query id; `is_quoted`:
+    they are query, reference and context, too.
+    """
     ids = [f"q{number:03d}" for number in range(n)]
-    plan = ScoredRun(system=system, scores={"m": [1.0] * n}, types=("one", "other"), unfinished=n)
+    quoted = said if said and is_quoted else {}
+    plan = ScoredRun(
+        system=system,
+        scores={"m": [1.0] * n},
+        types=("one", "other"),
+        unfinished=n,
+        texts=quoted,
+        gold=list(quoted.values()),
+    )
     run = write_run(results, plan)
     for query_id in ids:
         answer = (said or {}).get(query_id, f"{system} says {query_id}")
-        contexts = tuple(Context(text=f"{place} of {query_id}", doc_ids=("d",)) for place in ("first", "second"))
+        texts = [f"{place} of {query_id}" for place in ("first", "second")]
+        contexts = tuple(Context(text=quoted.get(query_id, text), doc_ids=("d",)) for text in texts)
         run.append_record(record(query_id, Prediction(answer=answer, contexts=contexts)))
     return run
 

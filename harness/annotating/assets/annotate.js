@@ -35,7 +35,7 @@ function drawScales() {
 
 function draw() {
   at("question").textContent = shown.question;
-  at("reference").textContent = shown.reference.join(" | ") || "none is given";
+  at("reference").textContent = plain(shown.reference.join(" | ")) || "none is given";
   at("answer").textContent = shown.answer === null ? "(no answer was asked for)" : shown.answer || "(empty)";
   at("context-count").textContent = shown.contexts.length ? `Contexts (${shown.contexts.length})` : "No contexts";
   at("contexts").hidden = !shown.contexts.length;

@@ -3,6 +3,9 @@
 const token = new URLSearchParams(location.search).get("token");
 const at = (id) => document.getElementById(id);
 
+// For a text of somebody else on a line of ours: what would turn the words beside it is shown as its escape.
+const plain = (text) => String(text).replace(/[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 async function ask(path, body) {
   const headers = { "X-Page-Token": token };
   if (body !== undefined) headers["Content-Type"] = "application/json";

@@ -5,7 +5,7 @@ let timesRead = null;
 
 function list(id, lines) {
   at(id).replaceChildren();
-  for (const line of lines) make("li", line, at(id));
+  for (const line of lines) make("li", plain(line), at(id));
 }
 
 function progress() {
@@ -16,7 +16,7 @@ function progress() {
 
 function quote(one) {
   const block = document.createElement("blockquote");
-  make("cite", one.title ? `${one.title} (${one.document})` : one.document, block);
+  make("cite", plain(one.title ? `${one.title} (${one.document})` : one.document), block);
   block.append(one.before);
   make("mark", one.quote, block);
   block.append(one.after);
@@ -28,9 +28,9 @@ function draw() {
   at("card").hidden = false;
   const state = { new: "not seen yet", seen: `accepted by ${shown.seen_by}`, rejected: "rejected" }[shown.state];
   const parts = [shown.id, shown.type, shown.made_by && `by ${shown.made_by}`, shown.edited && "edited", state];
-  at("about").textContent = parts.filter(Boolean).join(" \u00b7 ");
+  at("about").textContent = plain(parts.filter(Boolean).join(" \u00b7 "));
   at("question").textContent = shown.question;
-  at("answers").textContent = answers().join(" | ") || "none";
+  at("answers").textContent = plain(answers().join(" | ")) || "none";
   at("quotes").replaceChildren();
   shown.quotes.forEach(quote);
   list("warnings", shown.warnings);

@@ -51,8 +51,23 @@ function make(tag, properties, ...children) {
   return element;
 }
 
+/** The text with every isolation of direction that it begins ended, and none that it has not begun: those are marks
+ * within the text for a browser, so that the element around it does not hold them. */
+function contained(text) {
+  let open = 0;
+  const balanced = String(text).replace(/[\u2029\u2066-\u2069]/g, (mark) => {
+    if (mark === "\u2029") return " ";
+    if (mark === "\u2069" && open === 0) return "";
+    open += mark === "\u2069" ? -1 : 1;
+    return mark;
+  });
+  return balanced + "\u2069".repeat(open);
+}
+
+const INLINE = new Set(["cite", "code", "i", "span", "strong"]);
+
 /** Text from a data set or a model: set apart, so that its direction marks end with it. */
-const foreign = (tag, text, className) => make(tag, { className: `ex-text ${className || ""}`, dir: "auto" }, text);
+const foreign = (tag, text, className) => make(tag, { className: `ex-text ${className || ""}`, dir: "auto" }, INLINE.has(tag) ? contained(text) : text);
 
 function option(value, text) {
   return make("option", { value: String(value) }, text);

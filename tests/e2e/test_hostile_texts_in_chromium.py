@@ -1,0 +1,85 @@
+"""Pages on which a person decides, over questions, answers and documents of somebody who means harm."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from chromium import Seen
+from hostile_texts import HOSTILE_TEXTS, check_page
+from labelled_runs import labelled_run
+
+from harness.annotating.desk import opened_desk
+from harness.annotating.items import draw_answers
+from harness.annotating.page import annotation_page
+from harness.questions.files import rows_text
+from harness.questions.review.decisions import Review
+from harness.questions.review.page import review_page
+from harness.records import Document
+from harness.serving import LocalPage, open_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def shown(browser: "Browser", served: LocalPage) -> "Iterator[Page]":
+    """The page on a phone; in the end it asked nobody else for anything, and complained of nothing."""
+    context, seen = browser.new_context(viewport={"width": 390, "height": 800}), Seen()
+    with open_page(served) as server:
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving.start()
+        page = context.new_page()
+        seen.watch(page)
+        try:
+            page.goto(server.url)
+            yield page
+        finally:
+            context.close()
+            server.shutdown()
+            serving.join()
+    assert (seen.errors, seen.dialogs) == ([], [])
+    ours = (f"http://127.0.0.1:{server.port}/", "data:")
+    assert [url for url in seen.requests if not url.startswith(ours)] == []
+
+
+def test_a_question_file_of_such_texts_is_reviewed(chromium_browser: "Browser", tmp_path: Path) -> None:
+    documents = {text: Document(doc_id=text, title=text, text=f"before {text} after") for text in HOSTILE_TEXTS}
+    rows = [
+        {
+            "id": f"q{number}",
+            "question": text,
+            "answers": [text, text],
+            "evidence": [{"document": text, "quote": text}],
+            "type": text[:100],
+            "made_by": text[:100],
+            "checks": {text: text},
+        }
+        for number, text in enumerate(HOSTILE_TEXTS)
+    ]
+    file = tmp_path / "asked.jsonl"
+    file.write_text(rows_text(rows), encoding="utf-8")
+    with shown(chromium_browser, review_page(Review(file, "ada", documents))) as page:
+        for number, _ in enumerate(HOSTILE_TEXTS):
+            page.wait_for_selector(f"body[data-ready='q{number}']")
+            page.evaluate("document.querySelector('details').open = true")
+            check_page(page)
+            page.keyboard.press("e")
+            check_page(page)
+            page.keyboard.press("Escape")
+            page.keyboard.press("j")
+
+
+def test_answers_of_such_texts_are_labelled(chromium_browser: "Browser", tmp_path: Path) -> None:
+    said = {f"q{at:03d}": text for at, text in enumerate(HOSTILE_TEXTS)}
+    run = labelled_run(tmp_path, n=len(said), said=said, is_quoted=True)
+    drawn = draw_answers([run], 1.0, 0, "ada")
+    with opened_desk(drawn, "ada") as desk, shown(chromium_browser, annotation_page(desk)) as page:
+        for item in drawn.items:
+            page.wait_for_selector(f"body[data-ready='{item.item_id}']")
+            check_page(page)
+            page.keyboard.press("j")
