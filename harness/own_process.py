@@ -1,9 +1,12 @@
-"""What the operating system says of this process."""
+"""What the operating system says of this process: memory, time, user, and whether it was suspended."""
 
 import getpass
 import re
 import resource
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
@@ -29,3 +32,53 @@ def peak_rss_bytes() -> int:
     # In kilobytes, on macOS in bytes.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+_CONTINUED = {signal.SIGCONT}
+_counting = threading.Lock()
+_noted = 0
+
+
+def count_stops() -> None:
+    """From now on count how often this process is suspended (SIGSTOP, Ctrl-Z). To be called before any thread is
+    started.
+    """
+    # A blocked signal waits to be looked for. A handler may run in another thread, after the first answers came.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _CONTINUED)
+
+
+def n_stops() -> int:
+    """How often this process was suspended since `count_stops`, with what was noted."""
+    with _counting:
+        if signal.SIGCONT in signal.sigpending():
+            signal.sigwait(_CONTINUED)
+            _note()
+        return _noted
+
+
+def note_stop() -> None:
+    """Count one more: what waits for another process of ours, which is suspended, is not at work either."""
+    with _counting:
+        _note()
+
+
+def _note() -> None:
+    global _noted  # noqa: PLW0603 - there is one process
+    _noted += 1
+
+
+class Stopwatch:
+    """The time since it was made."""
+
+    def __init__(self) -> None:
+        self._began, self._cpu, self._n_stops = time.monotonic(), time.process_time(), n_stops()
+
+    @property
+    def wall_s(self) -> float | None:
+        """None: the process was suspended, and nobody knows for how long."""
+        return None if n_stops() != self._n_stops else time.monotonic() - self._began
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time of this process."""
+        return time.process_time() - self._cpu

@@ -15,6 +15,7 @@ from harness.cli.marking import around, marked, places_of
 from harness.cli.showing import print_panel, timing_table, usage_table
 from harness.display import NOTHING, counted, number, printable
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
+from harness.own_process import count_stops
 from harness.records import Context, Document
 from harness.report.render.terminal import WIDTH, print_table
 
@@ -38,6 +39,7 @@ def ask_run(name: str, question: str | None, options: AskOptions, output: Answer
         from harness.runner.live import checked_question
 
         checked_question(question)  # Before anything is loaded.
+    count_stops()
     console, failed = open_console(), False
     with open_run(name, options) as run:
         if not options.quiet and not run.is_judged and not output.as_json:

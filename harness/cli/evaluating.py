@@ -12,6 +12,7 @@ from harness.api.outcomes import Outcomes, refused, troubles
 from harness.cli.apart import run_apart
 from harness.cli.consoles import complain, open_console, same_command
 from harness.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetReached, RunInterrupted
+from harness.own_process import count_stops
 from harness.runner.evaluating.evaluate import Evaluated
 from harness.runner.spending import Spending
 from harness.store import find_runs
@@ -45,6 +46,7 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: b
 @contextmanager
 def resumable(kept: str) -> Iterator[None]:
     """Say of an interrupt, or of being told to end, what is kept and how to go on."""
+    count_stops()
     ends = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield

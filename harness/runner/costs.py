@@ -8,12 +8,16 @@ from harness.own_process import peak_rss_bytes
 from harness.records import Cost, Usage
 
 
-def cost_of(meter: Meter, wall_s: float, cpu_s: float | None, embedder_rss_bytes: int | None = None) -> Cost:
-    """The cost of what `meter` counted in `wall_s` seconds of this process, with its peak memory so far."""
+def cost_of(
+    meter: Meter, wall_s: float | None, cpu_s: float | None, embedder_rss_bytes: int | None = None
+) -> Cost:
+    """The cost of what `meter` counted in `wall_s` seconds of this process, with its peak memory so far. None: how
+    long it worked is not known, nor on what.
+    """
     return Cost(
         wall_s=wall_s,
-        throttled_s=min(meter.throttled_s, wall_s),
-        stages_s=dict(meter.stages_s),
+        throttled_s=None if wall_s is None else min(meter.throttled_s, wall_s),
+        stages_s={} if wall_s is None else dict(meter.stages_s),
         usage=meter.whole_usage,
         cpu_s=cpu_s,
         peak_rss_bytes=peak_rss_bytes(),
@@ -28,7 +32,7 @@ def cost_of(meter: Meter, wall_s: float, cpu_s: float | None, embedder_rss_bytes
     )
 
 
-def cost_together(costs: Sequence[Cost], wall_s: float) -> Cost:
+def cost_together(costs: Sequence[Cost], wall_s: float | None) -> Cost:
     """Of pieces of work that processes did side by side in `wall_s` seconds: what was used is added up. How long
     calls waited together, and what replayed ones would have taken, is not known of all of them.
     """

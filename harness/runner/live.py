@@ -4,7 +4,6 @@ calls have a journal of their own, `asked/calls.sqlite` under the results, and n
 
 import asyncio
 import os
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -22,7 +21,9 @@ from harness.models.providers import check_reachable
 from harness.models.rerankers import reranker_files
 from harness.models.transport import Seam
 from harness.outside import secret_names
+from harness.own_process import Stopwatch
 from harness.records import AnswerStyle, Query, RunRecord
+from harness.runner.executing.clock import SuspendableLoop
 from harness.runner.executing.execute import check_system, model_server
 from harness.runner.executing.logs import CleanedLog
 from harness.runner.executing.messages import Job
@@ -60,16 +61,15 @@ class LiveSystem:
     async def _answered(self, query: Query) -> RunRecord:
         # The same question has the same scope: asked again, its calls are replayed.
         meter = Meter(f"answer/{query.query_id}/0/1")
-        started_at, start, cpu = datetime.now(UTC).isoformat(), time.monotonic(), time.process_time()
+        started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
         prediction, failure, status = await self.opened.predict(query, meter, self.limit_s)
-        wall_s, cpu_s = time.monotonic() - start, time.process_time() - cpu
         return RunRecord(
             query_id=query.query_id,
             repeat=0,
             status=status,
             prediction=prediction,
             failure=failure,
-            cost=self.opened.cost(meter, wall_s, cpu_s),
+            cost=self.opened.cost(meter, watch.wall_s, watch.cpu_s),
             attempt=1,
             started_at=started_at,
         )
@@ -106,7 +106,7 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
         written = stack.enter_context(os.fdopen(os.dup(log.fd), "w", buffering=1, errors="replace"))
         for index in live.indexes:
             stack.enter_context(index.in_use())
-        loop = stack.enter_context(asyncio.Runner())
+        loop = stack.enter_context(asyncio.Runner(loop_factory=SuspendableLoop))
         around = Surroundings(payer=folder.name, warn=told.append)
         job, seam = _job(live, server), _seam(live, folder, told)
         with redirect_stdout(written), redirect_stderr(written):

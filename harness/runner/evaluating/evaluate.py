@@ -1,6 +1,5 @@
 """Evaluators over runs: each run's scores are written whole, with what made them beside them."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from harness.asking.loops import run_to_end
 from harness.errors import BudgetReached, HarnessError
 from harness.evaluators.base import Scorer
 from harness.models.budget import Budget
+from harness.own_process import Stopwatch
 from harness.records import Cost, EvaluationRecord, Score, Usage
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
@@ -139,13 +139,13 @@ class _Evaluation:
         name = planned.spec.name
         with run.exclusive():
             self._budget.check_time()
-            start, cpu = time.monotonic(), time.process_time()
+            watch = Stopwatch()
             found = Evaluated(run, name)
             with run.scores_to_write(name) as written:
                 async for scores in scoring.parts(run):
                     written.add(scores)
                     found = found.with_more(scores)
-                cost = scoring.cost(time.monotonic() - start, time.process_time() - cpu)
+                cost = scoring.cost(watch.wall_s, watch.cpu_s)
                 written.close(self._record(planned, models, cost))
         return found
 

@@ -32,8 +32,8 @@ class Scoring(Protocol):
         """What was paid for the current run so far, by role."""
         ...
 
-    def cost(self, wall_s: float, cpu_s: float) -> Cost:
-        """Of the current run, after so many seconds of this process."""
+    def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
+        """Of the current run, after so many seconds of this process; None: it was suspended meanwhile."""
         ...
 
 
@@ -68,6 +68,6 @@ class ScoringHere:
         """See `Scoring`."""
         return self.runtime.meter.paid
 
-    def cost(self, wall_s: float, cpu_s: float) -> Cost:
+    def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
         """See `Scoring`."""
         return cost_of(self.runtime.meter, wall_s, cpu_s)

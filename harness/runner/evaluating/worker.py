@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from harness.evaluators.base import Scorer
 from harness.evaluators.run_answers import RunAnswers
 from harness.models.metering import metered_apart
 from harness.models.relaying import CallRelay, RelayedCall, RelayedSeam
+from harness.own_process import Stopwatch
 from harness.protocols import EvaluatorSpec
 from harness.registry import EVALUATORS
 from harness.runner.costs import cost_of
@@ -58,9 +58,9 @@ class ScoringWorker:
         run = Path(turn.of_run or self._job.of_run)
         answers = self._answers_of(run)
         runtime.begin(run.name)
-        start, cpu = time.monotonic(), time.process_time()
+        watch = Stopwatch()
         scores = await answers.scored_of(scorer, {todo.query_id for todo in turn.todo})
-        cost = cost_of(runtime.meter, time.monotonic() - start, time.process_time() - cpu)
+        cost = cost_of(runtime.meter, watch.wall_s, watch.cpu_s)
         self._tell(Event(kind="scored", scores=tuple(scores), cost=cost, usage=runtime.meter.paid))
 
     def _answers_of(self, run: Path) -> RunAnswers:

@@ -1,12 +1,35 @@
-"""The time limit of a query: it stands while every open model call waits for a limit of its provider."""
+"""The time limit of a query. It does not run while every open model call waits for a limit of its provider, nor
+while the process is suspended.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from harness.models.metering import Meter
+from harness.own_process import n_stops
 
 _SHORTEST_LOOK_S = 0.05
+
+
+class SuspendableLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time limits do not pass while the process is suspended. See `count_stops`.
+
+    When the process was stopped is not known: the time since the loop last did anything does not count.
+    """
+
+    def __init__(self) -> None:
+        self._not_counted_s, self._looked_at, self._n_stops = 0.0, 0.0, n_stops()
+        super().__init__()
+
+    def time(self) -> float:
+        """Seconds by which its timers go."""
+        now = super().time()
+        if self._n_stops != n_stops():
+            self._n_stops = n_stops()
+            self._not_counted_s += now - self._looked_at
+        self._looked_at = now
+        return now - self._not_counted_s
 
 
 @asynccontextmanager

@@ -103,7 +103,7 @@ class OpenedSystem:
                 traceback.print_exc()
                 return None, Failure(kind=type(error).__name__, message=said(error)), "error"
 
-    def cost(self, meter: Meter, wall_s: float, cpu_s: float | None) -> Cost:
+    def cost(self, meter: Meter, wall_s: float | None, cpu_s: float | None) -> Cost:
         """Of what was metered in so many seconds of this process."""
         cost = cost_of(meter, wall_s, cpu_s, self.embedder_rss_bytes)
         # What works elsewhere would be measured by the few megabytes with which this process asks it.

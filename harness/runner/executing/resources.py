@@ -106,6 +106,16 @@ class _Served:
         return [f"{sum(percent for percent, _ in seen):.1f}", str(sum(rss for _, rss in seen))]
 
 
+def is_suspended(pid: int | None) -> bool:
+    """Whether a process of this machine is stopped, and waits to be continued."""
+    if pid is None:
+        return False
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    except psutil.Error:
+        return False
+
+
 class Sampler(Protocol):
     """Hears of a worker's process, and of time passing."""
 

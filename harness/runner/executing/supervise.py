@@ -13,10 +13,12 @@ from harness.errors import BudgetReached, HarnessError
 from harness.runner.executing.logs import CleanedLog
 from harness.runner.executing.messages import Event, Todo, ToWorker, Turn, WorkerJob
 from harness.runner.executing.places import HERE, WorkerLink, WorkerPlace
-from harness.runner.executing.resources import Sampler
+from harness.runner.executing.resources import Sampler, is_suspended
 
 _GRACE_S = 15.0
 """How long beyond its time limit a query may block the worker's event loop before the worker is killed."""
+_LOOKS_S = 1.0
+"""How long to wait for an event before looking whether the worker is there, and suspended."""
 _LEAVES_S = 10.0
 """How long a worker that is to end may take to close its system."""
 
@@ -62,6 +64,7 @@ class Supervisor:
         self._sampler = at.sampler
         self._on_event = on_event
         self._started_at: dict[Todo, float] = {}
+        self._looked_at, self._not_worked_s = time.monotonic(), 0.0
         self._outcome = WorkerEnd(completed=False)
         self._refusal: Event | None = None
         end_by = job.allowance.end_by
@@ -140,7 +143,7 @@ class Supervisor:
 
     def _follow(self, worker: WorkerLink) -> None:
         """To its end, or until it waits for its next turn."""
-        buffer = b""
+        buffer, self._looked_at = b"", time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(worker.events, selectors.EVENT_READ)
             while not self._outcome.waits:
@@ -155,18 +158,35 @@ class Supervisor:
                     # A process the system left behind may hold the other end open for ever.
                     return
                 self._sampler.sample_if_due()
+                self._note_suspension(worker)
                 self._kill_if_overdue(worker)
                 self._check_time()
 
     def _wait_s(self) -> float:
-        return min(1.0, self._sampler.wait_s(), max(0.0, self._end_by - time.monotonic()))
+        return min(_LOOKS_S, self._sampler.wait_s(), max(0.0, self._end_by - time.monotonic()))
+
+    @property
+    def _worked_s(self) -> float:
+        """The clock of time limits: without the seconds in which this process or the worker was suspended."""
+        return time.monotonic() - self._not_worked_s
+
+    def _note_suspension(self, worker: WorkerLink) -> None:
+        passed_s = time.monotonic() - self._looked_at
+        if passed_s < _LOOKS_S:
+            return
+        self._looked_at += passed_s
+        if is_suspended(worker.pid):
+            self._not_worked_s += passed_s
+        else:
+            # More than that passes between two looks only where this process was suspended.
+            self._not_worked_s += max(0.0, passed_s - 2 * _LOOKS_S)
 
     def _take(self, event: Event) -> None:
         outcome = self._outcome
         if event.kind == "started" and event.todo:
-            self._started_at[event.todo] = time.monotonic()
+            self._started_at[event.todo] = self._worked_s
         elif event.kind == "extended" and event.todo:
-            self._started_at[event.todo] = time.monotonic() + event.left_s - self._job.limits.query_timeout_s
+            self._started_at[event.todo] = self._worked_s + event.left_s - self._job.limits.query_timeout_s
         elif event.kind == "finished" and event.todo:
             self._started_at.pop(event.todo, None)
             outcome.n_finished += 1
@@ -179,7 +199,7 @@ class Supervisor:
         self._on_event(event)
 
     def _kill_if_overdue(self, worker: WorkerLink) -> None:
-        oldest = time.monotonic() - self._job.limits.query_timeout_s - _GRACE_S
+        oldest = self._worked_s - self._job.limits.query_timeout_s - _GRACE_S
         overdue = [todo for todo, started in self._started_at.items() if started < oldest]
         if overdue and not self._outcome.overdue:
             self._outcome.overdue = overdue

@@ -30,6 +30,7 @@ from harness.models.metering import LOADING, Meter, current_meter, metered
 from harness.models.relaying import CallRelay, RelayedCall, RelayedSeam
 from harness.models.transport import Seam
 from harness.outside import keep_secret
+from harness.own_process import Stopwatch, count_stops, note_stop
 from harness.records import (
     OWN_MODELS,
     Cost,
@@ -39,6 +40,7 @@ from harness.records import (
     Usage,
 )
 from harness.registry import SYSTEMS
+from harness.runner.executing.clock import SuspendableLoop
 from harness.runner.executing.messages import AnyJob, Event, Job, ReadingJob, ScoringJob, Todo, ToWorker, Turn
 from harness.runner.executing.opening import OpenedSystem, Surroundings, open_system, said
 from harness.runner.executing.places import EVENTS_ENV
@@ -47,6 +49,8 @@ from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 
 _PROGRESS_INTERVAL_S = 0.2
+_HELD_UP_S = 0.5
+"""Events take no time. Where they do, the command that reads them is suspended, and queries wait for it."""
 _FULL_DISK_BYTES = 1 << 19
 _READ_ELSEWHERE = "its texts were read by several workers at once: its seconds are not those of one."
 
@@ -81,15 +85,14 @@ class Worker:
         seam = self._seam(self._index_dir.journal_path, self._job.servers)
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
         with self._system(seam) as opened, metered(Meter(scope)) as meter, self._readers():
-            start, cpu = time.monotonic(), time.process_time()
+            watch = Stopwatch()
             try:
                 stats = await opened.system.index(corpus)
             except Exception:
                 if seam.fatal:
                     raise seam.fatal from None
                 raise
-            cpu_s = time.process_time() - cpu + meter.cpu_elsewhere_s
-            cost = opened.cost(meter, time.monotonic() - start, cpu_s)
+            cost = opened.cost(meter, watch.wall_s, watch.cpu_s + meter.cpu_elsewhere_s)
         if meter.cpu_elsewhere_s:
             stats = stats.model_copy(update={"notes": (*stats.notes, _READ_ELSEWHERE)})
         if stats.is_elsewhere:
@@ -154,7 +157,7 @@ class Worker:
     async def _answer_one(self, opened: OpenedSystem, query: Query, todo: Todo) -> None:
         self._tell(Event(kind="started", todo=todo))
         meter = Meter(f"answer/{todo.query_id}/{todo.repeat}/{todo.attempt}")
-        started_at, start, cpu = datetime.now(UTC).isoformat(), time.monotonic(), time.process_time()
+        started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
 
         def extended(left_s: float) -> None:
             self._tell(Event(kind="extended", todo=todo, left_s=left_s))
@@ -162,7 +165,6 @@ class Worker:
         # What no further query can survive is raised: the run stops here and this query is answered on resume.
         limit_s = self._job.limits.query_timeout_s
         prediction, failure, status = await opened.predict(query, meter, limit_s, extended)
-        wall_s, cpu_s = time.monotonic() - start, time.process_time() - cpu
         alone = self._job.limits.concurrency == 1
         record = RunRecord(
             query_id=todo.query_id,
@@ -170,7 +172,7 @@ class Worker:
             status=status,
             prediction=prediction,
             failure=failure,
-            cost=opened.cost(meter, wall_s, cpu_s if alone else None),
+            cost=opened.cost(meter, watch.wall_s, watch.cpu_s if alone else None),
             attempt=todo.attempt,
             started_at=started_at,
         )
@@ -229,8 +231,11 @@ class Worker:
         self._tell(Event(kind="warned", what=line))
 
     def _tell(self, event: Event) -> None:
+        began = time.monotonic()
         self._events.write(event.model_dump_json().encode() + b"\n")
         self._events.flush()
+        if time.monotonic() - began > _HELD_UP_S:
+            note_stop()
 
 
 def _taken_input() -> BinaryIO:
@@ -309,6 +314,7 @@ def read_job(line: bytes) -> AnyJob:
 def main() -> None:
     """Read the job, do it, say how it went."""
     lines = _taken_input()
+    count_stops()
     job = read_job(lines.readline())
     keep_secret(*job.key_names)
     turns: SimpleQueue[Turn] = SimpleQueue()
@@ -316,7 +322,8 @@ def main() -> None:
         worker = worker_of(job, events, turns)
         threading.Thread(target=_die_with_parent, args=(lines, turns, worker.relay), daemon=True).start()
         try:
-            asyncio.run(worker.work())
+            with asyncio.Runner(loop_factory=SuspendableLoop) as runner:
+                runner.run(worker.work())
         except Exception as error:
             known = _first_harness_error(error) or _full_disk(Path(job.results))
             if known:

@@ -123,7 +123,7 @@ class _Elsewhere:
         """See `Scoring`."""
         return self._paid
 
-    def cost(self, wall_s: float, cpu_s: float) -> Cost:
+    def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
         """See `Scoring`; the processor time is that of the workers."""
         del cpu_s
         return cost_together(self._costs, wall_s)
