@@ -17,6 +17,7 @@ and shows its traceback, exit 1.
 
 import difflib
 import errno
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -118,6 +119,18 @@ def explained_io(doing: str, path: Path) -> Iterator[None]:
         raise StoreError(f"cannot {doing} {path}: {reason}", fix) from error
 
 
+def refusal_of_system(error: OSError | MemoryError) -> HarnessError | None:
+    """The line for what nobody explained nearer to its cause; None: the user cannot fix it, so it is a bug."""
+    number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno
+    if number not in _OS_REASONS:
+        return None
+    reason, fix = _OS_REASONS[number]
+    path = getattr(error, "filename", None)
+    # A descriptor is a file too, and its number helps nobody.
+    named = "" if path is None or isinstance(path, int) else f" {os.fsdecode(path)}"
+    return StoreError(f"cannot use{named}: {reason}" if named else reason, fix)
+
+
 _RESUME = "then run the same command again, it resumes"
 _OS_REASONS = {
     errno.ENOSPC: ("no space left on the disk", f"free some space, {_RESUME}"),
@@ -130,4 +143,11 @@ _OS_REASONS = {
     errno.EEXIST: ("a file of that name is in the way", "choose another folder"),
     errno.EIO: ("input/output error", f"check the disk, {_RESUME}"),
     errno.ELOOP: ("it is a link", "put the file itself there"),
+    errno.ENOENT: ("no such file or folder", "check the path, the current folder and TMPDIR"),
+    errno.EISDIR: ("it is a folder", "name a file"),
+    errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
+    errno.EMFILE: ("too many open files", f"raise the limit (ulimit -n), {_RESUME}"),
+    errno.ENFILE: ("too many open files on this machine", f"close some programs, {_RESUME}"),
+    errno.ENOMEM: ("not enough memory", f"raise the limit (ulimit -v) or free some, {_RESUME}"),
+    errno.EAGAIN: ("too many processes or threads", f"raise the limit (ulimit -u), {_RESUME}"),
 }

@@ -32,11 +32,12 @@ from harness.cli.options import (
     SystemOption,
     words,
 )
+from harness.cli.process_start import prepare_process
 from harness.cli.questions import add_questions
 from harness.cli.routes import add_route
 from harness.cli.trust import add_trust
 from harness.cli.validity import add_validity
-from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted
+from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted, refusal_of_system
 
 app = typer.Typer(
     epilog="First, in seconds, without a language model: "
@@ -412,6 +413,7 @@ def main() -> None:
     # For what libraries start; our own processes are started with it anyway.
     os.environ["PYTHONSAFEPATH"] = "1"
     try:
+        prepare_process()
         own = [
             command.name or command.callback.__name__ for command in app.registered_commands if command.callback
         ]
@@ -419,9 +421,17 @@ def main() -> None:
             from harness.cli.plugged import add_plugged
 
             add_plugged(app, own)
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # What cannot be written is said here, and not while Python ends.
     except HarnessError as error:
         complain(f"error: {error}")
+        sys.exit(EXIT_USER)
+    except (OSError, MemoryError) as error:
+        if (refusal := refusal_of_system(error)) is None:
+            raise
+        complain(f"error: {refusal}")
         sys.exit(EXIT_USER)
     except RunInterrupted as interrupted:
         complain(str(interrupted))

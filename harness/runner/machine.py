@@ -44,13 +44,18 @@ def git_commit() -> str:
         # Without locks `git status` writes nothing.
         changes = _git(here, "--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
         return f"{commit}-dirty" if changes else commit
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, subprocess.SubprocessError):
         return ""
 
 
 def _git(folder: Path, *words: str) -> str:
+    # Without its lock, `status` leaves the index of the checkout alone, also when it is killed.
     done = subprocess.run(
-        ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10
+        ["git", "--no-optional-locks", "-C", str(folder), *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
     )
     return done.stdout.strip()
 
