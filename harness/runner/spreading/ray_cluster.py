@@ -187,9 +187,7 @@ def _refused(address: str | None, error: Exception) -> HarnessError:
     if address is None and isinstance(error, ConnectionError):
         fix = "give --ray-address HOST:PORT, or --ray-address local for one of this machine alone"
         return ServiceUnavailable("this machine is in no Ray cluster", fix)
-    fix = (
-        "run this on a machine of the cluster, with its versions of Ray and Python and its RAY_AUTH_TOKEN"
-    )
+    fix = "run this on a machine of the cluster, with its versions of Ray and Python and its RAY_AUTH_TOKEN"
     return ServiceUnavailable(f"cannot join the Ray cluster at {address or 'auto'} ({said[:400]})", fix)
 
 
