@@ -32,6 +32,7 @@ from harness.runner.fetching import fetch_files, fetch_weights
 from harness.runner.live_run import LiveRun
 from harness.runner.progress import Reporter
 from harness.store import Dialects, IndexDir, Journal
+from harness.store.score_writer import refuse_link
 
 LONGEST_QUESTION = 20_000
 """Characters: some ten pages. What is longer is a document."""
@@ -97,6 +98,8 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
     """
     models = live.answering
     _make_ready(live, reporter)
+    for place in (folder, folder / "calls.sqlite"):
+        refuse_link(place)
     with explained_io("prepare", folder):
         folder.mkdir(parents=True, exist_ok=True)
     told: list[str] = []

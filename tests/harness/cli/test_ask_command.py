@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -81,6 +82,22 @@ def test_a_judge_says_how_far_an_answer_can_be_trusted_and_what_that_took(cli: C
     assert judged["explanation"].startswith(("trustworthy", "grounded but partial", "misaligned"))
     assert judged["usage"]["judge"]["calls"] == 1
     assert f"{judged['value']:.3g}" in cli.call("ask", run, QUESTION, "--judge", "fake").stdout
+
+
+@pytest.mark.parametrize("name", ["asked", "asked/calls.sqlite", "asked/asked.log"])
+def test_nothing_is_written_through_a_link_in_results_of_somebody_else(
+    cli: CommandLineHere, run: str, tmp_path: Path, name: str
+) -> None:
+    asked, link, elsewhere = cli.results / "asked", cli.results / name, tmp_path / "elsewhere"
+    shutil.rmtree(asked, ignore_errors=True)
+    link.parent.mkdir(exist_ok=True)
+    elsewhere.mkdir() if link == asked else elsewhere.touch()
+    link.symlink_to(elsewhere)
+    try:
+        assert "link" in cli.refused("ask", run, QUESTION, "--quiet")
+    finally:
+        link.unlink()
+    assert list(elsewhere.iterdir()) == [] if elsewhere.is_dir() else elsewhere.read_bytes() == b""
 
 
 def test_an_index_is_asked_through_the_run_that_built_it(cli: CommandLineHere, run: str) -> None:
