@@ -26,12 +26,15 @@ class DatasetChoice:
     """Where it lies: a folder of documents where no data set is named."""
     questions: str | Path | None = None
     """A file of questions about them."""
+    include: tuple[str, ...] = ()
+    """Patterns of files of that folder that are read although a rule leaves them out."""
 
     @property
     def settings(self) -> list[str]:
         """The same as `key=value`."""
         name = OWN_DOCUMENTS if self.name is None and self.docs is not None else self.name
-        said = {"name": name, "path": self.docs, "questions": self.questions}
+        include = list(self.include) or None
+        said = {"name": name, "path": self.docs, "questions": self.questions, "options.include": include}
         return as_settings({f"dataset.{key}": value for key, value in said.items() if value is not None})
 
 

@@ -38,6 +38,8 @@ class WriteOptions:
     settings: tuple[str, ...] = ()
     prices: Path | None = None
     quiet: bool = False
+    include: tuple[str, ...] = ()
+    """Files of the folder that are read although a rule leaves them out: see `read_folder`."""
 
 
 def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
@@ -45,7 +47,8 @@ def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
     config = bench_config(options.config, settings=options.settings)
     kinds = parse_kinds(options.kinds)
     check_out(options.out, options.folder)
-    place = DocumentPlace(options.folder, options.dataset, config.dataset.subset if options.dataset else None)
+    subset = config.dataset.subset if options.dataset else None
+    place = DocumentPlace(options.folder, options.dataset, subset, options.include)
     with reporter.reading() as tell:
         read = read_documents(place, tell)
     request = WritingRequest(

@@ -19,6 +19,7 @@ from harness.cli.options import (
     DocsOption,
     EvaluatorsOption,
     ExecutorOption,
+    IncludeOption,
     JsonOption,
     MarginOption,
     PricesOption,
@@ -103,6 +104,7 @@ def plan(
     dataset: DatasetOption = None,
     docs: DocsOption = None,
     questions: QuestionsOption = None,
+    include: IncludeOption = None,
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
@@ -114,7 +116,7 @@ def plan(
     from harness.api.configs import DatasetChoice, bench_configs
     from harness.cli.planning import print_plan
 
-    chosen = DatasetChoice(dataset, docs, questions)
+    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()))
     resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
     print_plan(resolved, results, as_json=as_json)
 
@@ -126,6 +128,7 @@ def estimate(
     dataset: DatasetOption = None,
     docs: DocsOption = None,
     questions: QuestionsOption = None,
+    include: IncludeOption = None,
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
@@ -139,7 +142,7 @@ def estimate(
     from harness.api.configs import DatasetChoice, bench_configs
     from harness.cli.estimating import print_estimate
 
-    chosen = DatasetChoice(dataset, docs, questions)
+    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()))
     resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
     print_estimate(resolved, results, as_json=as_json)
 
@@ -151,6 +154,7 @@ def run(
     dataset: DatasetOption = None,
     docs: DocsOption = None,
     questions: QuestionsOption = None,
+    include: IncludeOption = None,
     measure: RankOption = None,
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
@@ -195,7 +199,7 @@ def run(
     from harness.api.running import RunOptions
     from harness.cli.running import RunOutput, run_all
 
-    chosen = DatasetChoice(dataset, docs, questions)
+    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()))
     resolved = bench_configs(
         config,
         systems=system or (),
@@ -216,6 +220,7 @@ def import_command(
     dataset: DatasetOption = None,
     docs: DocsOption = None,
     questions: QuestionsOption = None,
+    include: IncludeOption = None,
     subset: Annotated[str | None, typer.Option("--subset", help="A named part of the data set.")] = None,
     where: Annotated[
         list[str] | None, typer.Option("--where", metavar="FIELD=VALUE", help="Only rows with this value.")
@@ -258,6 +263,7 @@ def import_command(
         subset=subset,
         docs=docs,
         questions=questions,
+        include=tuple(include or ()),
         fields=parse_pairs("--field", field or ()),
         where=parse_pairs("--where", where or ()),
         model=model,

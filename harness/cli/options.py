@@ -30,6 +30,12 @@ QuestionsOption = Annotated[
     Path | None,
     typer.Option("--questions", metavar="FILE", help="Questions about them, e.g. --questions asked.jsonl."),
 ]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include", metavar="PATTERN", help="Read these files of --docs though ignored or secret, e.g. '*.pem'."
+    ),
+]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides one key, e.g. answer.top_k=8.")
 ]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import JsonOption, PricesOption, QuietOption, SetOption
+from harness.cli.options import IncludeOption, JsonOption, PricesOption, QuietOption, SetOption
 
 
 def add_questions(app: typer.Typer) -> None:
@@ -29,6 +29,7 @@ def questions(
         list[str] | None,
         typer.Option("--kind", "-k", metavar="KIND[=N]", help="Only these, e.g. -k bridge=10 -k single_fact."),
     ] = None,
+    include: IncludeOption = None,
     seed: Annotated[int, typer.Option("--seed", help="Which places are asked about, e.g. --seed 1.")] = 0,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="Models, budget and prices, e.g. -c my.yaml.")
@@ -66,6 +67,7 @@ def questions(
         settings=tuple(settings or ()),
         prices=prices,
         quiet=quiet,
+        include=tuple(include or ()),
     )
     raise typer.Exit(print_plan_of_questions(options) if estimate else write_and_print(options, as_json=as_json))
 

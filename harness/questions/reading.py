@@ -18,6 +18,8 @@ class DocumentPlace:
     folder: Path | None = None
     dataset: str | None = None
     subset: str | None = None
+    include: tuple[str, ...] = ()
+    """Of a folder: see `read_folder`."""
 
     @property
     def named(self) -> str:
@@ -40,7 +42,7 @@ def read_documents(place: DocumentPlace, progress: ReadingProgress) -> PlacedDoc
         fix = "a folder (rag-harness questions papers), or --dataset NAME for the documents of a data set"
         raise ConfigError("the documents are to be named once", fix)
     if place.folder is not None:
-        corpus = read_folder(place.folder, progress)
+        corpus = read_folder(place.folder, progress, place.include)
         return PlacedDocuments(corpus.documents, corpus.notes)
     spec = DATASETS.load(str(place.dataset))
     return PlacedDocuments(spec.read(place.subset or spec.subsets[0], progress=progress).documents)

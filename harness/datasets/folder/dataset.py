@@ -17,6 +17,8 @@ class FilesParams(Params):
 
     path: Path
     questions: Path | None = None
+    include: tuple[str, ...] = ()
+    """Patterns, as in .gitignore, of files that are read although ignored or like a secret (`--include`)."""
 
 
 def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawDataset:
@@ -30,7 +32,7 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
         fix = f"write some with `rag-harness questions {shlex.quote(str(params.path))}`, then add --questions FILE"
         raise DataError(f"no questions are named about the documents in {shown}", fix)
     check_file(params.questions)  # Before thousands of documents are read in vain.
-    corpus = read_folder(params.path, progress)
+    corpus = read_folder(params.path, progress, params.include)
     asked = read_questions(params.questions, corpus.documents, {one.path: one.why for one in corpus.skipped})
     return RawDataset(
         documents=corpus.documents,

@@ -2,10 +2,11 @@
 
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.datasets.folder.ignore_rules import IgnoreRules
 from harness.errors import DataError
 from harness.outside import visible
 from harness.plain_files import open_plain
@@ -33,16 +34,20 @@ class Listing:
     files: dict[str, Path] = field(default_factory=dict)
     """By name: the path from the folder with forward slashes, composed (NFC), its hidden characters as escapes."""
     skipped: list[Skipped] = field(default_factory=list)
+    included: set[str] = field(default_factory=set)
+    """Those files that were asked for by a pattern."""
 
 
-def list_files(folder: Path) -> Listing:
-    """Every file under the folder but hidden ones, in the order of their names; links are not followed.
+def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
+    """Every file under the folder that no rule leaves out, or that a pattern of `include` names, in the order of
+    their names; links are not followed. See `IgnoreRules`.
 
-    DataError: the folder is not there, is none, or may not be listed.
+    DataError: the folder is not there, is none, or may not be listed. ConfigError: no pattern.
     """
     check_folder(folder)
+    rules = IgnoreRules.including(include)
     try:
-        found = sorted(_walk(folder, "", 0), key=lambda one: (one.name, os.fsencode(one.path)))
+        found = sorted(_walk(folder, "", 0, rules), key=lambda one: (one.name, os.fsencode(one.path)))
     except OSError as error:
         raise DataError(f"{folder} cannot be listed: {error.strerror}", "check its permissions") from error
     listing = Listing()
@@ -53,6 +58,8 @@ def list_files(folder: Path) -> Listing:
             listing.skipped.append(Skipped(one.name, "the name of another file in other code points"))
         else:
             listing.files[one.name] = one.path
+            if rules.includes(one.name):
+                listing.included.add(one.name)
     return listing
 
 
@@ -81,32 +88,39 @@ class _Entry:
     why: str = ""
 
 
-def _walk(folder: Path, inside: str, deep: int) -> Iterator[_Entry]:
+def _walk(folder: Path, inside: str, deep: int, rules: IgnoreRules, left_out: str = "") -> Iterator[_Entry]:
+    """`left_out`: why the folder is; of what lies there only files that were asked for are told."""
     with os.scandir(folder) as listed:
         entries = list(listed)
     names = {entry.name for entry in entries}
     if any(marks <= names for marks in _OURS):
         yield _Entry(inside.rstrip("/") or ".", folder, "results of this harness")
         return
+    rules = rules.within(folder, inside, names)
     for entry in entries:
         name, path = inside + shown_name(entry.name), Path(entry.path)
-        if why := _why_not(entry):
+        is_folder = entry.is_dir(follow_symlinks=False)
+        why = left_out or rules.why_not(name, is_folder=is_folder)
+        is_asked_for = rules.includes_any if is_folder else rules.includes(name)
+        if (not why or is_asked_for) and (impossible := _why_impossible(entry)):
+            why, is_asked_for = impossible, False
+        if why and not left_out and not (is_asked_for and not is_folder):
             yield _Entry(name, path, why)
-        elif not entry.is_dir():
+        if why and not is_asked_for:
+            continue
+        if not is_folder:
             yield _Entry(name, path)
         elif deep == _MOST_DEEP:
             yield _Entry(name, path, f"folders more than {_MOST_DEEP} deep")
         else:
             try:
-                yield from _walk(path, f"{name}/", deep + 1)
+                yield from _walk(path, f"{name}/", deep + 1, rules, why)
             except OSError as error:
                 yield _Entry(name, path, f"cannot be listed ({error.strerror})")
 
 
-def _why_not(entry: "os.DirEntry[str]") -> str:
-    """Why it is neither read nor looked into; empty: it may be."""
-    if entry.name.startswith("."):
-        return "hidden"
+def _why_impossible(entry: "os.DirEntry[str]") -> str:
+    """Why it can be neither read nor looked into; empty: it can."""
     if entry.is_symlink():
         return "a link, which is not followed"
     return "" if entry.is_dir() or entry.is_file() else "a pipe or device, not a file"

@@ -2,10 +2,11 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from harness.datasets.folder.ignore_rules import IGNORED, SECRET, holds_private_key
 from harness.datasets.folder.kept import parse_or_recall
 from harness.datasets.folder.listing import Listing, Skipped, list_files
 from harness.datasets.folder.parser import READERS
@@ -41,20 +42,22 @@ class FolderCorpus:
     """What a reader of a report must know: how many were read and skipped, and why; no name of a file."""
 
 
-def read_folder(path: Path, progress: ReadingProgress = untold) -> FolderCorpus:
-    """Every document under the folder, in an order that is the same on every machine.
+def read_folder(path: Path, progress: ReadingProgress = untold, include: Sequence[str] = ()) -> FolderCorpus:
+    """Every document under the folder, in an order that is the same on every machine. A file that a pattern of
+    `include` names is read although it is hidden, ignored or secret, and as text where its kind is not known.
 
     DataError of one line: the folder is not there, or nothing in it can be read.
     """
-    listing = list_files(path)
-    gathered = _Gathered(list(listing.skipped))
+    listing = list_files(path, include)
+    gathered = _Gathered(list(listing.skipped), listing.included)
     for name, found in sorted(named_by_ids(_found(listing, progress))):
         for where, one in found:
             gathered.add(name, where, one)
     if not gathered.documents:
         shown = without_home(os.fspath(path))
         skipped = f" ({_reasons(gathered.skipped)})" if gathered.skipped else ""
-        raise DataError(f"no document in {shown}{skipped}", f"put files there that end in {', '.join(KINDS)}")
+        fix = f"put files there that end in {', '.join(KINDS)}"
+        raise DataError(f"no document in {shown}{skipped}", fix + gathered.way_to_include())
     return gathered.corpus(path)
 
 
@@ -70,7 +73,7 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[Placed
     tell()
     for name, path in listing.files.items():
         if name not in risky:
-            found[name] = list(_read(name, kinds[name], path))
+            found[name] = list(_read(name, kinds[name], path, is_text=name in listing.included))
             tell()
     for name, one in parse_or_recall(risky):
         found[name] = [(name, one)]
@@ -78,8 +81,9 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[Placed
     return found
 
 
-def _read(name: str, kind: str, path: Path) -> Iterator[PlacedRow]:
-    if kind not in KINDS:
+def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[PlacedRow]:
+    """`is_text`: it is taken for text where its kind is not known."""
+    if kind not in KINDS and not is_text:
         yield name, NoDocument(f"of a kind that is not read: {kind or 'no ending'}")
         return
     try:
@@ -87,7 +91,7 @@ def _read(name: str, kind: str, path: Path) -> Iterator[PlacedRow]:
         if kind == _ROWS:
             yield from read_rows_of(name, content)
         else:
-            yield name, _PLAIN[kind](content)
+            yield name, _PLAIN.get(kind, read_text)(content)
     except NoDocument as error:
         yield name, error
     except OSError as error:
@@ -99,6 +103,7 @@ class _Gathered:
     """What has been found so far."""
 
     skipped: list[Skipped]
+    included: Set[str]
     documents: dict[str, Document] = field(default_factory=dict)
     remarks: Counter[str] = field(default_factory=Counter)
 
@@ -110,6 +115,8 @@ class _Gathered:
         text, doc_id = plain(one.text), plain(one.doc_id) or name
         if not text.strip():
             self.skipped.append(Skipped(where, "without text"))
+        elif name not in self.included and holds_private_key(text):
+            self.skipped.append(Skipped(where, SECRET))
         elif doc_id in self.documents:
             self.skipped.append(Skipped(where, "its doc_id is that of another document"))
         else:
@@ -127,10 +134,16 @@ class _Gathered:
         skipped = tuple(sorted(self.skipped, key=lambda one: (one.path, one.why)))
         return FolderCorpus(ordered, skipped, tuple(self._notes(path)))
 
+    def way_to_include(self) -> str:
+        """How to have those that were left out by a rule."""
+        left_out = {one.why for one in self.skipped} & {IGNORED, SECRET}
+        return "; --include PATTERN adds what is ignored or secret" if left_out else ""
+
     def _notes(self, path: Path) -> Iterator[str]:
         yield f"documents read from {without_home(os.fspath(path))}: {len(self.documents):,}"
         if self.skipped:
-            yield f"files or rows skipped ({len(self.skipped):,}; plan lists them): {_reasons(self.skipped)}"
+            skipped = f"{_reasons(self.skipped)}{self.way_to_include()}"
+            yield f"files or rows skipped ({len(self.skipped):,}; plan lists them): {skipped}"
         yield from (f"{remark}: {count:,}" for remark, count in sorted(self.remarks.items()))
         texts = Counter(document.text for document in self.documents.values())
         alike = sum(count for count in texts.values() if count > 1)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from harness.config import OWN_DOCUMENTS, BenchConfig, DatasetConfig
 from harness.datasets import Dataset, select_queries
@@ -106,7 +107,14 @@ def _load(request: ImportRequest) -> Dataset:
     if name is None:
         ways = "add --docs FOLDER" if request.questions else "add --dataset NAME, or --like RUN to share a run's"
         raise ConfigError("no data set is named", ways)
-    keys = {"name": name, "subset": request.subset, "path": request.docs, "questions": request.questions}
+    keys: dict[str, Any] = {
+        "name": name,
+        "subset": request.subset,
+        "path": request.docs,
+        "questions": request.questions,
+    }
+    if request.include:
+        keys["options"] = {"include": request.include}
     return load_whole(DatasetConfig.model_validate(keys))
 
 

@@ -35,6 +35,8 @@ class ImportRequest:
     subset: str | None = None
     docs: Path | None = None
     """Where the data set lies, if it has no place of its own; without the name of one, a folder of documents."""
+    include: tuple[str, ...] = ()
+    """Files of it that are read although a rule leaves them out."""
     questions: Path | None = None
     """A file of questions about them."""
     fields: Mapping[str, str] = field(default_factory=dict)
