@@ -143,7 +143,7 @@ _OS_REASONS = {
     errno.EEXIST: ("a file of that name is in the way", "choose another folder"),
     errno.EIO: ("input/output error", f"check the disk, {_RESUME}"),
     errno.ELOOP: ("it is a link", "put the file itself there"),
-    errno.ENOENT: ("no such file or folder", "check the path, the current folder and TMPDIR"),
+    errno.ENOENT: ("No such file or directory", "check the path, the current folder and TMPDIR"),
     errno.EISDIR: ("it is a folder", "name a file"),
     errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
     errno.EMFILE: ("too many open files", f"raise the limit (ulimit -n), {_RESUME}"),

@@ -20,6 +20,7 @@ from harness.errors import (
     StoreError,
     explained_io,
     nearest,
+    refusal_of_system,
 )
 
 KINDS = [HarnessError, ConfigError, DataError, StoreError, ModelUnavailable, MissingDependency]
@@ -118,3 +119,26 @@ def test_what_is_no_os_error_passes_unchanged() -> None:
         with pytest.raises(type(error)) as caught, explained_io("read", Path("x")):
             raise error
         assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), "a" * 300),
+        OSError(errno.EMFILE, os.strerror(errno.EMFILE)),
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), 1),
+        FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), b"bytes\xe9"),
+        MemoryError(),
+    ],
+)
+def test_what_nobody_explained_nearer_is_still_something_that_a_user_can_fix(
+    refused: OSError | MemoryError,
+) -> None:
+    line = refusal_of_system(refused)
+    assert line is not None
+    assert line.fix
+
+
+@pytest.mark.parametrize("bug", [OSError("the moon is full"), OSError(errno.ECHILD, "no child"), TimeoutError()])
+def test_an_os_error_that_no_user_can_fix_stays_a_bug(bug: OSError) -> None:
+    assert refusal_of_system(bug) is None
