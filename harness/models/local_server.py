@@ -4,6 +4,7 @@ The process is `local_process`. Each start has a key of its own, which passes th
 """
 
 import secrets
+import signal
 import socket
 import subprocess
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.config import GeneratorConfig
-from harness.errors import ConfigError, ModelUnavailable, explained_io, need
+from harness.errors import BudgetReached, ConfigError, HarnessError, ModelUnavailable, explained_io, need
 from harness.models.catalogue import QWEN_CODER, WeightFile
 from harness.models.cores import usable_cores
 from harness.models.weights import check_unchanged, digest_once, fetch
@@ -155,12 +156,28 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
             process.stdin.flush()
         server = LocalServer(process, port, spec.api_key)
         _wait_until_ready(server, log)
-        yield server
+        try:
+            yield server
+        except HarnessError as error:
+            if isinstance(error, BudgetReached) or server.is_alive():
+                raise
+            # That nothing listens at its URL any more says less.
+            raise ModelUnavailable(
+                f"the local model server {_ending(process.returncode)} while it was in use",
+                f"run the same command again: it resumes with a new server; its log is {log}",
+            ) from error
     finally:
         process.kill()
         process.wait()
         with suppress(BrokenPipeError):
             process.stdin.close()
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    hint = " (often: out of memory)" if -code == signal.SIGKILL else ""
+    return f"was ended by {signal.Signals(-code).name}{hint}"
 
 
 def _environment() -> dict[str, str]:

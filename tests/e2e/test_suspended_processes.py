@@ -54,6 +54,7 @@ def answered(cli: CommandLine, server: Any, *words: str, suspend: Callable[[Any]
         out, err = process.communicate(timeout=300)
     finally:
         process.kill()
+        process.communicate()
     assert process.returncode == 0, err
     (made,) = json.loads(out)["runs"]
     return list(RunDir(Path(made["path"])).iter_records())
@@ -84,11 +85,12 @@ def test_a_suspended_command_is_not_latency_of_the_queries_that_go_on_without_it
 ) -> None:
     def suspend(process: "subprocess.Popen[str]") -> None:
         with suspended(psutil.Process(process.pid)):
-            time.sleep(15)
+            # Long enough for the worker to wait until somebody reads its events.
+            time.sleep(25)
 
-    words = ("--set", "limits.query_timeout_s=6", "--set", "repeats=60", "--set", "limits.concurrency=1")
+    words = ("--set", "limits.query_timeout_s=8", "--set", "repeats=60", "--set", "limits.concurrency=4")
     records = answered(CommandLine(indexed.folder, indexed.env), serve(), *words, suspend=suspend)
     assert [record.status for record in records] == ["ok"] * 480
     known = [record.cost.latency_s for record in records if record.cost.latency_s is not None]
-    assert len(known) >= 478
-    assert max(known) < 6
+    assert len(known) >= 470
+    assert max(known) < 8
