@@ -36,7 +36,7 @@ def peak_rss_bytes() -> int:
 
 _CONTINUED = {signal.SIGCONT}
 _counting = threading.Lock()
-_noted = 0
+_stops = 0
 
 
 def count_stops() -> None:
@@ -48,23 +48,13 @@ def count_stops() -> None:
 
 
 def n_stops() -> int:
-    """How often this process was suspended since `count_stops`, with what was noted."""
+    """How often this process was suspended since `count_stops`."""
+    global _stops  # noqa: PLW0603 - there is one process
     with _counting:
         if signal.SIGCONT in signal.sigpending():
             signal.sigwait(_CONTINUED)
-            _note()
-        return _noted
-
-
-def note_stop() -> None:
-    """Count one more: what waits for another process of ours, which is suspended, is not at work either."""
-    with _counting:
-        _note()
-
-
-def _note() -> None:
-    global _noted  # noqa: PLW0603 - there is one process
-    _noted += 1
+            _stops += 1
+        return _stops
 
 
 class Stopwatch:

@@ -21,7 +21,6 @@ from harness.models.relayed_errors import RelayedError
 from harness.models.relaying import CallNews, RelayedCall, RelayedUsage
 from harness.models.spans import Spans
 from harness.models.transport import MeteredTransport, Seam
-from harness.own_process import n_stops
 from harness.records import Usage
 from harness.store import StoredCall
 
@@ -128,19 +127,13 @@ class DeskSession:
     """
 
     def __init__(self, desk: CallDesk, tell: TellNews) -> None:
-        self._desk, self._tell_worker, self._n_stops = desk, tell, n_stops()
+        self._desk, self._tell = desk, tell
         self._meters: dict[tuple[str, int], Meter] = {}
         self._calls: dict[int, asyncio.Task[None]] = {}
 
     def take(self, call: RelayedCall) -> None:
         """Make the call, or cut it off; from any thread. The worker's calls begin in the order of `take`."""
         self._desk.loop.call_soon_threadsafe(self._take, call)
-
-    def _tell(self, news: CallNews) -> None:
-        if self._n_stops != n_stops():
-            self._n_stops = n_stops()
-            self._tell_worker(CallNews(number=news.number, kind="suspended"))
-        self._tell_worker(news)
 
     def _take(self, call: RelayedCall) -> None:
         if call.is_withdrawn:

@@ -20,7 +20,6 @@ from harness.errors import HarnessError
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.relayed_errors import RelayedError
 from harness.models.transport import response_of
-from harness.own_process import note_stop
 from harness.records import Usage
 from harness.store import StoredCall
 
@@ -69,9 +68,9 @@ class CallNews(RelayLine):
     """What became of a call so far; the last is `answered` or `failed`."""
 
     number: int
-    kind: Literal["waits", "goes_on", "waited", "counted", "suspended", "answered", "failed"]
+    kind: Literal["waits", "goes_on", "waited", "counted", "answered", "failed"]
     seconds: float = 0.0
-    """waited: until now, for a limit of its provider, as it turns out. suspended: whoever makes the call was."""
+    """waited: until now, for a limit of its provider, as it turns out."""
     counted: RelayedUsage | None = None
     status: int = 0
     content: bytes = b""
@@ -199,9 +198,7 @@ class _Following:
         return response_of(news.status, news.content, self.request)
 
     def _take(self, news: CallNews) -> None:
-        if news.kind == "suspended":
-            note_stop()
-        elif news.kind == "waited":
+        if news.kind == "waited":
             self.under_way.waited_since(time.monotonic() - news.seconds)
         elif news.counted is not None:
             self._count(news.counted)

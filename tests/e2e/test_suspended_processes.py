@@ -78,19 +78,3 @@ def test_a_suspended_worker_leaves_latency_unknown_and_no_query_late(indexed: Co
     (unknown,) = (record.cost for record in records if record.cost.wall_s is None)
     assert unknown.throttled_s is None
     assert unknown.stages_s == {}
-
-
-def test_a_suspended_command_is_not_latency_of_the_queries_that_go_on_without_it(
-    indexed: CommandLineHere, serve: Any
-) -> None:
-    def suspend(process: "subprocess.Popen[str]") -> None:
-        with suspended(psutil.Process(process.pid)):
-            # Long enough for the worker to wait until somebody reads its events.
-            time.sleep(25)
-
-    words = ("--set", "limits.query_timeout_s=8", "--set", "repeats=60", "--set", "limits.concurrency=4")
-    records = answered(CommandLine(indexed.folder, indexed.env), serve(), *words, suspend=suspend)
-    assert [record.status for record in records] == ["ok"] * 480
-    known = [record.cost.latency_s for record in records if record.cost.latency_s is not None]
-    assert len(known) >= 470
-    assert max(known) < 8

@@ -30,7 +30,7 @@ from harness.models.metering import LOADING, Meter, current_meter, metered
 from harness.models.relaying import CallRelay, RelayedCall, RelayedSeam
 from harness.models.transport import Seam
 from harness.outside import keep_secret
-from harness.own_process import Stopwatch, count_stops, note_stop
+from harness.own_process import Stopwatch, count_stops
 from harness.records import (
     OWN_MODELS,
     Cost,
@@ -49,8 +49,6 @@ from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 
 _PROGRESS_INTERVAL_S = 0.2
-_HELD_UP_S = 0.5
-"""Events take no time. Where they do, the command that reads them is suspended, and queries wait for it."""
 _FULL_DISK_BYTES = 1 << 19
 _READ_ELSEWHERE = "its texts were read by several workers at once: its seconds are not those of one."
 
@@ -231,11 +229,8 @@ class Worker:
         self._tell(Event(kind="warned", what=line))
 
     def _tell(self, event: Event) -> None:
-        began = time.monotonic()
         self._events.write(event.model_dump_json().encode() + b"\n")
         self._events.flush()
-        if time.monotonic() - began > _HELD_UP_S:
-            note_stop()
 
 
 def _taken_input() -> BinaryIO:
