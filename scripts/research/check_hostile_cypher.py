@@ -264,7 +264,6 @@ def _unguarded(kind: StoreKind, index: Path, bait: Bait, limit_s: float) -> Seen
             try:
                 found = ask(bait.named_in(text))
                 seen.answered += 1
-                seen.answered += 1
             except Exception:  # whatever a database makes of it
                 seen.refused += 1
             _count(seen, found, bait.secret, (time.monotonic() - began, limit_s))

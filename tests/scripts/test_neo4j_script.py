@@ -139,6 +139,10 @@ def test_a_server_that_ends_shows_its_last_words_and_keeps_no_unknown_password(
     assert len(keys) == len(set(keys))
     assert "server.default_listen_address=127.0.0.1" in conf
     assert "server.http.enabled=false" in conf
+    limits = {"db.transaction.timeout", "db.memory.transaction.max", "dbms.memory.transaction.total.max"}
+    assert limits <= set(keys)
+    container = SCRIPT.with_suffix(".compose.yaml").read_text()
+    assert all(f"NEO4J_{name.replace('.', '_')}:" in container for name in limits)
 
 
 @pytest.fixture

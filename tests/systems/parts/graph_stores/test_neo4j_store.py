@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from graph_samples import EDGES, directions, expected, graph, random_graph, texts, unit, written
-from neo4j_server import Neo4jServer
+from neo4j_server import Neo4jServer, call_script, neo4j_home, running_neo4j, unset
 
 from harness.errors import ServiceUnavailable
 from systems.parts.cypher.reading import read_statement
+from systems.parts.graph_stores import neo4j_load
 from systems.parts.graph_stores.contract import AskFailed
 from systems.parts.graph_stores.neo4j import Neo4jStore
 from systems.parts.graph_stores.neo4j_server import Neo4jSettings, connect, rows_of
@@ -219,3 +220,34 @@ async def test_a_server_that_stands_still_keeps_no_statement_waiting_and_no_stor
     finally:
         os.kill(int(pid_file.read_text()), signal.SIGCONT)
     assert len(await new("a").ask(statement, 30.0)) == 1
+
+
+async def test_a_server_killed_while_a_graph_is_written_is_one_line_and_the_next_write_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, state = neo4j_home(), tmp_path / "server"
+    if home is None:
+        pytest.skip("needs a server that is a process of this machine")
+    (tmp_path / "a").mkdir()
+    kept = random_graph(texts(40), entities=60, relations=200)
+    create_searches = neo4j_load.create_searches
+
+    def kill(*words: Any) -> None:
+        os.kill(int((state / "run" / "neo4j.pid").read_text()), signal.SIGKILL)
+        create_searches(*words)
+
+    with running_neo4j(state, home) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        with monkeypatch.context() as changed:
+            changed.setattr(neo4j_load, "create_searches", kill)
+            with pytest.raises(ServiceUnavailable):
+                await Neo4jStore(tmp_path / "a").write(kept, directions(40))
+        assert list((tmp_path / "a").iterdir()) == []
+        port = server.uri.rsplit(":", 1)[1]
+        again = {**unset(os.environ), **server.environment, "NEO4J_STATE": str(state), "NEO4J_BOLT_PORT": port}
+        assert call_script("start", {**again, "NEO4J_HOME": str(home)}).returncode == 0
+        store = await written(Neo4jStore(tmp_path / "a"), kept)
+        assert (await store.size()).relations == len(kept.relations)
+        assert await store.triplets_of(["person 1"]) == expected(kept, ["person 1"])
+        store.close()
