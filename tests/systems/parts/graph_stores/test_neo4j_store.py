@@ -20,7 +20,7 @@ from systems.parts.graph_stores import neo4j_load
 from systems.parts.graph_stores.contract import AskFailed
 from systems.parts.graph_stores.neo4j import Neo4jStore
 from systems.parts.graph_stores.neo4j_server import Neo4jSettings, connect, rows_of
-from systems.parts.graph_stores.neo4j_space import Space
+from systems.parts.graph_stores.neo4j_space import Space, create_searches
 
 pytestmark = pytest.mark.slow
 New = Callable[[str], Neo4jStore]
@@ -230,7 +230,6 @@ async def test_a_server_killed_while_a_graph_is_written_is_one_line_and_the_next
         pytest.skip("needs a server that is a process of this machine")
     (tmp_path / "a").mkdir()
     kept = random_graph(texts(40), entities=60, relations=200)
-    create_searches = neo4j_load.create_searches
 
     def kill(*words: Any) -> None:
         os.kill(int((state / "run" / "neo4j.pid").read_text()), signal.SIGKILL)
