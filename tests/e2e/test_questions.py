@@ -15,7 +15,7 @@ from harness.models.fake import FakeScript
 pytestmark = pytest.mark.slow
 
 WRITES = r'"question"(.|\n)*Document A \('
-ANSWERS = r"Passages:(.|\n)*Question: "
+ANSWERS = r"<passages>(.|\n)*<question>\n"
 REPLIES = {
     f"{WRITES}Lowmere": draft("Who chairs the harbour board of Lowmere?", "Hanne Olvik", "A3"),
     f"{WRITES}Tarnby": draft("When was the Tarnby yard founded?", "1911", "A2"),

@@ -31,7 +31,7 @@ def test_runs_are_compared_printed_and_written(cli: CommandLine) -> None:
     for pair in (r"s0, s1 .*\] ~", r"s0, s2 .*\] >"):
         assert re.search(f"^{pair}", done.stdout, re.MULTILINE)
     assert done.stdout.splitlines()[-1] == "comparison: found/comparison.md"
-    assert {path.name for path in (cli.folder / "found").iterdir()} == {
+    assert {path.name for path in (cli.folder / "found").glob("[!.]*")} == {
         "comparison.csv",
         "comparison.md",
         "differences.csv",
