@@ -21,7 +21,8 @@ def at_most(seconds: float, *, of_cpu: bool = False) -> Iterator[None]:
 
     timer, rings = (signal.ITIMER_VIRTUAL, signal.SIGVTALRM) if of_cpu else (signal.ITIMER_REAL, signal.SIGALRM)
     before = signal.signal(rings, ring)
-    signal.setitimer(timer, seconds)
+    # A signal that arrives in a finalizer or a callback is swallowed there: it rings again.
+    signal.setitimer(timer, seconds, max(seconds, 2.0))
     try:
         yield
     finally:
