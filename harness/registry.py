@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from harness.errors import ConfigError, HarnessError, MissingDependency, nearest
+from harness.core.errors import ConfigError, HarnessError, MissingDependency, nearest
 from harness.protocols import CommandSpec, DatasetSpec, EvaluatorSpec, SystemSpec
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     RunNames = Runs | str | Path | RunDir | Iterable[str | Path | RunDir]
     """`Runs`, or run ids, unique parts of them, paths or run directories."""
 
-__all__ = ["Runs", "compare", "estimate", "evaluate", "load", "plan", "questions", "report", "run"]
+__all__ = ["Runs", "compare", "estimate", "evaluate", "load", "plan", "report", "run"]
 
 
 def __getattr__(name: str) -> object:
@@ -79,11 +79,11 @@ def estimate(
     """A row for each phase that a cell still takes (`index`, `answer`) and for each evaluator that asks a judge
     (`judging: <name>`): calls, tokens, dollars, seconds, and what that is from. Costs nothing.
     """
-    from harness.analysis.estimates.left import named_phases_left
-    from harness.api.configs import price_table
+    from harness.api.config_building import price_table
     from harness.api.frames import ESTIMATE_COLUMNS, Row, data_frame, estimate_rows
     from harness.runner.estimating.estimate import Estimator
     from harness.runner.plan import plan_cells
+    from harness.statistics.estimates.remaining_cost import named_phases_left
 
     resolved = _config(config, systems, (dataset, docs, questions), settings)
     rows: list[Row] = []
@@ -113,9 +113,9 @@ def run(
     measured. What went wrong and ends nothing is a warning: a cell that failed, a budget that was reached, scores
     that an evaluator could not give. An evaluator that cannot work at all raises, after everything else is done.
     """
-    from harness.api.outcomes import refused, troubles
     from harness.api.running import RunOptions, run_bench
     from harness.api.runs import Runs
+    from harness.api.scoring_errors import refused, troubles
 
     resolved = _config(config, systems, (dataset, docs, questions), settings)
     options = RunOptions(Path(results), retry_failed, fresh_index, records_only=records_only, quiet=quiet)
@@ -141,10 +141,10 @@ def evaluate(
 
     Warnings and errors as in `run`. Returns the runs, to be read anew.
     """
-    from harness.api.configs import as_names, as_settings
+    from harness.api.config_building import as_names, as_settings
     from harness.api.evaluating import EvaluateOptions, evaluate_all
-    from harness.api.outcomes import refused, troubles
     from harness.api.runs import Runs
+    from harness.api.scoring_errors import refused, troubles
 
     found = _found(runs, results)
     options = EvaluateOptions(
@@ -174,7 +174,7 @@ def compare(
     """A row for each measure and pair of runs: difference with interval, p (Holm), what it says, what could have
     been detected, and which of the two is as good within `margin` points. The columns are those of comparison.csv.
     """
-    from harness.api.configs import as_names, prices_of_runs
+    from harness.api.config_building import as_names, prices_of_runs
     from harness.api.frames import comparison_frame
     from harness.report.comparison import Choice, compare_runs
 
@@ -197,7 +197,7 @@ def report(
     """Write the report of runs into a folder; the path of its page. `margin`: in points, by how much a run may be
     worse and count as good (default: what the configs say, or 5).
     """
-    from harness.api.configs import prices_of_runs
+    from harness.api.config_building import prices_of_runs
     from harness.report import check_report, load_chapters, write_report
 
     check_report()
@@ -211,7 +211,7 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
 
     ConfigError: there is no such folder, no run in it, or a name that fits none.
     """
-    from harness.api.configs import as_names
+    from harness.api.config_building import as_names
     from harness.api.runs import Runs
     from harness.store import RunDir, find_runs
 
@@ -228,44 +228,6 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
     return Runs(found)
 
 
-def questions(
-    folder: str | Path | None = None,
-    *,
-    dataset: str | None = None,
-    out: str | Path = "questions.jsonl",
-    n: int = 50,
-    kinds: Sequence[str] = (),
-    seed: int = 0,
-    config: str | Path | None = None,
-    settings: Mapping[str, Any] | None = None,
-    quiet: bool = False,
-) -> DataFrame:
-    """Write questions about the documents of a folder, or of a data set, into the file `out`, and check each; a
-    row for each candidate with the verdict of every check (None: it tells nothing, or was not reached).
-
-    `kinds`: such as `bridge` or `bridge=10`; none: all that the documents allow. A budget that was reached is a
-    warning; the same call goes on.
-    """
-    from harness.api.configs import as_names, as_settings
-    from harness.api.frames import data_frame
-    from harness.api.writing import CANDIDATE_COLUMNS, WriteOptions, candidate_rows, written_questions
-
-    options = WriteOptions(
-        folder=_path(folder),
-        dataset=dataset,
-        out=Path(out),
-        total=n,
-        kinds=as_names(kinds),
-        seed=seed,
-        config=_path(config),
-        settings=tuple(as_settings(settings or {})),
-        quiet=quiet,
-    )
-    _, written = written_questions(options)
-    _warn([f"stopped at the budget ({written.stopped.what})"] if written.stopped else [])
-    return data_frame(candidate_rows(written.candidates), CANDIDATE_COLUMNS)
-
-
 def _config(
     source: ConfigSource,
     systems: Sequence[str],
@@ -273,7 +235,7 @@ def _config(
     settings: Mapping[str, Any] | None,
 ) -> BenchConfig:
     """`dataset`: its name, its documents, its questions."""
-    from harness.api.configs import DatasetChoice, as_names, as_settings, bench_config
+    from harness.api.config_building import DatasetChoice, as_names, as_settings, bench_config
 
     if isinstance(source, str):
         source = Path(source)

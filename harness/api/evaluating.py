@@ -5,18 +5,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.api.configs import evaluation_config, price_table, prices_of_runs
-from harness.api.said import refuse_unsaid_judges
+from harness.api.config_building import evaluation_config, price_table, prices_of_runs
+from harness.api.config_of_a_run import refuse_unsaid_judges
 from harness.config import BenchConfig
 from harness.config.load import parse_setting
-from harness.errors import BudgetReached, ConfigError, nearest
-from harness.protocols import AnswerChoice, Case, OpenedAnswer, RunFacts
+from harness.core.errors import BudgetReached, ConfigError, nearest
+from harness.protocols import AnswerChoice, OpenedAnswer, RunFacts, ScoringInput
+from harness.runner.budget_tracker import CostOwner, Spending
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_packages, plan_evaluation
 from harness.runner.evaluating.scoring import Elsewhere, nobody
 from harness.runner.progress import Reporter
-from harness.runner.spending import Payer, Spending
 from harness.runner.spreading.clusters import Clusters
 from harness.runner.spreading.scoring import SpreadScoring, is_spread
 from harness.store import RunDir, find_runs
@@ -99,7 +99,7 @@ def open_answer(choice: AnswerChoice) -> Iterator[OpenedAnswer]:
     check_packages(plan)
     (planned,) = plan.evaluators
     case = _answered(run, choice)
-    case = Case(case.query, case.reference, case.record, planned.measures)
+    case = ScoringInput(case.query, case.reference, case.record, planned.measures)
     facts = RunFacts(has_generator=case.prediction.answer is not None)
     reporter = Reporter(quiet=choice.quiet)
     with ExitStack() as stack, reporter.bar(choice.query_id) as bar:
@@ -115,7 +115,7 @@ def _refuse_unsaid(run: RunDir, plan: EvaluationPlan, config: Path | None, setti
         refuse_unsaid_judges(run, plan, [parse_setting(setting)[0] for setting in settings])
 
 
-def _answered(run: RunDir, choice: AnswerChoice) -> Case:
+def _answered(run: RunDir, choice: AnswerChoice) -> ScoringInput:
     rows = run.sample_by_id()
     if choice.query_id not in rows:
         raise ConfigError(f"{run.run_id} has no query '{choice.query_id}'", nearest(choice.query_id, rows))
@@ -124,7 +124,7 @@ def _answered(run: RunDir, choice: AnswerChoice) -> Case:
         why = f"failed ({record.failure.kind})" if record and record.failure else "has no record yet"
         raise ConfigError(f"{choice.query_id}, repeat {choice.repeat}, {why}", "choose another query")
     row = rows[choice.query_id]
-    return Case(row.query, row.reference, record, ())
+    return ScoringInput(row.query, row.reference, record, ())
 
 
 def _spending(
@@ -133,7 +133,7 @@ def _spending(
     """The budget is one for all named runs; it stands in a config or setting for all, so every group has the
     same."""
     payers = [
-        Payer.of(run, run.manifest().identity.get("models", {}), plan)
+        CostOwner.of(run, run.manifest().identity.get("models", {}), plan)
         for plan, _, members in plans
         for run in members
     ]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import MissingDependency, install
-from harness.records import Estimate, RunRecord, Usage
+from harness.core.errors import MissingDependency, install
+from harness.core.records import Estimate, RunRecord, Usage
 from harness.report.comparison import COLUMNS, Comparison, comparison_rows
 from harness.report.labels import labels
 from harness.store import Manifest, RunDir, SampleRow

@@ -6,33 +6,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.analysis.prices import usage_usd
-from harness.api.configs import price_table
+from harness.api.config_building import price_table
 from harness.api.evaluating import spread_by
 from harness.config import NO_MODEL, BenchConfig
-from harness.errors import BudgetReached, ConfigError, explained_io
+from harness.core.errors import BudgetReached, ConfigError, explained_io
+from harness.runner.budget_tracker import CostOwner, Spending
 from harness.runner.estimating.estimate import Estimator, keep_estimate, say_total
-from harness.runner.estimating.sizes import size_lines
+from harness.runner.estimating.sample_size_notice import size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
 from harness.runner.executing.execute import (
-    Again,
     CellResult,
+    RerunOptions,
     check_needs,
     fetch_models,
     open_run,
     run_cell,
 )
-from harness.runner.executing.reused import changed_lines, reuse_lines
-from harness.runner.executing.standing import is_finished
-from harness.runner.executing.turns import TurnOptions, run_in_turns
+from harness.runner.executing.interleaved_scheduler import TurnOptions, run_in_turns
+from harness.runner.executing.reuse_warnings import changed_lines, reuse_lines
+from harness.runner.executing.run_status import is_finished
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.preflight import Preflight
 from harness.runner.progress import Priced, Reporter, SharedBars
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
-from harness.runner.spending import Payer, Spending
 from harness.runner.spreading.cells import SpreadOptions, run_spread
 from harness.runner.spreading.clusters import Clusters
+from harness.statistics.prices import usage_usd
 from harness.store import RunDir
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, clust
     evaluation = plan_evaluation(config)
     race = plan_race(config, cells, evaluation)
     payers = [
-        Payer.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
+        CostOwner.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
     ]
     prices = price_table(config.prices)
     spending = Spending(config.budget, prices, options.results, payers, began, reporter.warn)
@@ -314,8 +314,8 @@ def _priced(spending: Spending) -> Callable[[Cell], Priced]:
     return lambda cell: lambda usage: usage_usd(spending.prices, cell.identity["models"], usage)
 
 
-def _again(options: RunOptions) -> Again:
-    return Again(failed=options.retry_failed, index=options.fresh_index)
+def _again(options: RunOptions) -> RerunOptions:
+    return RerunOptions(failed=options.retry_failed, index=options.fresh_index)
 
 
 def _is_beyond(result: CellResult, tolerance: float) -> bool:

@@ -4,14 +4,13 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from harness.cli.annotating import add_annotating
-from harness.cli.asking import add_asking
 from harness.cli.choices import Creatable, Listed, executor_settings
-from harness.cli.consoles import complain, note_usage_data, show_bug
+from harness.cli.console import complain, note_usage_data, show_bug
 from harness.cli.options import (
     NAMES,
     ConfigsOption,
@@ -34,13 +33,30 @@ from harness.cli.options import (
     words,
 )
 from harness.cli.process_start import prepare_process
-from harness.cli.questions import add_questions
-from harness.cli.routes import add_route
-from harness.cli.trust import add_trust
-from harness.cli.validity import add_validity
-from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted, refusal_of_system
+from harness.core.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted, refusal_of_system
+
+_JOBS = ("decide", "understand", "keep", "extend")
+"""Those of `harness.protocols.commands.Job`, which takes longer to import than to print the help."""
+
+
+class CommandsByJob(TyperGroup):
+    """`--help` lists the commands by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """A section a job; each line is the command's whole first sentence."""
+        commands = [command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
+        for job in _JOBS:
+            rows = [
+                (str(command.name), command.get_short_help_str(limit=200))
+                for command in commands
+                if getattr(command, "rich_help_panel", None) == job
+            ]
+            with formatter.section(f"{job.capitalize()}"):
+                formatter.write_dl(rows)
+
 
 app = typer.Typer(
+    cls=CommandsByJob,
     epilog="First, in seconds, without a language model: "
     "`rag-harness run --set models.generator.provider=none`. What is missing: `rag-harness doctor`.",
     no_args_is_help=True,
@@ -73,31 +89,33 @@ def options(
         os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))
 
 
-@app.command()
+@app.command(rich_help_panel="decide")
 def init(
     file: Annotated[Path, typer.Argument(help="The file to write.", metavar="FILE")] = Path("rag-harness.yaml"),
 ) -> None:
-    """Write a config to begin with: every key with its default and what it means. Nothing is overwritten.
+    """Write a config file to start from.
+
+    It holds every key with its default and what it means. Nothing is overwritten.
 
     Example: rag-harness init my-bench.yaml
     """
-    from harness.cli.beginning import begin_config
+    from harness.cli.init import begin_config
 
     begin_config(file)
 
 
-@app.command("list")
+@app.command("list", rich_help_panel="extend")
 def list_command(kind: Annotated[Listed, typer.Argument()], as_json: JsonOption = False) -> None:
-    """List the systems, datasets, evaluators, measures or model providers that are installed.
+    """List what is installed: systems, data sets, metrics and more.
 
     Example: rag-harness list measures
     """
-    from harness.cli.listing import print_list
+    from harness.cli.list_plugins import print_list
 
     print_list(kind.value, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel="decide")
 def plan(
     config: ConfigsOption = None,
     system: SystemOption = None,
@@ -109,19 +127,21 @@ def plan(
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
 ) -> None:
-    """Print the cells of a config with their run ids, and what is done, partial or missing. Costs nothing.
+    """Show what a config would run, and what is done already.
+
+    A line for each run, with its id: done, partial or missing. Calls no model.
 
     Example: rag-harness plan --config configs/sweeps/top_k.yaml
     """
-    from harness.api.configs import DatasetChoice, bench_configs
-    from harness.cli.planning import print_plan
+    from harness.api.config_building import DatasetChoice, bench_configs
+    from harness.cli.plan import print_plan
 
     chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()))
     resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
     print_plan(resolved, results, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel="decide")
 def estimate(
     config: ConfigsOption = None,
     system: SystemOption = None,
@@ -133,21 +153,23 @@ def estimate(
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
 ) -> None:
-    """Print the tokens, dollars and minutes that each cell of a config still takes, and its judges. Costs nothing.
+    """Estimate tokens, dollars and minutes before you pay.
+
+    For each run of a config and its judges: what is still to be done. Calls no model.
 
     From the corpus, the systems' prompts and what earlier runs under --results measured; without any, the most.
 
     Example: rag-harness estimate --config configs/bench/openai.yaml
     """
-    from harness.api.configs import DatasetChoice, bench_configs
-    from harness.cli.estimating import print_estimate
+    from harness.api.config_building import DatasetChoice, bench_configs
+    from harness.cli.estimate import print_estimate
 
     chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()))
     resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
     print_estimate(resolved, results, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel="decide")
 def run(
     config: ConfigsOption = None,
     system: SystemOption = None,
@@ -171,7 +193,9 @@ def run(
         bool, typer.Option("--quiet", "-q", help="No progress: the path of the report alone, on standard output.")
     ] = False,
 ) -> None:
-    """Run every cell of a config, evaluate it and write a report. Stopped anywhere, the same command resumes.
+    """Run systems on sampled queries, score them, write a report.
+
+    Stopped anywhere, the same command resumes.
 
     Several configs run one after another and end in one report; what is set here holds for each.
 
@@ -195,9 +219,9 @@ def run(
 
       open $(rag-harness run -q -c rag-harness.yaml)
     """
-    from harness.api.configs import DatasetChoice, bench_configs
+    from harness.api.config_building import DatasetChoice, bench_configs
     from harness.api.running import RunOptions
-    from harness.cli.running import RunOutput, run_all
+    from harness.cli.run import RunOutput, run_all
 
     chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()))
     resolved = bench_configs(
@@ -213,7 +237,7 @@ def run(
     raise typer.Exit(run_all(resolved, options, RunOutput(out, as_json)))
 
 
-@app.command("import")
+@app.command("import", rich_help_panel="keep")
 def import_command(
     file: Annotated[Path, typer.Argument(help="One JSON object a line.", metavar="FILE.jsonl")],
     name: Annotated[str, typer.Option("--name", "-n", help="What to call the system that answered.")],
@@ -240,7 +264,7 @@ def import_command(
     ] = False,
     results: ResultsOption = Path("results"),
 ) -> None:
-    """Make a run of answers that another system gave, so that it can be scored here.
+    """Import answers that another tool produced, to score them here.
 
     A row has `query` (the text) or `query_id`, and `answer` or `error`; it may have `contexts` (texts, or objects
     with text, doc_ids, score, kind), `input_tokens`, `output_tokens`, `cached_tokens`, `model_calls`, `latency_s`,
@@ -252,8 +276,8 @@ def import_command(
 
       rag-harness import answers.jsonl --docs papers --questions asked.jsonl -n my-agent
     """
-    from harness.cli.importing import import_file, parse_pairs
-    from harness.runner.importing.run import ImportRequest
+    from harness.cli.import_answers import import_file, parse_pairs
+    from harness.runner.importing.imported_run import ImportRequest
     from harness.store import find_runs
 
     request = ImportRequest(
@@ -274,7 +298,7 @@ def import_command(
     import_file(request, results)
 
 
-@app.command()
+@app.command(rich_help_panel="keep")
 def evaluate(
     runs: RunsArgument,
     evaluators: EvaluatorsOption = None,
@@ -289,7 +313,9 @@ def evaluate(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score the saved records of runs (again); no system is called. Judgements are kept, and paid once.
+    """Score saved answers again; no system is called.
+
+    Judgements are kept, and paid once.
 
     Without --config a run says which evaluators; the judge and its key are what you say, or the default.
 
@@ -306,14 +332,14 @@ def evaluate(
       rag-harness evaluate demo--naive -e kg,ragas --executor ray    (docs/many-machines.md)
     """
     from harness.api.evaluating import EvaluateOptions
-    from harness.cli.evaluating import evaluate_named
+    from harness.cli.evaluate import evaluate_named
 
     said = (*(settings or ()), *executor_settings(executor, ray_address))
     options = EvaluateOptions(config, words(evaluators), said, prices, results, quiet)
     raise typer.Exit(evaluate_named(runs, options, as_json=as_json))
 
 
-@app.command()
+@app.command(rich_help_panel="decide")
 def report(
     runs: RunsArgument,
     measure: RankOption = None,
@@ -322,7 +348,9 @@ def report(
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
 ) -> None:
-    """Write the page (report.html), summary.md and .csv, figures and tables of runs, and print the main tables.
+    """Write the report of runs: page, figures and tables.
+
+    report.html, summary.md and summary.csv; the main tables are printed too.
 
     Examples:
 
@@ -330,12 +358,12 @@ def report(
 
       rag-harness report demo--naive demo--kg --measure Recall@10
     """
-    from harness.cli.reporting import ReportOptions, report_runs
+    from harness.cli.report import ReportOptions, report_runs
 
     report_runs(runs, ReportOptions(out, results, prices, measure, margin))
 
 
-@app.command()
+@app.command(rich_help_panel="decide")
 def compare(
     runs: RunsArgument,
     measures: Annotated[
@@ -349,40 +377,44 @@ def compare(
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
 ) -> None:
-    """Compare runs query by query: differences with intervals, tests, ranks. What may be chance is a tie.
+    """Compare runs query by query, with intervals and tests.
+
+    A difference that may be chance is shown as a tie.
 
     Example: rag-harness compare demo--naive demo--recursive --measures accuracy,latency_s
     """
-    from harness.cli.comparing import CompareOptions
-    from harness.cli.comparing import compare as compare_named
+    from harness.cli.compare import CompareOptions
+    from harness.cli.compare import compare as compare_named
 
     options = CompareOptions(words(measures), query_type, baseline, out, results, as_json, prices, margin)
     compare_named(runs, options)
 
 
-@app.command()
+@app.command(rich_help_panel="understand")
 def show(
     run: Annotated[str, typer.Argument(help="A run id, a unique part of one, or a path.", metavar="RUN")],
     query_id: Annotated[str | None, typer.Argument(help="One query; without it, the whole run.")] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
 ) -> None:
-    """Show a run, or one query of it: answer, gold, contexts, timing.
+    """Show a run or one query: answer, contexts, scores.
 
     Example: rag-harness show demo--naive demo-0005
     """
-    from harness.cli.showing import show_run
+    from harness.cli.show import show_run
 
     show_run(run, query_id, results, prices)
 
 
-@app.command()
+@app.command(rich_help_panel="extend")
 def new(
     kind: Annotated[Creatable, typer.Argument()],
     name: Annotated[str, typer.Argument(help="Small letters, digits and dashes.", metavar="NAME")],
     into: Annotated[Path, typer.Option("--into", metavar="DIR", help="The folder that is to hold it.")] = Path(),
 ) -> None:
-    """Write a package for a system, data set or evaluator of your own: it installs, runs and passes its contract.
+    """Create a package for a plug-in of your own.
+
+    For a system, data set, evaluator, provider or report section: it installs, runs and passes its contract.
 
     It starts as a small one that works, to be changed. What each part of it is for: docs/README.md.
 
@@ -392,23 +424,15 @@ def new(
 
       rag-harness new dataset our-tickets --into ../plugins
     """
-    from harness.cli.creating import create
+    from harness.cli.new import create
 
     create(kind.value, name, into)
 
 
-add_annotating(app)
-add_asking(app)
-add_trust(app)
-add_questions(app)
-add_route(app)
-add_validity(app)
-
-
-@app.command()
+@app.command(rich_help_panel="extend")
 def doctor(results: ResultsOption = Path("results")) -> None:
-    """Check what is installed, reachable and missing, and how to fix it."""
-    from harness.cli.doctoring import print_checkup
+    """Check what is installed and reachable, and how to fix it."""
+    from harness.cli.doctor import print_checkup
 
     raise typer.Exit(print_checkup(results))
 
@@ -423,10 +447,11 @@ def main() -> None:
         own = [
             command.name or command.callback.__name__ for command in app.registered_commands if command.callback
         ]
-        if not set(sys.argv[1:2]) & set(own):
-            from harness.cli.plugged import add_plugged
+        asked = next(iter(sys.argv[1:2]), None)
+        if asked not in own:
+            from harness.cli.plugin_commands import add_plugged
 
-            add_plugged(app, own)
+            add_plugged(app, own, asked)
         try:
             app()
         finally:

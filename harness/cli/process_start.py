@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from harness.errors import ConfigError, StoreError, refusal_of_system
+from harness.core.errors import ConfigError, StoreError, refusal_of_system
 
 _STDOUT, _STDERR = 1, 2
 _LEAST_FILES = 64

@@ -8,12 +8,11 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from harness.config.moved import where_now
 from harness.config.schema import BenchConfig
-from harness.config.shipped import config_path
-from harness.config.trees import MOST_BYTES, check_values, parse_yaml
-from harness.errors import ConfigError, nearest
-from harness.plain_files import read_plain
+from harness.config.shipped_files import config_path
+from harness.config.yaml_limits import MOST_BYTES, check_values, parse_yaml
+from harness.core.bounded_files import read_plain
+from harness.core.errors import ConfigError, nearest
 
 Tree = dict[str, Any]
 
@@ -144,7 +143,7 @@ def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") ->
     path = [str(part) for part in detail["loc"] if not _is_union_tag(str(part))]
     key = ".".join([prefix, *path] if prefix else path)
     if detail["type"] == "extra_forbidden":
-        return f"unknown key '{key}'", where_now(key, _known_keys(model, path[:-1]))
+        return f"unknown key '{key}'", nearest(path[-1], _known_keys(model, path[:-1]))
     if key == "dataset.sample":
         return f"{key}: {str(detail['input'])[:80]!r} is no sample", "write full, or set per_type (and seed)"
     problem = str(detail["msg"]).removeprefix("Value error, ")

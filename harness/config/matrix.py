@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.config.load import build_config, set_value
 from harness.config.schema import BenchConfig
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 
 _MOST_CELLS = 10_000
 

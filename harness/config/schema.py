@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from harness.outside import OWN_PLACE, check_url, check_variable, without_keys
-from harness.plain_files import without_home
-from harness.records import AnswerStyle
+from harness.core.bounded_files import without_home
+from harness.core.records import AnswerStyle
+from harness.core.sanitize import OWN_PLACE, check_url, check_variable, without_keys
 
 
 class ConfigSection(BaseModel):
@@ -323,7 +323,7 @@ class BenchConfig(ConfigSection):
     """Of whatever a system draws."""
     repeats: int = Field(1, ge=1, le=1000)
     """How often each query is answered."""
-    evaluators: tuple[str, ...] = ("answer", "retrieval", "causes")
+    evaluators: tuple[str, ...] = ("answer", "retrieval", "failure_analysis")
     """What scores the answers: `rag-harness list evaluators`."""
     measure: str | None = None
     """The one that ranks the systems; None: the data set's own."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.core.errors import DISTRIBUTION, DataError
 from harness.datasets import files
 from harness.datasets.multihop_rag import build
-from harness.errors import DISTRIBUTION, DataError
 from harness.protocols import DatasetSpec, RawDataset
 
 _PACKAGE = Path(__file__).resolve().parents[1]

@@ -13,16 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
-from harness.datasets.entries import FIX, FileEntry, as_entries, as_entry
-from harness.datasets.measuring import (
+from harness.core.bounded_files import open_plain
+from harness.core.errors import DataError
+from harness.datasets.row_fields import FIX, FileEntry, as_entries, as_entry
+from harness.datasets.size_limits import (
     most_bytes,
     refuse_too_long,
     refuse_too_many,
     values_of_json,
     values_of_lines,
 )
-from harness.errors import DataError
-from harness.plain_files import open_plain
 
 ENV = "RAG_HARNESS_DATA"
 

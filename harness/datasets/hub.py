@@ -10,12 +10,12 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
+from harness.core.errors import DataError, MissingDependency, install
 from harness.datasets import files
-from harness.datasets.entries import FileEntry, as_entry
-from harness.datasets.measuring import check_foreign
-from harness.datasets.published import fetched_by_hand
-from harness.errors import DataError, MissingDependency, install
-from harness.models.hub import hub_is_reachable
+from harness.datasets.published_check import fetched_by_hand
+from harness.datasets.row_fields import FileEntry, as_entry
+from harness.datasets.size_limits import check_foreign
+from harness.models.huggingface_hub_files import hub_is_reachable
 
 
 class HubRows(Protocol):

@@ -1,15 +1,15 @@
 """Labels by people as a table of their own: CSV with the columns query_id, run, annotator, dimension and label.
 
 One row is what one annotator said of one answer in one respect. `label` is a whole number from 1 to 5,
-`cannot tell`, or empty for a gap. `harness.validity.label_sheet` reads such a table, and others.
+`cannot tell`, or empty for a gap. `harness.extensions.meta_evaluation.label_sheet` reads such a table, and others.
 """
 
 from collections.abc import Iterable
 
+from harness.core.errors import DataError
+from harness.core.records import Annotation
 from harness.datasets.question_files.table import FieldRow
-from harness.display.sheets import read_cell, sheet_text
-from harness.errors import DataError
-from harness.records import Annotation
+from harness.display.csv_sheets import read_cell, sheet_text
 
 LABEL_COLUMNS = ("query_id", "run", "annotator", "dimension", "label", "note")
 CANNOT_TELL = "cannot tell"

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from harness.datasets.entries import FIX, FileEntry
+from harness.core.errors import DataError
+from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets.hub import HubTable, RowDraw, load_drawn
-from harness.datasets.published import departures
-from harness.errors import DataError
+from harness.datasets.published_check import departures
+from harness.datasets.row_fields import FIX, FileEntry
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, untold
-from harness.records import Document, Evidence, Query, Reference
 
 _FILES = {
     "v1.1": "ms_marco/ms_marco_v1.1_train_sample200.json",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.datasets.entries import FIX, FileEntry
+from harness.core.errors import DataError
+from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets.hub import HubTable, load_rows
-from harness.datasets.published import departures
-from harness.errors import DataError
+from harness.datasets.published_check import departures
+from harness.datasets.row_fields import FIX, FileEntry
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
-from harness.records import Document, Evidence, Query, Reference
 
 _REPO = "yixuantt/MultiHopRAG"
 _CORPUS, _QUERIES = "multihop_rag/corpus.json", "multihop_rag/MultiHopRAG.json"

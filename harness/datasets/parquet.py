@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.datasets.measuring import ROW_WEIGHS, refuse_too_long, refuse_too_many
-from harness.errors import EXIT_USER, DataError
+from harness.core.errors import EXIT_USER, DataError
+from harness.datasets.size_limits import ROW_WEIGHS, refuse_too_long, refuse_too_many
 
 if TYPE_CHECKING:
     import pyarrow

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.datasets.entries import FileEntry
+from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets.hub import HubTable, load_rows
-from harness.datasets.published import departures
+from harness.datasets.published_check import departures
+from harness.datasets.row_fields import FileEntry
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
-from harness.records import Document, Evidence, Query, Reference
 
 _FILE = "neural_bridge/rag_dataset_12000_train_head100.jsonl"
 _FIELDS = ("context", "question", "answer")

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
-from harness.errors import ConfigError, DataError, nearest
-from harness.identity import digest
+from harness.core.errors import ConfigError, DataError, nearest
+from harness.core.hashing import digest
+from harness.core.records import AnswerStyle, Document, Query, Reference
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset
-from harness.records import AnswerStyle, Document, Query, Reference
 
 CorpusChoice = Literal["full", "cited"]
 

@@ -13,14 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.core.errors import DataError
+from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets import files
-from harness.datasets.entries import FileEntry
 from harness.datasets.hub import HubTable, load_rows
-from harness.datasets.published import departures, fetched_by_hand
+from harness.datasets.published_check import departures, fetched_by_hand
+from harness.datasets.row_fields import FileEntry
 from harness.datasets.uda_tables import BENCH_FILE, TABLE_FILES, GoldTable, gold_tables, read_table_files
-from harness.errors import DataError
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
-from harness.records import Document, Evidence, Query, Reference
 
 _NQ_FILE = "uda_qa/nq_qa.csv"
 _NQ_TABLE = HubTable("qinchuanhui/UDA-QA", "nq", "test")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.core.errors import DataError
 from harness.datasets import files
-from harness.datasets.entries import FIX, FileEntry
-from harness.datasets.published import fetched_by_hand
-from harness.errors import DataError
+from harness.datasets.published_check import fetched_by_hand
+from harness.datasets.row_fields import FIX, FileEntry
 
 FETAQA_FILES = ("uda_qa/fetaqa-v1_test.jsonl", "uda_qa/fetaqa-v1_dev.jsonl")
 BENCH_FILE = "uda_qa/bench_feta_qa.json"

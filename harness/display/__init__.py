@@ -1,9 +1,9 @@
 """What tables, figures and sections are, before anybody renders them: values stay values, names are made
 printable."""
 
-from harness.display.nouns import Content, Drawing, Entry, Picture, Quantity, Rank, Section, Several, Table
-from harness.display.text import NOTHING, counted, file_name, number, printable
-from harness.display.written import bare, beside, interval, written
+from harness.display.number_format import bare, beside, format_value, interval
+from harness.display.text_format import NOTHING, counted, file_name, number, printable
+from harness.display.types import Content, Drawing, Entry, Picture, Quantity, Rank, Section, Several, Table
 
 __all__ = [
     "NOTHING",
@@ -20,8 +20,8 @@ __all__ = [
     "beside",
     "counted",
     "file_name",
+    "format_value",
     "interval",
     "number",
     "printable",
-    "written",
 ]

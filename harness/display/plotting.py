@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.display.nouns import Drawing, Picture
-from harness.display.text import printable
-from harness.errors import MissingDependency, explained_io, install
+from harness.core.errors import MissingDependency, explained_io, install
+from harness.display.text_format import printable
+from harness.display.types import Drawing, Picture
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -1,9 +1,9 @@
 """Is the answer right, and does the system know when it does not know? Comparison of texts, no model call.
 
 accuracy = (1/N) * sum over queries of [answer = reference], after the normalisation in
-`harness.evaluators.normalise`, which takes citations off. No part of an answer earns credit, with one exception:
-where the reference is yes or no, an answer that begins with a yes or no of its own ("No, the article ...") is that
-yes or no.
+`harness.evaluators.answer_normalisation`, which takes citations off. No part of an answer earns credit, with one
+exception: where the reference is yes or no, an answer that begins with a yes or no of its own ("No, the article
+...") is that yes or no.
 
 A *null query* is one whose reference answers are all abstentions: the corpus does not hold the answer.
 hallucination_rate = null queries answered / null queries; false_abstention_rate = answerable queries refused /
@@ -11,7 +11,7 @@ answerable queries, where an answer refuses that abstains and states no answer b
 (`harness.evaluators.abstention`). An empty answer refuses nothing: on a null query it counts as answered.
 
 `em`, `token_f1` (SQuAD's), `contains` and `accuracy_multihop_compat` (MultiHop-RAG's) are defined in
-`harness.evaluators.overlap`. Like accuracy they apply to null queries too, whose reference is a text such as
+`harness.evaluators.token_overlap`. Like accuracy they apply to null queries too, whose reference is a text such as
 "Insufficient information.", and take the best of several references. An empty answer earns nothing in any of them.
 """
 
@@ -19,13 +19,13 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from harness.evaluators.constant import best_constant
-from harness.evaluators.normalise import abstains, canonical, leading_yes_no
-from harness.evaluators.overlap import contains, exact_match, shared_words, squad_form, token_f1
+from harness.core.records import Reference, Score
+from harness.evaluators.answer_normalisation import abstains, canonical, leading_yes_no
+from harness.evaluators.constant_answer import best_constant
+from harness.evaluators.score_preconditions import said, why_not
 from harness.evaluators.scores import bounded, scored
-from harness.evaluators.sides import said, why_not
+from harness.evaluators.token_overlap import contains, exact_match, shared_words, squad_form, token_f1
 from harness.protocols import (
-    Case,
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
@@ -33,9 +33,9 @@ from harness.protocols import (
     PanelFigure,
     Params,
     RunFacts,
+    ScoringInput,
     Sides,
 )
-from harness.records import Reference, Score
 
 _RIGHT, _REFUSED = "Right answers", "Unanswerable queries and refusals"
 _READS: Sides = frozenset({"answer", "reference"})
@@ -119,7 +119,7 @@ class AnswerEvaluator:
         """No generator, no reference answer, or a measure of the other kind of query."""
         return why_not(measure, reference, run)
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every measure of every case."""
         return [score for case in cases for score in _scores(case)]
 
@@ -149,7 +149,7 @@ def _form(answer: str, forms: Container[str]) -> str:
     return leading if leading is not None and leading in forms else canonical(answer)
 
 
-def _scores(case: Case) -> list[Score]:
+def _scores(case: ScoringInput) -> list[Score]:
     found = _values(case.prediction.answer or "", said(case.reference))
     return [scored(case, measure, *found[measure]) for measure in case.measures]
 

@@ -14,10 +14,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.errors import HarnessError, ModelUnavailable, RunInterrupted
+from harness.core.errors import HarnessError, ModelUnavailable, RunInterrupted
+from harness.core.records import Reference, RunRecord, Score, ScoreStatus
 from harness.evaluators.scores import make_score
-from harness.protocols import Case, Evaluator, Measure, RunFacts, Searched
-from harness.records import Reference, RunRecord, Score, ScoreStatus
+from harness.protocols import Evaluator, Measure, RetrievalTrace, RunFacts, ScoringInput
 from harness.store import Records, SampleRow
 
 NO_RECORD = "no record: the run is unfinished"
@@ -43,7 +43,7 @@ async def score_run(
     records: Records,
     repeats: int = 1,
     facts: RunFacts | None = None,
-    searched: Searched | None = None,
+    searched: RetrievalTrace | None = None,
 ) -> list[Score]:
     """One score for every (query, repeat, measure), sorted by them; the table above says which.
 
@@ -52,7 +52,7 @@ async def score_run(
     cannot be reached, fails only the scores it concerns.
     """
     scores: dict[ScoreKey, Score] = {}
-    cases: list[Case] = []
+    cases: list[ScoringInput] = []
     for row, repeat in itertools.product(rows, range(repeats)):
         record = records.get((row.query.query_id, repeat))
         settled = _settled(scorer, row.reference, repeat, record, facts or RunFacts())
@@ -60,7 +60,7 @@ async def score_run(
         names = {score.measure for score in settled}
         left = tuple(measure for measure in scorer.measures if measure.name not in names)
         if record is not None and left:
-            cases.append(Case(row.query, row.reference, record, left, searched))
+            cases.append(ScoringInput(row.query, row.reference, record, left, searched))
     scores.update(await _evaluated(scorer, cases))
     return [scores[key] for key in sorted(scores)]
 
@@ -88,7 +88,7 @@ def _settled(
     return settled
 
 
-async def _evaluated(scorer: Scorer, cases: Sequence[Case]) -> dict[ScoreKey, Score]:
+async def _evaluated(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[ScoreKey, Score]:
     """Every (case, measure), evaluated together if that works, otherwise case by case."""
     if not cases:
         return {}
@@ -108,7 +108,7 @@ async def _evaluated(scorer: Scorer, cases: Sequence[Case]) -> dict[ScoreKey, Sc
     return scores
 
 
-async def _checked(scorer: Scorer, cases: Sequence[Case]) -> dict[ScoreKey, Score]:
+async def _checked(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[ScoreKey, Score]:
     """What the evaluator returned; ValueError where it broke its contract."""
     asked = _asked(cases)
     found: dict[ScoreKey, Score] = {}
@@ -139,7 +139,7 @@ def _possible(measure: Measure, score: Score) -> Score:
     return score
 
 
-def _asked(cases: Sequence[Case]) -> dict[ScoreKey, Measure]:
+def _asked(cases: Sequence[ScoringInput]) -> dict[ScoreKey, Measure]:
     return {
         (case.record.query_id, case.record.repeat, measure.name): measure
         for case in cases

@@ -22,12 +22,21 @@ from difflib import SequenceMatcher
 import numpy as np
 from pydantic import Field
 
-from harness.evaluators.judged import judge_each
-from harness.evaluators.overlap import UNSPACED
-from harness.evaluators.ranking import why_passage, without_white_space
-from harness.extraction.texts import EMBEDDED_WHOLE, windows_of
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Panel, PanelFigure, Params, RunFacts
-from harness.records import Context, Reference, Score
+from harness.core.records import Context, Reference, Score
+from harness.evaluators.gold_ranks import why_passage, without_white_space
+from harness.evaluators.judge_calls import judge_each
+from harness.evaluators.token_overlap import UNSPACED
+from harness.extraction.text_windows import EMBEDDED_WHOLE, windows_of
+from harness.protocols import (
+    EvaluationRuntime,
+    EvaluatorSpec,
+    Measure,
+    Panel,
+    PanelFigure,
+    Params,
+    RunFacts,
+    ScoringInput,
+)
 
 NO_EVIDENCE = (
     "no answer of the run offers a sentence as evidence: its system names none, it was never asked for an answer, "
@@ -115,14 +124,14 @@ class EvidenceEvaluator:
             return "the reference names no fact"
         return why_passage(facts.values(), self._longest_fact)
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every measure of every case."""
         return await judge_each(cases, self._runtime, self._value)
 
     def close(self) -> None:
         """Nothing is open."""
 
-    async def _value(self, case: Case, measure: Measure) -> tuple[float, str]:
+    async def _value(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
         offered = case.prediction.evidence
         length = sum(len(each.text) for each in offered)
         if measure == _CHARACTERS:

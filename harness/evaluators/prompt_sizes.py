@@ -1,8 +1,8 @@
 """Evidence within the first N characters of what the generator saw: recall, and all of it, at equal prompt size.
 
 What the generator saw is the contexts in rank order, numbered and separated as the answer contract shows them
-(`harness.asking.answers.shown`): the prompt of the answer. What a system's other calls read, such as the reports
-of a map step, is no part of it. Characters and not tokens, because they are the same for every model.
+(`harness.llm_utils.answer_contract.shown`): the prompt of the answer. What a system's other calls read, such as
+the reports of a map step, is no part of it. Characters and not tokens, because they are the same for every model.
 
 - A *fact* is within N if all of it is: the first context that contains it, white space apart, has it before
   character N ends. A fact that N cuts is not found.
@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from harness.asking.answers import BETWEEN, shown
-from harness.evaluators.compat import READS, SECTION
-from harness.evaluators.ranking import FoundFacts, without_white_space
+from harness.core.records import Context, Evidence
+from harness.evaluators.gold_ranks import FoundFacts, without_white_space
+from harness.evaluators.multihop_rag_compat import READS, SECTION
+from harness.llm_utils.answer_contract import BETWEEN, shown
 from harness.protocols import Measure, Panel, PanelFigure
-from harness.records import Context, Evidence
 
 Kind = Literal["fact", "document"]
 Share = Literal["Recall", "AllHit"]

@@ -15,9 +15,9 @@ package's (Es et al. 2024, https://arxiv.org/abs/2309.15217; context relevance i
 first of the reference answers; contexts are the texts that the generator saw, in rank order and under the numbers
 that it saw.
 
-Contexts longer than `context_characters` are judged window by window (`harness.evaluators.windows`), never cut:
-what reads them is asked for each window. A statement, or a sentence of the reference, is supported if any window
-supports it (where the judge splits the reference otherwise for each window, the best one's share counts); a
+Contexts longer than `context_characters` are judged window by window (`harness.evaluators.context_windows`), never
+cut: what reads them is asked for each window. A statement, or a sentence of the reference, is supported if any
+window supports it (where the judge splits the reference otherwise for each window, the best one's share counts); a
 context of several parts is useful if any is; context relevance is that of the best window. So a statement that
 takes two windows to support counts as unsupported, and a long prompt has more tries. With one window the values
 are the package's.
@@ -60,23 +60,23 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import Field
 
-from harness.errors import MissingDependency, install
-from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement, judged_measure
+from harness.core.errors import MissingDependency, install
+from harness.core.records import Score
+from harness.evaluators.context_windows import LONGEST, ContextCharacters, ContextReading, reading_of
+from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measure
 from harness.evaluators.ragas_metrics.asking import Asking, RagasMetric, RagasRow
+from harness.evaluators.score_preconditions import reference_answer, settled
 from harness.evaluators.scores import scored
-from harness.evaluators.sides import reference_answer, settled
-from harness.evaluators.windows import LONGEST, ContextCharacters, ContextReading, reading_of
 from harness.protocols import (
-    Case,
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
     PanelFigure,
     Params,
+    ScoringInput,
     Side,
     Sides,
 )
-from harness.records import Score
 
 if TYPE_CHECKING:
     from harness.evaluators.ragas_metrics.judging import Ragas
@@ -159,11 +159,11 @@ class RagasEvaluator(JudgedEvaluator):
         self._longest = params.context_characters
         self._asking = Asking(runtime.judge, embedder, params.strictness, params.constrained)
 
-    async def begin(self, _cases: Sequence[Case]) -> Judge:
+    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
         """Each judgement stands by itself."""
         return self._judge
 
-    def settled(self, case: Case, measure: Measure) -> Score | None:
+    def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
         """An abstention is wrong where the reference says so; contexts that only repeat the question are not
         relevant to it, as in the package.
         """
@@ -178,7 +178,7 @@ class RagasEvaluator(JudgedEvaluator):
     def _ragas(self) -> "Ragas":
         return load_ragas()(self._asking)
 
-    async def _judge(self, case: Case, measure: Measure) -> Judgement:
+    async def _judge(self, case: ScoringInput, measure: Measure) -> Judgement:
         # What reads no contexts is asked once, however many windows they fill.
         contexts = case.prediction.contexts if "contexts" in measure.reads else ()
         reading = reading_of(contexts, self._longest)
@@ -221,7 +221,7 @@ SPEC = EvaluatorSpec(
 )
 
 
-def _row(case: Case, reading: ContextReading) -> RagasRow:
+def _row(case: ScoringInput, reading: ContextReading) -> RagasRow:
     return RagasRow(
         question=case.query.text,
         answer=case.prediction.answer or "",

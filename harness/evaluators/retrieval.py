@@ -13,7 +13,7 @@ fact that a chunk border cuts is not found.
 `sizes` (`harness.evaluators.prompt_sizes`). Systems compare at the largest N that the contexts of all of them
 reach; `context_characters` is how far they reach.
 
-*compat*: see `harness.evaluators.compat`.
+*compat*: see `harness.evaluators.multihop_rag_compat`.
 """
 
 from __future__ import annotations
@@ -25,20 +25,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from harness.evaluators import compat
+from harness.core.records import Reference, Score
+from harness.evaluators import multihop_rag_compat
 from harness.evaluators.base import NO_CONTEXTS
-from harness.evaluators.compat import READS, SECTION
-from harness.evaluators.prompt_sizes import (
-    CHARACTERS,
-    Kind,
-    Share,
-    documents_within,
-    explain_within,
-    facts_within,
-    seen,
-    size_measure,
-)
-from harness.evaluators.ranking import (
+from harness.evaluators.gold_ranks import (
     Cut,
     FactFinder,
     FoundFacts,
@@ -49,9 +39,19 @@ from harness.evaluators.ranking import (
     why_passage,
     without_white_space,
 )
+from harness.evaluators.multihop_rag_compat import READS, SECTION
+from harness.evaluators.prompt_sizes import (
+    CHARACTERS,
+    Kind,
+    Share,
+    documents_within,
+    explain_within,
+    facts_within,
+    seen,
+    size_measure,
+)
 from harness.evaluators.scores import not_applicable, scored
 from harness.protocols import (
-    Case,
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
@@ -59,8 +59,8 @@ from harness.protocols import (
     PanelFigure,
     Params,
     RunFacts,
+    ScoringInput,
 )
-from harness.records import Reference, Score
 
 Level = Literal["document", "fact", "compat", "document_within", "fact_within"]
 
@@ -148,7 +148,7 @@ def rules(params: RetrievalParams) -> tuple[Rule, ...]:
         Rule(_NAMED, "document", Cut("Depth", None)),
         *(_rule("fact", cut) for cut in _cuts("fact", params.ks)),
         *_size_rules(params.sizes),
-        *(Rule(measure, "compat", cut) for measure, cut in compat.MEASURES.items()),
+        *(Rule(measure, "compat", cut) for measure, cut in multihop_rag_compat.MEASURES.items()),
     )
 
 
@@ -232,11 +232,11 @@ class RetrievalEvaluator:
         facts = _facts(reference)
         return why_passage(facts, self._longest_fact) if any(facts) else "the evidence states no fact"
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every measure of every case."""
         documents = [find_documents(case.prediction.contexts, case.reference.evidence) for case in cases]
         by_ir = ir_values(documents, self._ir_cuts)
-        facts, as_script = FactFinder(without_white_space), compat.CompatFinder()
+        facts, as_script = FactFinder(without_white_space), multihop_rag_compat.CompatFinder()
         scores: list[Score] = []
         for case, found, values in zip(cases, documents, by_ir, strict=True):
             contexts, gold = case.prediction.contexts, _facts(case.reference)
@@ -253,7 +253,7 @@ class RetrievalEvaluator:
         return scores
 
     def _score(
-        self, case: Case, measure: Measure, levels: Mapping[Level, FoundFacts], by_ir: Mapping[Cut, float]
+        self, case: ScoringInput, measure: Measure, levels: Mapping[Level, FoundFacts], by_ir: Mapping[Cut, float]
     ) -> Score:
         rule = self._rules[measure.name]
         found, cut = levels[rule.level], rule.cut

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Seque
 from functools import cached_property
 from typing import NamedTuple, Self
 
+from harness.core.records import RunRecord, Score
 from harness.evaluators.base import Scorer, score_run
-from harness.evaluators.searched import KeptSearch
+from harness.evaluators.searched_corpus import KeptSearch
 from harness.protocols import RunFacts
-from harness.records import RunRecord, Score
 from harness.store import PackedByKey, RecordKey, RunDir, SampleRow, rows_by_id
 
 PART = 2_048

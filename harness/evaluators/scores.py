@@ -1,31 +1,31 @@
 """Scores as evaluators write them: of a case, with a reason."""
 
-from harness.outside import without_keys
-from harness.protocols import Case, Measure
-from harness.records import Score, ScoreStatus
+from harness.core.records import Score, ScoreStatus
+from harness.core.sanitize import without_keys
+from harness.protocols import Measure, ScoringInput
 
 LONGEST_EXPLANATION = 240
 
 
 def scored(
-    case: Case, measure: Measure, value: float, explanation: str = "", share_read: float | None = None
+    case: ScoringInput, measure: Measure, value: float, explanation: str = "", share_read: float | None = None
 ) -> Score:
     """A value; NaN and infinity raise ValueError. `share_read`: see `Score`."""
     score = make_score(_key(case, measure), "scored", explanation, float(value))
     return score if share_read is None else Score(**{**dict(score), "share_read": share_read})
 
 
-def labelled(case: Case, measure: Measure, label: str, explanation: str) -> Score:
+def labelled(case: ScoringInput, measure: Measure, label: str, explanation: str) -> Score:
     """1 of a measure with labels: the answer is of that kind."""
     return make_score(_key(case, measure), "scored", explanation, 1.0, label)
 
 
-def failed(case: Case, measure: Measure, reason: str) -> Score:
+def failed(case: ScoringInput, measure: Measure, reason: str) -> Score:
     """The evaluator or its judge could not say: no value, and why."""
     return make_score(_key(case, measure), "failed", reason)
 
 
-def not_applicable(case: Case, measure: Measure, reason: str) -> Score:
+def not_applicable(case: ScoringInput, measure: Measure, reason: str) -> Score:
     """The measure says nothing about this answer, and why."""
     return make_score(_key(case, measure), "not_applicable", reason)
 
@@ -52,5 +52,5 @@ def bounded(text: str, longest: int) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-def _key(case: Case, measure: Measure) -> tuple[str, int, str]:
+def _key(case: ScoringInput, measure: Measure) -> tuple[str, int, str]:
     return case.record.query_id, case.record.repeat, measure.name

@@ -15,12 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import ConfigError, MissingDependency, install
-from harness.extraction.elsewhere import BATCH, READERS, Readers, SharedReading, TextsToRead
-from harness.extraction.names import one_line
+from harness.core.errors import ConfigError, MissingDependency, install
+from harness.core.hashing import folder_digest
+from harness.extraction.entity_names import one_line
 from harness.extraction.nlp_found import TextFinds
-from harness.extraction.nouns import TextGraph
-from harness.identity import folder_digest
+from harness.extraction.remote_extraction import BATCH, READERS, Readers, SharedReading, TextsToRead
+from harness.extraction.types import TextGraph
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from harness.extraction.names import entity_id
-from harness.records import Triplet
+from harness.core.records import Triplet
+from harness.extraction.entity_names import entity_id
 
 if TYPE_CHECKING:
     from spacy.tokens import Span

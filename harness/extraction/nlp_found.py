@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.extraction.names import entity_id
+from harness.core.records import Triplet
+from harness.extraction.entity_names import entity_id
 from harness.extraction.nlp_chains import chains_of
 from harness.extraction.nlp_phrases import phrases_of
 from harness.extraction.nlp_statements import neighbours_of, statements_of
-from harness.extraction.nouns import FoundEntity, TextGraph
-from harness.records import Triplet
+from harness.extraction.types import FoundEntity, TextGraph
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

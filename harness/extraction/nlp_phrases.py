@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from harness.extraction.names import entity_id
+from harness.extraction.entity_names import entity_id
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from harness.extraction.names import entity_id
+from harness.core.records import Triplet
+from harness.extraction.entity_names import entity_id
 from harness.extraction.nlp_phrases import Phrase
-from harness.records import Triplet
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token

@@ -16,8 +16,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.errors import BudgetReached, HarnessError
-from harness.records import Usage
+from harness.core.errors import BudgetReached, HarnessError
+from harness.core.records import Usage
 from harness.store import Journal
 
 _MARGIN = 1.25
@@ -107,9 +107,9 @@ class Budget:
         """Whether calls are counted at all."""
         return self._left.usd is not None or self._left.tokens is not None
 
-    def hold(self, call: Call, journal: Journal, priced: RolePriced | None = None) -> "Hold":
+    def hold(self, call: Call, journal: Journal, priced: RolePriced | None = None) -> "BudgetReservation":
         """What reserves this call whenever it is tried; `priced`: by other prices than the budget's own."""
-        return Hold(self, call, journal, priced or self._priced)
+        return BudgetReservation(self, call, journal, priced or self._priced)
 
     @property
     def time_is_over(self) -> bool:
@@ -213,7 +213,7 @@ class Budget:
         self._changed = asyncio.Event()
 
 
-class Hold:
+class BudgetReservation:
     """The reservation of one call, taken anew for each try: a try that was cut off may have been paid.
 
     As a context: what is still held at its end, because of an exception or a body that was not understood, counts
@@ -260,7 +260,7 @@ class Hold:
         self.note = None
         self._budget.end(self, self._amount)
 
-    def __enter__(self) -> "Hold":
+    def __enter__(self) -> "BudgetReservation":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,23 +8,23 @@ import httpx2
 import numpy as np
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
-from harness.models.adapting import AdaptingTransport, Spoken
+from harness.core.records import Usage
 from harness.models.certificates import trust_as_others_do
-from harness.models.endpoint import Endpoint
-from harness.models.letters import are_refused, letter_request, letter_shares, no_letters
+from harness.models.logprob_choice import are_refused, letter_request, letter_shares, no_letters
+from harness.models.model_endpoint import Endpoint
+from harness.models.parameter_adapter import AdaptingTransport, ModelDialect
 from harness.models.providers import api_key, need_client, provider_of
-from harness.models.relaying import RelayedSeam, RelayedTransport
-from harness.models.replies import usage_of
+from harness.models.remote_calls import RelayedSeam, RelayedTransport
+from harness.models.reply_parsing import usage_of
 from harness.models.transport import MeteredTransport, Seam
 from harness.models.vectors import unit_rows
 from harness.protocols import Message
-from harness.records import Usage
 from harness.store import Dialect, Dialects
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from harness.models.local_server import ServerAccess
+    from harness.models.llama_server import ServerAccess
     from harness.protocols import Vectors
 
 NO_URL = "http://fake.invalid/v1"
@@ -91,10 +91,10 @@ def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None
     return MeteredTransport(seam, endpoint, inner)
 
 
-def _spoken(config: GeneratorConfig, seam: Seam, url: str) -> Spoken:
+def _spoken(config: GeneratorConfig, seam: Seam, url: str) -> ModelDialect:
     # What a model takes may hang on what else it is sent: a temperature, on how hard it is to think.
     role, beside = config.role, f" with {json.dumps(config.extra, sort_keys=True)}" if config.extra else ""
-    return Spoken(
+    return ModelDialect(
         server=f"{config.model} at {url}{beside}",
         role=role,
         dialects=seam.dialects if config.base_url else Dialects(),

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import HarnessError, ModelUnavailable
-from harness.models.cores import usable_cores
-from harness.models.cross_encoder_names import Named, config_of, need_onnx, need_torch
+from harness.core.errors import HarnessError, ModelUnavailable
+from harness.models.cpu_count import usable_cores
+from harness.models.cross_encoder_names import CrossEncoderRef, config_of, need_onnx, need_torch
 
 if TYPE_CHECKING:
     from harness.models.cross_encoder_names import Rows
@@ -26,7 +26,7 @@ _MAX_TOKENS = 512
 class OnOnnx:
     """On onnxruntime. Each pair is read alone, so its numbers do not depend on its neighbours."""
 
-    def __init__(self, named: Named, model: Path, tokenizer: Path, numbers: int | None) -> None:
+    def __init__(self, named: CrossEncoderRef, model: Path, tokenizer: Path, numbers: int | None) -> None:
         need_onnx()
         import onnxruntime
         from tokenizers import Tokenizer
@@ -60,7 +60,7 @@ class OnOnnx:
 class OnTorch:
     """A CrossEncoder of sentence-transformers, by folder or by name on the hub."""
 
-    def __init__(self, named: Named, numbers: int | None) -> None:
+    def __init__(self, named: CrossEncoderRef, numbers: int | None) -> None:
         need_torch()
         from sentence_transformers import CrossEncoder as Library
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harness.errors import ModelUnavailable, need
-from harness.identity import folder_digest
-from harness.models.hub import hub_revision
+from harness.core.errors import ModelUnavailable, need
+from harness.core.hashing import folder_digest
+from harness.models.huggingface_hub_files import hub_revision
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +42,7 @@ class CrossEncoder(Protocol):
 
 
 @dataclass(frozen=True)
-class Named:
+class CrossEncoderRef:
     """Which model, and how to go on where it is none."""
 
     name: str

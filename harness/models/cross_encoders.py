@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.errors import ModelUnavailable
-from harness.models.cross_encoder_names import CrossEncoder, Named, config_of, need_torch
+from harness.core.errors import ModelUnavailable
+from harness.models.cross_encoder_names import CrossEncoder, CrossEncoderRef, config_of, need_torch
 
 
-def check_named(named: Named, numbers: int | None) -> None:
+def check_named(named: CrossEncoderRef, numbers: int | None) -> None:
     """Raise HarnessError, one line, where it cannot be used: no package, no such model, or none that gives
     `numbers` for a pair (None: any).
 
@@ -31,7 +31,7 @@ def check_named(named: Named, numbers: int | None) -> None:
     need_torch()
 
 
-def open_named(named: Named, numbers: int | None) -> CrossEncoder:
+def open_named(named: CrossEncoderRef, numbers: int | None) -> CrossEncoder:
     """The model, loaded. HarnessError as `check_named`."""
     if named.export:
         return open_export(named, *named.export, numbers)
@@ -40,7 +40,7 @@ def open_named(named: Named, numbers: int | None) -> CrossEncoder:
     return OnTorch(named, numbers)
 
 
-def open_export(named: Named, model: Path, tokenizer: Path, numbers: int | None) -> CrossEncoder:
+def open_export(named: CrossEncoderRef, model: Path, tokenizer: Path, numbers: int | None) -> CrossEncoder:
     """An ONNX export of these files. HarnessError as `check_named`."""
     from harness.models.cross_encoder_engines import OnOnnx
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.config import EmbedderConfig
-from harness.identity import digest
+from harness.core.hashing import digest
 from harness.models.clients import AnySeam, OpenAIEmbedding, open_client
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.identity import model_identity
 from harness.models.metering import Meter, current_meter, hearing_replays
+from harness.models.model_identity import model_identity
 from harness.models.providers import TextEncoder, provider_of
 
 if TYPE_CHECKING:

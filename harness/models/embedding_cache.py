@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from harness.errors import StoreError
-from harness.records import Usage
-from harness.store.databases import at_once, open_database
-from harness.store.seals import row_check
+from harness.core.errors import StoreError
+from harness.core.records import Usage
+from harness.store.checksums import row_check
+from harness.store.sqlite_files import at_once, open_database
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.errors import ModelUnavailable
-from harness.models.cross_encoder_names import CrossEncoder, Named
+from harness.core.errors import ModelUnavailable
+from harness.models.cross_encoder_names import CrossEncoder, CrossEncoderRef
 from harness.models.cross_encoders import check_named, open_named
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def open_entailment(name: str) -> Entailment:
 class _Inference:
     """See `harness.protocols.Entailment`."""
 
-    def __init__(self, named: Named) -> None:
+    def __init__(self, named: CrossEncoderRef) -> None:
         self._model: CrossEncoder = open_named(named, None)
         found = [place for place, label in enumerate(self._model.labels) if label.lower().startswith("entail")]
         if len(found) != 1:
@@ -63,5 +63,5 @@ class _Inference:
         return [float(share) for share in shares]
 
 
-def _named(name: str) -> Named:
-    return Named(name, "a model of natural language inference", _FIX)
+def _named(name: str) -> CrossEncoderRef:
+    return CrossEncoderRef(name, "a model of natural language inference", _FIX)

@@ -11,8 +11,8 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from harness.models.fake import FakeModel, FakeScript
 from harness.models.fake_faults import Reply
+from harness.models.fake_model import FakeModel, FakeScript
 
 
 class FakeServer(ThreadingHTTPServer):

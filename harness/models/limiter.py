@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from harness.models.metering import OpenCall
-from harness.models.pacing import Pace
+from harness.models.rate_limit import Pace
 
 Allowances = Mapping[str, tuple[float, float]]
 """`requests` and `tokens`, as far as a server says them: what it lets through in a minute, and what is left."""

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 
-from harness.models.spans import Spans, covered_s
-from harness.records import OWN_MODELS, Usage
+from harness.core.records import OWN_MODELS, Usage
+from harness.models.time_spans import Spans, covered_s
 from harness.store import StoredCall
 
 

@@ -8,10 +8,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.identity import digest
-from harness.models.catalogue import RERANKERS, WeightFile
-from harness.models.cross_encoder_names import CrossEncoder, Named, need_onnx
+from harness.core.hashing import digest
+from harness.models.cross_encoder_names import CrossEncoder, CrossEncoderRef, need_onnx
 from harness.models.cross_encoders import check_named, open_export, open_named
+from harness.models.weight_catalogue import RERANKERS, WeightFile
 from harness.models.weights import fetch
 
 if TYPE_CHECKING:
@@ -62,5 +62,5 @@ class _Reranker:
         return scores
 
 
-def _named(name: str) -> Named:
-    return Named(name, "a cross-encoder", _FIX)
+def _named(name: str) -> CrossEncoderRef:
+    return CrossEncoderRef(name, "a cross-encoder", _FIX)

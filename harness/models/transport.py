@@ -16,17 +16,17 @@ from weakref import WeakValueDictionary
 
 import httpx2
 
-from harness.errors import HarnessError
-from harness.identity import digest
-from harness.models.adapting import with_body
-from harness.models.budget import Budget, Call, Hold, RolePriced
-from harness.models.endpoint import LIMIT, Endpoint, Outcome, fault
-from harness.models.heard import HeardReply, heard, without_key
+from harness.core.errors import HarnessError
+from harness.core.hashing import digest
+from harness.core.records import Usage
+from harness.models.budget import Budget, BudgetReservation, Call, RolePriced
 from harness.models.limiters import Limiters
 from harness.models.metering import Meter, OpenCall, current_meter
-from harness.models.replies import ACCEPTED_CODINGS, UnreadableReply, allowances, read_usage
+from harness.models.model_endpoint import LIMIT, Endpoint, Outcome, fault
+from harness.models.parameter_adapter import with_body
+from harness.models.reply_parsing import ACCEPTED_CODINGS, UnreadableReply, allowances, read_usage
+from harness.models.sanitized_reply import HeardReply, heard, without_key
 from harness.models.template_tokens import without_template_tokens
-from harness.records import Usage
 from harness.store import CallKey, Dialect, Dialects, Journal, StoredCall
 
 _MAX_BACKOFF_S = 60.0
@@ -122,7 +122,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 reply = await self._pay(key, request, meter, hold)
             return response_of(reply.status, reply.content, request)
 
-    async def _pay(self, key: CallKey, request: httpx2.Request, meter: Meter, hold: Hold) -> HeardReply:
+    async def _pay(
+        self, key: CallKey, request: httpx2.Request, meter: Meter, hold: BudgetReservation
+    ) -> HeardReply:
         """Make the call, keep its answer in the journal and count it."""
         started_at, start = datetime.now(UTC).isoformat(), time.monotonic()
         body, answered = await request.aread(), False
@@ -147,7 +149,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         """Close the connections."""
         await self._inner.aclose()
 
-    async def _send(self, request: httpx2.Request, meter: Meter, call: OpenCall, hold: Hold) -> HeardReply:
+    async def _send(
+        self, request: httpx2.Request, meter: Meter, call: OpenCall, hold: BudgetReservation
+    ) -> HeardReply:
         """Try until the server answers for good; `call` hears when it waits for a limit of the provider.
 
         A 429 is no failure: it is tried again as long as the server lets anything through.
@@ -183,7 +187,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             else:
                 await asyncio.sleep(wait_s)
 
-    async def _try(self, request: httpx2.Request, meter: Meter, hold: Hold) -> Outcome:
+    async def _try(self, request: httpx2.Request, meter: Meter, hold: BudgetReservation) -> Outcome:
         """One try: a reply, or why there is none; without keys."""
         # What is not answered gives up its reservation here: while it waits to be tried again, calls that wait for
         # that room may hold every slot of the limiter.
@@ -212,7 +216,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
         return reply
 
-    def _heed(self, reply: Outcome, began: float, hold: Hold, failures: int) -> float:
+    def _heed(self, reply: Outcome, began: float, hold: BudgetReservation, failures: int) -> float:
         """Tell the limiter how it went; the seconds to wait before the next try, if there is one."""
         limiter, n_bytes = self._endpoint.limiter, hold.call.n_bytes
         if isinstance(reply, HeardReply):

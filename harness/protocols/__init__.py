@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from harness.protocols.commands import AnswerChoice, CommandRuntime, CommandSpec, OpenedAnswer
 from harness.protocols.datasets import ClusterBy, DatasetRow, DatasetSpec, RawDataset, ReadingProgress, untold
 from harness.protocols.evaluators import (
-    Case,
     ConstantAnswer,
     EvaluationRuntime,
     Evaluator,
@@ -17,9 +16,10 @@ from harness.protocols.evaluators import (
     Measure,
     Panel,
     PanelFigure,
+    RetrievalTrace,
     RunFacts,
     ScoreLabel,
-    Searched,
+    ScoringInput,
     Side,
     Sides,
 )
@@ -59,7 +59,6 @@ __all__ = [
     "GENERATES",
     "NO_ROLE",
     "AnswerChoice",
-    "Case",
     "ChatModel",
     "ClusterBy",
     "CommandRuntime",
@@ -87,13 +86,14 @@ __all__ = [
     "RawDataset",
     "ReadingProgress",
     "Reranker",
+    "RetrievalTrace",
     "Role",
     "Roles",
     "Route",
     "RunFacts",
     "Runtime",
     "ScoreLabel",
-    "Searched",
+    "ScoringInput",
     "Side",
     "Sides",
     "System",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
-from harness.protocols.evaluators import Case, EvaluationRuntime, RunFacts
+from harness.protocols.evaluators import EvaluationRuntime, RunFacts, ScoringInput
 from harness.protocols.systems import Params
 
 
@@ -34,13 +34,17 @@ class OpenedAnswer:
     """The answer, and what its evaluator is built with."""
 
     run_id: str
-    case: Case
+    case: ScoringInput
     """With every measure of the evaluator, whether or not it applies."""
     facts: RunFacts
     params: Params
     """Of the evaluator."""
     runtime: EvaluationRuntime
     """What was judged before is not paid again."""
+
+
+Job = Literal["decide", "understand", "keep", "extend"]
+"""What a command is for; `rag-harness --help` lists the commands by it."""
 
 
 class CommandRuntime(Protocol):
@@ -70,3 +74,4 @@ class CommandSpec:
     build: Callable[[CommandRuntime], Callable[..., None]]
     """build(runtime) -> a function as Typer has them: its parameters are the options, its docstring the help. It
     imports what is heavy when it is called, since `--help` builds every command."""
+    job: Job = "extend"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from harness.core.records import AnswerStyle, Document, Query, Reference
 from harness.protocols.systems import Params
-from harness.records import AnswerStyle, Document, Query, Reference
 
 ClusterBy = Literal["document", "query"]
 """What makes queries of a data set alike, so that they are no independent draws: `document`, the one that their

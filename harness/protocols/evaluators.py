@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from harness.core.records import Dimension, Prediction, Query, Reference, RunRecord, Score
 from harness.protocols.models import ChatModel, Embedder, EvaluatorRole
 from harness.protocols.systems import Params
-from harness.records import Dimension, Prediction, Query, Reference, RunRecord, Score
 
 Side = Literal["question", "answer", "contexts", "evidence", "reference"]
 """A part of an answered query that a measure may read; `evidence`: the sentences that an answer names as proof."""
@@ -143,7 +143,7 @@ class Measure:
         return self.binary or self.unit == "%"
 
 
-class Searched(Protocol):
+class RetrievalTrace(Protocol):
     """What a run searched, as far as it was kept."""
 
     @property
@@ -158,7 +158,7 @@ class Searched(Protocol):
 
 
 @dataclass(frozen=True)
-class Case:
+class ScoringInput:
     """One answered query with its gold side: what an evaluator scores."""
 
     query: Query
@@ -167,7 +167,7 @@ class Case:
     """Of status ok."""
     measures: tuple[Measure, ...]
     """What is to be scored: those of the evaluator's measures that apply."""
-    searched: Searched | None = None
+    searched: RetrievalTrace | None = None
     """The same for every case of a run; None: nothing of it was kept."""
 
     @property
@@ -234,7 +234,7 @@ class Evaluator(Protocol):
         """
         ...
 
-    async def evaluate(self, cases: Sequence[Case]) -> Iterable[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> Iterable[Score]:
         """A score for each measure of each case of one run, in any order; one left out is filled in as failed."""
         ...
 

@@ -36,7 +36,7 @@ class ChatModel(Protocol):
     ) -> str:
         """The model's reply as text; with `json_schema`, text the server constrained to that schema.
 
-        Raises `harness.errors.ModelUnavailable` where no query can succeed (server down, key refused), and
+        Raises `harness.core.errors.ModelUnavailable` where no query can succeed (server down, key refused), and
         the client's own exception where this one call failed.
         """
         ...
@@ -50,7 +50,7 @@ class LetterModel(Protocol):
         """How likely the reply begins with each of these letters, as shares of all that begin with one of them:
         one call of one token, read from its log probabilities.
 
-        Raises `harness.errors.ModelUnavailable` where the server gives none, and ValueError where none of the
+        Raises `harness.core.errors.ModelUnavailable` where the server gives none, and ValueError where none of the
         letters is among the likely replies.
         """
         ...

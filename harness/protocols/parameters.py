@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from harness.outside import check_url, check_variable, keep_secret
+from harness.core.sanitize import check_url, check_variable, keep_secret
 
 
 def _plain(url: str) -> str:

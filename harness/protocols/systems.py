@@ -11,8 +11,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from harness.protocols.models import ChatModel, Embedder, Entailment, Reranker, Role
-from harness.records import (
+from harness.core.records import (
     AnswerStyle,
     Context,
     Document,
@@ -23,6 +22,7 @@ from harness.records import (
     Query,
     Usage,
 )
+from harness.protocols.models import ChatModel, Embedder, Entailment, Reranker, Role
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Aggregates as a table holds them, and as a figure's caption says them."""
 
-from harness.analysis import Aggregate
-from harness.analysis.cost import is_lower_bound
 from harness.display import NOTHING, Quantity, Several
+from harness.statistics import Aggregate
+from harness.statistics.cost import is_lower_bound
 
 
 def share(row: Aggregate | None, *, with_n: bool = False) -> Quantity | None:

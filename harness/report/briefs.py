@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from sys import intern
 from typing import NamedTuple
 
-from harness.analysis.cost import fails_too_often
-from harness.evaluators.normalise import abstains
-from harness.evaluators.sides import is_null, said
-from harness.records import Prediction, RunRecord
+from harness.core.records import Prediction, RunRecord
+from harness.evaluators.answer_normalisation import abstains
+from harness.evaluators.score_preconditions import is_null, said
 from harness.report.samples import Sample
+from harness.statistics.cost import fails_too_often
 from harness.store import PackedByKey, RecordKey, RunDir
-from harness.store.packed import Packed
+from harness.store.compressed_records import Packed
 
 ANSWER_CHARS = 400
 """Of an answer in a list; its details have more."""

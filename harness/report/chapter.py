@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis import Prices
 from harness.display import Content, Picture, Section, Table, counted, file_name, printable
-from harness.display.text import type_name
+from harness.display.text_format import type_name
 from harness.report.sections import NOTES, Reported, SectionSpec, sections_of
 from harness.report.view import Group, load_groups
 from harness.report.words.findings import Findings, find
+from harness.statistics import Prices
 from harness.store import RunDir
 
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import mean, median
 
-from harness.analysis.paired_values import QueryValues
-from harness.analysis.prompt_sizes import equal_size
-from harness.analysis.score_columns import ScoresOrColumns, in_columns
-from harness.display.text import counted, printable
-from harness.errors import HarnessError
-from harness.evaluators.sides import is_null
+from harness.core.errors import HarnessError
+from harness.core.records import EvaluationRecord
+from harness.display.text_format import counted, printable
+from harness.evaluators.score_preconditions import is_null
 from harness.protocols import Measure
-from harness.records import EvaluationRecord
 from harness.registry import SYSTEMS
+from harness.statistics.paired_values import QueryValues
+from harness.statistics.prompt_sizes import equal_size
+from harness.statistics.score_columns import ScoresOrColumns, in_columns
 from harness.store import Manifest, SampleRow
 
 _WHOLE = 0.9995

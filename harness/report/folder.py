@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from harness.errors import ConfigError, StoreError, explained_io
-from harness.store.files import write_atomic
+from harness.core.errors import ConfigError, StoreError, explained_io
+from harness.store.atomic_files import write_atomic
 from harness.store.lock import exclusive
 
 LIST = ".report.json"

@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.config.trees import flatten
-from harness.display.text import printable
+from harness.config.yaml_limits import flatten
+from harness.display.text_format import printable
 
 _LONGEST_VALUE = 24
 _LONGEST_NAME = 60

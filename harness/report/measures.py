@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
-from harness.analysis.non_inferior import MARGIN
+from harness.core.errors import HarnessError
+from harness.core.records import EvaluationRecord
 from harness.display import printable
-from harness.errors import HarnessError
 from harness.protocols import EvaluatorSpec, Measure
-from harness.records import EvaluationRecord
 from harness.registry import DATASETS, EVALUATORS
+from harness.statistics.non_inferior import MARGIN
 from harness.store import Manifest
 
 DEFAULT_MARGIN = 100 * MARGIN

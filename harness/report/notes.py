@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.analysis import Frame, Prices, Resources
-from harness.analysis.cost import called_roles, fails_too_often, without_price
-from harness.analysis.score_columns import FAILED, ScoreColumn, ScoreColumns
-from harness.analysis.spreads import Spreads
-from harness.display.text import counted, printable
-from harness.records import OWN_MODELS, EvaluationRecord, IndexRecord
+from harness.core.records import OWN_MODELS, EvaluationRecord, IndexRecord
+from harness.display.text_format import counted, printable
 from harness.report.contexts import lacks_evidence, sees_gold, share_notes
 from harness.report.labels import differences, other_weights
 from harness.report.record_counts import RecordCounts
+from harness.statistics import Frame, Prices, Resources
+from harness.statistics.cost import called_roles, fails_too_often, without_price
+from harness.statistics.score_columns import FAILED, ScoreColumn, ScoreColumns
+from harness.statistics.score_range import Spreads
 from harness.store import Manifest, Records, RunDir
 
 _LONGEST_REASON = 160

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from harness.records import OWN_MODELS, Usage
+from harness.core.records import OWN_MODELS, Usage
 
 if TYPE_CHECKING:
     from harness.report.view import RunView

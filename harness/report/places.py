@@ -2,11 +2,11 @@
 
 from functools import lru_cache
 
-from harness.display.places import PlacesOfText
-from harness.display.text import printable
-from harness.errors import StoreError
-from harness.evaluators.searched import KeptSearch
-from harness.records import Context
+from harness.core.errors import StoreError
+from harness.core.records import Context
+from harness.display.document_positions import PlacesOfText
+from harness.display.text_format import printable
+from harness.evaluators.searched_corpus import KeptSearch
 from harness.store import RunDir
 
 

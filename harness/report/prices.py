@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.analysis import Aggregate
-from harness.analysis.cost import is_lower_bound
-from harness.display.text import printable
+from harness.display.text_format import printable
 from harness.report.own_models import AS_REPORTED, told
 from harness.report.view import RunView
+from harness.statistics import Aggregate
+from harness.statistics.cost import is_lower_bound
 
 
 def why_no_price(view: RunView, measure: str, *rows: Aggregate | None) -> str:

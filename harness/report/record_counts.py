@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from harness.analysis import Frame
-from harness.analysis.cost import called_roles
-from harness.records import OWN_MODELS, Cost, RunRecord
+from harness.core.records import OWN_MODELS, Cost, RunRecord
+from harness.statistics import Frame
+from harness.statistics.cost import called_roles
 from harness.store import Records
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.evaluators.sides import is_null, why_not
+from harness.core.records import Reference
+from harness.evaluators.score_preconditions import is_null, why_not
 from harness.protocols import Measure, RunFacts
-from harness.records import Reference
 from harness.report.samples import References
 from harness.report.view import Group, RunView
 

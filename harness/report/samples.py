@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
-from harness.records import Reference
+from harness.core.records import Reference
 from harness.store import PackedByKey, RunDir, SampleRow
 
 Sample = PackedByKey[str, SampleRow]

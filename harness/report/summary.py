@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from harness.display.text import counted
+from harness.display.text_format import counted
 from harness.report.chapter import Chapter
 from harness.report.render.markdown import MarkdownLines, prose, section_lines
 

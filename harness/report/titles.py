@@ -1,6 +1,6 @@
 """What a report calls a data set."""
 
-from harness.display.text import printable
+from harness.display.text_format import printable
 from harness.store import Manifest
 
 

@@ -10,26 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from harness.analysis import (
-    OVERALL,
-    Aggregate,
-    Frame,
-    Prices,
-    Resources,
-    aggregate_scores,
-    load_resources,
-    run_costs,
-)
-from harness.analysis.correlation import TwinCorrelation, twin_correlations
-from harness.analysis.cost import fails_too_often, latencies, query_scores
-from harness.analysis.estimates import Spent, answers_spent
-from harness.analysis.judging import evaluation_costs
-from harness.analysis.paired_values import COSTS, QueryValues, values_of
-from harness.analysis.score_columns import MISSING, ScoreColumns
-from harness.analysis.spreads import Spreads, judged_spreads
-from harness.display.text import printable
+from harness.core.records import EvaluationRecord, RaceRecord
+from harness.display.text_format import printable
 from harness.protocols import Measure
-from harness.records import EvaluationRecord, RaceRecord
 from harness.report.briefs import (
     ABSTAINED,
     TIMEOUT,
@@ -63,6 +46,23 @@ from harness.report.notes import (
 from harness.report.record_counts import RecordCounts
 from harness.report.samples import Sample, samples_of
 from harness.report.titles import dataset_title
+from harness.statistics import (
+    OVERALL,
+    Aggregate,
+    Frame,
+    Prices,
+    Resources,
+    aggregate_scores,
+    load_resources,
+    run_costs,
+)
+from harness.statistics.correlation import TwinCorrelation, twin_correlations
+from harness.statistics.cost import fails_too_often, latencies, query_scores
+from harness.statistics.estimates import Spent, answers_spent
+from harness.statistics.judging_cost import evaluation_costs
+from harness.statistics.paired_values import COSTS, QueryValues, values_of
+from harness.statistics.score_columns import MISSING, ScoreColumns
+from harness.statistics.score_range import Spreads, judged_spreads
 from harness.store import Manifest, RunDir
 
 

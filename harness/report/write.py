@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.display.text import file_name
+from harness.display.text_format import file_name
 from harness.report.chapter import Chapter
 from harness.report.folder import report_folder
 from harness.report.page import page_html

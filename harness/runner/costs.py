@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from harness.core.peak_memory import peak_rss_bytes
+from harness.core.records import Cost, Usage
 from harness.models.metering import Meter
-from harness.own_process import peak_rss_bytes
-from harness.records import Cost, Usage
 
 
 def cost_of(

@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.asking.answers import CONTRACT
 from harness.config import (
     BenchConfig,
     EmbedderConfig,
@@ -17,21 +16,21 @@ from harness.config import (
     expand,
 )
 from harness.config.load import explain, value_at
-from harness.config.moved import where_now
 from harness.config.schema import NO_MODEL
+from harness.core.errors import ConfigError, nearest
+from harness.core.hashing import digest, short_digest
+from harness.core.records import OWN_MODELS, AnswerStyle
 from harness.datasets import Dataset
-from harness.errors import ConfigError
-from harness.identity import digest, short_digest
+from harness.llm_utils.answer_contract import CONTRACT
 from harness.models.entailment import entailment_identity
-from harness.models.identity import model_identity, server_digests
+from harness.models.model_identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.rerankers import reranker_identity
 from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, Route, SystemSpec, untold
-from harness.records import OWN_MODELS, AnswerStyle
 from harness.registry import SYSTEMS
+from harness.runner.dataset_loading import DatasetReader
 from harness.runner.evaluating.plan import plan_evaluation
-from harness.runner.lent import config_of, refuse_unroutable, weights_of, with_roles
-from harness.runner.loading import DatasetReader
+from harness.runner.routed_systems import config_of, refuse_unroutable, weights_of, with_roles
 
 IDENTITY_SCHEMA = 2
 _OF_RUNS = ("index.", "answer.", "per_system.", "dataset.", "models.generator.", "models.embedder.")
@@ -135,7 +134,7 @@ def _refuse_unknown_params(config: BenchConfig) -> None:
         swept = [key.removeprefix(f"{half}.") for key in config.matrix if key.startswith(f"{half}.")]
         for key in [*getattr(config, half), *swept]:
             if key not in known:
-                raise ConfigError(f"unknown key '{half}.{key}'", where_now(f"{half}.{key}", known))
+                raise ConfigError(f"unknown key '{half}.{key}'", nearest(key, known))
 
 
 def _system(name: str) -> SystemSpec:

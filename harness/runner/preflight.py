@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.asking.loops import run_to_end
 from harness.config import ModelConfig
+from harness.llm_utils.event_loop import run_to_end
 from harness.models.budget import Budget
-from harness.models.first_call import ask_once, is_asked
-from harness.models.identity import server_digests
+from harness.models.model_identity import server_digests
+from harness.models.probe import ask_once, is_asked
 from harness.models.transport import Seam
+from harness.runner.budget_tracker import Spending
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
-from harness.runner.spending import Spending
 from harness.store import Dialects, IndexDir, Journal, RunDir
 from harness.store.asked_calls import PREFLIGHT
 

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from harness.display.consoles import SafeConsole
+from harness.core.records import Usage
+from harness.display.safe_console import SafeConsole
 from harness.protocols import ReadingProgress
-from harness.records import Usage
 
 _PLAIN_INTERVAL_S = 15.0
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.analysis.intervals import span_between
-from harness.analysis.power import DISCORDANCE, rounded_up
-from harness.analysis.race import RaceRules, expected_pace
 from harness.config import BenchConfig
-from harness.errors import ConfigError, nearest
+from harness.core.errors import ConfigError, nearest
 from harness.protocols import Measure
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.plan import Cell
+from harness.statistics.intervals import span_between
+from harness.statistics.power import DISCORDANCE, rounded_up
+from harness.statistics.race_test import RaceRules, expected_pace
 
 
 @dataclass(frozen=True)

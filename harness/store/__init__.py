@@ -14,14 +14,14 @@ results/dialects.json         what servers of models refuse, or want by another 
 """
 
 from harness.store.attempts import Ending, RecordKey, Records, counting
-from harness.store.dialects import Dialect, Dialects
-from harness.store.finding import find_runs
+from harness.store.compressed_records import PackedByKey
 from harness.store.index_dir import IndexDir, indexes_of
 from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
-from harness.store.packed import PackedByKey
-from harness.store.reach import Reach
+from harness.store.model_dialects import Dialect, Dialects
+from harness.store.partial_run import Reach
 from harness.store.run_dir import RunDir, rows_by_id
+from harness.store.run_lookup import find_runs
 
 __all__ = [
     "SCHEMA_VERSION",

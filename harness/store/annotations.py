@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from harness.errors import ConfigError, StoreError
-from harness.records import Annotation
-from harness.store import files, lock, reading
+from harness.core.errors import ConfigError, StoreError
+from harness.core.records import Annotation
+from harness.store import atomic_files, lock, safe_open
 from harness.store.checked_lines import with_check, without_check
 from harness.store.run_dir import RunDir
 from harness.store.score_writer import refuse_link
@@ -53,7 +53,7 @@ class AnnotationLog:
         """They are on the disk when this returns."""
         lines = b"".join(with_check(one, self.run_id) for one in annotations)
         if lines:
-            files.append_bytes(self._path, lines)
+            atomic_files.append_bytes(self._path, lines)
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def opened_annotations(run: RunDir, annotator: str) -> Iterator[AnnotationLog]:
     path = _path(run, annotator)
     refuse_link(path.parent)
     with lock.exclusive(path.with_name(f".{path.stem}.lock"), wait_s=0.2):
-        files.repair_tail(path)
+        atomic_files.repair_tail(path)
         yield AnnotationLog(run, annotator)
 
 
@@ -78,13 +78,13 @@ def _path(run: RunDir, annotator: str) -> Path:
 
 
 def _lines(path: Path, run_id: str) -> Iterator[Annotation]:
-    for number, line in enumerate(reading.lines(path, _FIX), start=1):
+    for number, line in enumerate(safe_open.lines(path, _FIX), start=1):
         if not line.endswith(b"\n"):
             return
         try:
             yield _annotation(line, run_id, path.stem)
         except ValueError as error:
-            why = files.first_error(error) if isinstance(error, ValidationError) else str(error)
+            why = atomic_files.first_error(error) if isinstance(error, ValidationError) else str(error)
             raise StoreError(f"{path} line {number} is damaged ({why})", _FIX) from error
 
 

@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from harness.store.checksums import row_check
 from harness.store.paid_calls import COLUMNS
-from harness.store.seals import row_check
 
 PREFLIGHT = "preflight"
 """The scope of calls that only find out whether a model answers: their lengths tell nothing."""

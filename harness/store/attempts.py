@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from harness.records import RunRecord, RunStatus
+from harness.core.records import RunRecord, RunStatus
 
 RecordKey = tuple[str, int]
 """(query_id, repeat)."""

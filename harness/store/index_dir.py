@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from harness import identity
-from harness.errors import StoreError, explained_io
-from harness.records import Document, IndexRecord
-from harness.store import files, lock
+from harness.core import hashing
+from harness.core.errors import StoreError, explained_io
+from harness.core.records import Document, IndexRecord
+from harness.store import atomic_files, lock
 from harness.store.stored_files import Inventory
 
 
@@ -36,7 +36,7 @@ class IndexDir:
         fix = "delete it and run the same command again: the index is built again, and no call is paid twice"
         if not path.exists():
             return None
-        record = files.read_json(path, IndexRecord, fix)
+        record = atomic_files.read_json(path, IndexRecord, fix)
         if record.index_id != self.index_id:
             raise StoreError(f"{path} is of another index", fix)
         return record
@@ -90,7 +90,7 @@ class IndexDir:
     def finish(self, record: IndexRecord) -> None:
         """Note the files and write index.json: from now on the index is there."""
         self._inventory.take()
-        files.write_json(self.path / "index.json", record)
+        atomic_files.write_json(self.path / "index.json", record)
 
 
 def indexes_of(results: Path, own: str, lent: Iterable[str]) -> list[IndexDir]:
@@ -121,13 +121,13 @@ class Corpora:
                 return
         except StoreError:
             pass  # It is damaged, and the whole one is here.
-        files.write_jsonl(path, documents)
+        atomic_files.write_jsonl(path, documents)
 
     def documents(self, digest: str) -> list[Document]:
         """The documents of that digest, none where they were not kept; others than those are a `StoreError`."""
         path = self.path(digest)
         fix = "delete it: the next `rag-harness run` writes it again"
-        found = list(files.iter_jsonl(path, Document, fix))
+        found = list(atomic_files.iter_jsonl(path, Document, fix))
         if path.exists() and corpus_digest(found) != digest:
             raise StoreError(f"{path} does not hold the documents that its name says", fix)
         return found
@@ -135,4 +135,4 @@ class Corpora:
 
 def corpus_digest(documents: Sequence[Document]) -> str:
     """What tells one selection of documents, in its order, from any other."""
-    return identity.digest([document.model_dump() for document in documents])
+    return hashing.digest([document.model_dump() for document in documents])

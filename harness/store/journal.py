@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import StoreError
-from harness.records import Usage
-from harness.store.databases import at_once, open_database
+from harness.core.errors import StoreError
+from harness.core.records import Usage
+from harness.store.checksums import row_check
 from harness.store.paid_calls import COLUMNS, PaidCalls, unpacked
-from harness.store.seals import row_check
+from harness.store.sqlite_files import at_once, open_database
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.errors import StoreError, explained_io
+from harness.core.errors import StoreError, explained_io
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from harness.records import Query, Record, Reference
+from harness.core.records import Query, Record, Reference
 
 SCHEMA_VERSION = 6
 """Raised when a run directory of this version could be misread by an older one."""

@@ -4,8 +4,8 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.records import Usage
-from harness.store.seals import row_check
+from harness.core.records import Usage
+from harness.store.checksums import row_check
 
 COLUMNS = (
     *("scope", "role", "request_digest", "occurrence", "model", "request", "response", "input_tokens"),

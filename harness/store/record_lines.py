@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from harness.errors import StoreError
-from harness.records import RunRecord
-from harness.store import files, reading
+from harness.core.errors import StoreError
+from harness.core.records import RunRecord
+from harness.store import atomic_files, safe_open
 from harness.store.checked_lines import with_check, without_check
 
 _Attempt = tuple[str, int, int]
@@ -30,7 +30,7 @@ class RecordLines:
     def append(self, records: Iterable[RunRecord]) -> None:
         """Append records; all are on the disk when this returns."""
         run_id = self._run_id()
-        files.append_bytes(self.path, b"".join(with_check(record, run_id) for record in records))
+        atomic_files.append_bytes(self.path, b"".join(with_check(record, run_id) for record in records))
 
     def placed(self) -> Iterator[tuple[int, RunRecord]]:
         """Every record in the order written, behind the byte at which it begins; damage, and a line that stands
@@ -49,13 +49,13 @@ class RecordLines:
         """The records that begin at these bytes, in that order."""
         if not starts:
             return []
-        with reading.opened(self.path, files.MOVE_AWAY) as file:
+        with safe_open.opened(self.path, atomic_files.MOVE_AWAY) as file:
             return [self._at(file, start) for start in starts]
 
     def _at(self, file: BinaryIO, start: int) -> RunRecord:
         file.seek(start)
         try:
-            return self._record(file.readline(reading.LONGEST_LINE), set())
+            return self._record(file.readline(safe_open.LONGEST_LINE), set())
         except ValueError as error:
             raise self._damaged(error) from error
 
@@ -73,7 +73,7 @@ class RecordLines:
         """The records from byte `start` on, and where the next one will begin: for whoever reads along."""
         records: list[RunRecord] = []
         if self.path.exists():
-            with reading.opened(self.path, files.MOVE_AWAY) as file:
+            with safe_open.opened(self.path, atomic_files.MOVE_AWAY) as file:
                 file.seek(start)
                 for line in file:
                     if line.endswith(b"\n"):
@@ -86,13 +86,13 @@ class RecordLines:
         damaged = [line for line, record in self._each_line() if record is None]
         if damaged:
             kept = [line for line, record in self._each_line() if record is not None]
-            files.append_bytes(self._damaged_path, b"".join(damaged))
-            files.write_atomic_bytes(self.path, b"".join(kept))
+            atomic_files.append_bytes(self._damaged_path, b"".join(damaged))
+            atomic_files.write_atomic_bytes(self.path, b"".join(kept))
         return len(damaged)
 
     def repair(self) -> bool:
         """Cut a torn last line; True if there was one."""
-        return files.repair_tail(self.path)
+        return atomic_files.repair_tail(self.path)
 
     def _each_line(self) -> Iterator[tuple[bytes, RunRecord | None]]:
         """Every line, and the record that it is; None: it is damaged."""
@@ -106,7 +106,7 @@ class RecordLines:
     def _lines(self) -> Iterator[bytes]:
         if not self.path.exists():
             return
-        yield from (line for line in reading.lines(self.path, files.MOVE_AWAY) if line.endswith(b"\n"))
+        yield from (line for line in safe_open.lines(self.path, atomic_files.MOVE_AWAY) if line.endswith(b"\n"))
 
     def _record(self, line: bytes, seen: set[_Attempt]) -> RunRecord:
         record = RunRecord.model_validate_json(without_check(line, self._run_id)[0])
@@ -118,4 +118,4 @@ class RecordLines:
 
 
 def _reason(error: ValueError) -> str:
-    return files.first_error(error) if isinstance(error, ValidationError) else str(error)
+    return atomic_files.first_error(error) if isinstance(error, ValidationError) else str(error)

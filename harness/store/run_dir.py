@@ -6,25 +6,24 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from sys import intern
-from typing import Any
 
-from harness.errors import DISTRIBUTION, StoreError, explained_io
-from harness.plain_files import open_to_append
-from harness.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
-from harness.store import files, lock, migration, seals
+from harness.core.bounded_files import open_to_append
+from harness.core.errors import DISTRIBUTION, StoreError, explained_io
+from harness.core.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
+from harness.store import atomic_files, checksums, lock
 from harness.store.attempts import Ending, RecordKey, counting, endings_of
-from harness.store.closing import Closing
-from harness.store.dialects import Dialect, SpokenDialects
+from harness.store.checksums import FileSeal
+from harness.store.cluster_info import SpreadFile
+from harness.store.completion import Closing
+from harness.store.compressed_records import PackedByKey
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
-from harness.store.packed import PackedByKey
-from harness.store.reach import Reach, ReachFile
+from harness.store.model_dialects import Dialect, SpokenDialects
+from harness.store.partial_run import Reach, ReachFile
 from harness.store.record_lines import RecordLines
-from harness.store.remembered import Remembered
 from harness.store.score_files import read_evaluations, score_lines
 from harness.store.score_lines import ScoreLines
 from harness.store.score_writer import ScoreWriter, refuse_link, score_key
-from harness.store.seals import FileSeal
-from harness.store.spread import SpreadFile
+from harness.store.stat_cache import Remembered
 
 _Header = tuple[Manifest, Mapping[str, FileSeal] | None]
 _NEW_MANIFEST = (
@@ -81,12 +80,12 @@ class RunDir:
                     f"{run.path} holds another run with the same id", "move it away or use another --results"
                 )
             if lost := run._lost(sample):
-                files.write_jsonl(run._sample_path, sample)
+                atomic_files.write_jsonl(run._sample_path, sample)
                 tell(f"{run.run_id}: {lost}; the sample is written again")
             return run
         # The manifest comes last: where it stands, the sample is complete.
-        files.write_jsonl(run._sample_path, sample)
-        files.write_json(run._manifest_path, manifest, [run._sample_path])
+        atomic_files.write_jsonl(run._sample_path, sample)
+        atomic_files.write_json(run._manifest_path, manifest, [run._sample_path])
         return run
 
     def _lost(self, sample: Sequence[SampleRow]) -> str:
@@ -98,7 +97,7 @@ class RunDir:
             return error.what
 
     def manifest(self) -> Manifest:
-        """The header; a newer schema version is refused in one line."""
+        """The header; another schema version is refused in one line."""
         return self._header()[0]
 
     def _header(self) -> _Header:
@@ -108,37 +107,20 @@ class RunDir:
         path = self._manifest_path
         if not path.exists():
             raise StoreError(f"{self.path} is not a run directory (no manifest.json)", "name a run id or path")
-        tree = files.read_object(path, _NEW_MANIFEST)
+        tree = atomic_files.read_object(path, _NEW_MANIFEST)
         version = tree.get("schema_version")
-        if not isinstance(version, int) or version > SCHEMA_VERSION:
+        if version != SCHEMA_VERSION:
             raise StoreError(
-                f"{self.path} was written by a newer version (schema {version}, this one reads {SCHEMA_VERSION})",
-                f"upgrade {DISTRIBUTION}",
+                f"{self.path} has schema {version}, this version of {DISTRIBUTION} reads {SCHEMA_VERSION}",
+                "read it with the version that wrote it, or run its config again in another results folder",
             )
-        tree, closes = seals.opened(path, tree, _NEW_MANIFEST)
-        if migration.is_old(version):
-            tree = self._migrated_manifest(tree, version)
-        return files.checked(path, tree, Manifest, _NEW_MANIFEST), closes
-
-    def _migrated_manifest(self, tree: dict[str, Any], version: int) -> dict[str, Any]:
-        try:
-            return migration.migrated_manifest(tree, version)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StoreError(
-                f"{self._manifest_path} is damaged (a value of another type: {error})", _NEW_MANIFEST
-            ) from error
+        tree, closes = checksums.opened(path, tree, _NEW_MANIFEST)
+        return atomic_files.checked(path, tree, Manifest, _NEW_MANIFEST), closes
 
     @cached_property
     def _told_id(self) -> str:
         """Its id as its manifest has it, wherever the directory was moved."""
         return self.manifest().run_id if self._manifest_path.exists() else self.run_id
-
-    @cached_property
-    def _old_version(self) -> int | None:
-        """The schema of its lines; None: this one."""
-        path = self._manifest_path
-        version = files.read_object(path, _NEW_MANIFEST).get("schema_version") if path.exists() else SCHEMA_VERSION
-        return version if isinstance(version, int) and migration.is_old(version) else None
 
     def exclusive(self, *, wait_s: float = 10.0) -> AbstractContextManager[int]:
         """Be the only writer; yields a descriptor that keeps the lock in a child that inherits it.
@@ -181,22 +163,24 @@ class RunDir:
                 n_found += 1
                 yield row
         if n_found < len(reached):
-            raise StoreError(f"{self._reach.path} names queries that sample.jsonl lacks", files.RUN_AGAIN)
+            raise StoreError(f"{self._reach.path} names queries that sample.jsonl lacks", atomic_files.RUN_AGAIN)
 
     def _drawn(self) -> Iterator[SampleRow]:
         manifest, closes = self._header()
         if closes is not None:
             self._fitting_sample.get([self._manifest_path, self._sample_path], lambda: self._check_sample(closes))
         n_found = 0
-        for row in files.iter_jsonl(self._sample_path, SampleRow):
+        for row in atomic_files.iter_jsonl(self._sample_path, SampleRow):
             n_found += 1
             yield row
         expected = manifest.dataset.get("n_queries")
         if closes is None and isinstance(expected, int) and n_found != expected:
-            raise StoreError(f"{self._sample_path} holds {n_found:,} of {expected:,} queries", files.RUN_AGAIN)
+            raise StoreError(
+                f"{self._sample_path} holds {n_found:,} of {expected:,} queries", atomic_files.RUN_AGAIN
+            )
 
     def _check_sample(self, closes: Mapping[str, FileSeal]) -> None:
-        seals.check_closed(self._sample_path, closes, "manifest.json", files.RUN_AGAIN)
+        checksums.check_closed(self._sample_path, closes, "manifest.json", atomic_files.RUN_AGAIN)
 
     def mend(self) -> list[str]:
         """Take away what is damaged, so that it is made again, and say it: a torn or damaged record, an index.json
@@ -251,12 +235,12 @@ class RunDir:
         """Likewise, each behind its place: what `records_at` finds it by, for who cannot hold them all."""
         self.done()
         reached = self._reached()
-        placed = ((place, self._migrated(record)) for place, record in self._lines.placed())
+        placed = self._lines.placed()
         return placed if reached is None else (one for one in placed if one[1].query_id in reached)
 
     def records_at(self, places: Sequence[int]) -> list[RunRecord]:
         """The records at these places, in that order."""
-        return [self._migrated(record) for record in self._lines.at(places)]
+        return self._lines.at(places)
 
     def records(self) -> dict[RecordKey, RunRecord]:
         """The record that counts for each (query_id, repeat): the one of the highest attempt."""
@@ -272,26 +256,21 @@ class RunDir:
 
     def records_since(self, start: int) -> tuple[list[RunRecord], int]:
         """Likewise, from byte `start` of their file, and where to go on: for the writer, who has mended them."""
-        records, end = self._lines.since(start)
-        return [self._migrated(record) for record in records], end
-
-    def _migrated(self, record: RunRecord) -> RunRecord:
-        version = self._old_version
-        return record if version is None else migration.migrated_record(record, version)
+        return self._lines.since(start)
 
     def write_index(self, index: IndexRecord) -> None:
         """Write index.json."""
-        files.write_json(self._index_path, index)
+        atomic_files.write_json(self._index_path, index)
 
     def index(self) -> IndexRecord | None:
         """index.json, or None where the index is not built yet."""
-        path, version = self._index_path, self._old_version
+        path = self._index_path
         if not path.exists():
             return None
-        index = files.read_json(path, IndexRecord, _NEW_INDEX)
+        index = atomic_files.read_json(path, IndexRecord, _NEW_INDEX)
         if self._manifest_path.exists() and index.index_id != self.manifest().index_id:
             raise StoreError(f"{path} is of another index than manifest.json says", _NEW_INDEX)
-        return index if version is None else migration.migrated_index(index, version)
+        return index
 
     def append_resources(self, header: str, line: str) -> None:
         """Append one sample to resources.csv; the header is written first."""
@@ -329,7 +308,7 @@ class RunDir:
 
     def score_lines(self) -> ScoreLines:
         """Likewise, for who cannot hold them all."""
-        return score_lines(self._scores_path, self._evaluate_again, self._old_version)
+        return score_lines(self._scores_path, self._evaluate_again)
 
     @property
     def _evaluate_again(self) -> str:
@@ -338,29 +317,29 @@ class RunDir:
     def write_estimate(self, estimate: Estimate) -> None:
         """Keep what the run is expected to take; the first one stays, however often the run is resumed."""
         if not self._estimate_path.exists():
-            files.write_json(self._estimate_path, estimate)
+            atomic_files.write_json(self._estimate_path, estimate)
 
     def estimate(self) -> Estimate | None:
         """What the run was expected to take when it began, or None where nobody estimated it."""
         if not self._estimate_path.exists():
             return None
-        return files.read_json(self._estimate_path, Estimate, "delete it: the run goes on without it")
+        return atomic_files.read_json(self._estimate_path, Estimate, "delete it: the run goes on without it")
 
     def keep_dialect(self, role: str, dialect: Dialect) -> None:
         """Keep how the model of a role is asked otherwise than the config says: it holds for the whole run."""
         kept = self.dialects()
         if kept.get(role) != dialect:
-            files.write_json(self._dialects_path, SpokenDialects(roles={**kept, role: dialect}))
+            atomic_files.write_json(self._dialects_path, SpokenDialects(roles={**kept, role: dialect}))
 
     def dialects(self) -> Mapping[str, Dialect]:
         """Role -> how its model was asked, where it refused what the config says."""
         path = self._dialects_path
-        return files.read_json(path, SpokenDialects, _NEW_DIALECTS).roles if path.exists() else {}
+        return atomic_files.read_json(path, SpokenDialects, _NEW_DIALECTS).roles if path.exists() else {}
 
     def write_race(self, race: RaceRecord | None) -> None:
         """Keep what a race established, or forget an earlier one."""
         if race is not None:
-            files.write_json(self._race_path, race)
+            atomic_files.write_json(self._race_path, race)
         else:
             with explained_io("remove", self._race_path):
                 self._race_path.unlink(missing_ok=True)
@@ -369,7 +348,7 @@ class RunDir:
         """What the race in which the run was closed established; None: it was in none, or is open."""
         if not self._race_path.exists() or not self.done():
             return None
-        return files.read_json(self._race_path, RaceRecord)
+        return atomic_files.read_json(self._race_path, RaceRecord)
 
     def mark_done(self, done: Done, reached: Sequence[str] = (), why: str = "") -> None:
         """Write done.json, the footer, which closes the records and what stands beside them.

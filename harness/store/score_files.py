@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import StoreError
-from harness.records import EvaluationRecord
-from harness.store import files, seals
+from harness.core.errors import StoreError
+from harness.core.records import EvaluationRecord
+from harness.store import atomic_files, checksums
+from harness.store.checksums import FileSeal
 from harness.store.score_lines import ScoreLines
-from harness.store.seals import FileSeal
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:
     """What made the scores, by the evaluator's name; damage is one `StoreError` line with `fix`."""
     found = []
     for path in sorted(folder.glob("*.json")):
-        evaluation, closes = files.read_closing(path, EvaluationRecord, fix)
+        evaluation, closes = atomic_files.read_closing(path, EvaluationRecord, fix)
         if evaluation.evaluator != path.stem:
             raise StoreError(f"{path} is of the evaluator '{evaluation.evaluator}'", fix)
         found.append(ScoreFile(path.with_suffix(".jsonl"), evaluation, closes))
@@ -35,13 +35,13 @@ def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:
     return found
 
 
-def score_lines(folder: Path, fix: str, old_version: int | None = None) -> ScoreLines:
+def score_lines(folder: Path, fix: str) -> ScoreLines:
     """Every score; a file that is not what its evaluation closed is one `StoreError` line with `fix`."""
     known = set()
     for one in read_evaluations(folder, fix):
         known.add(one.path)
         if one.closes is not None:
-            seals.check_closed(one.path, one.closes, one.path.with_suffix(".json").name, fix)
+            checksums.check_closed(one.path, one.closes, one.path.with_suffix(".json").name, fix)
         elif one.evaluation.measures and not (one.path.exists() and one.path.stat().st_size):
             raise StoreError(f"{one.path} holds no score, and {one.evaluation.evaluator} has scored the run", fix)
-    return ScoreLines(tuple(sorted(known | set(folder.glob("*.jsonl")))), fix, old_version)
+    return ScoreLines(tuple(sorted(known | set(folder.glob("*.jsonl")))), fix)

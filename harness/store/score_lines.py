@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from harness.errors import StoreError
-from harness.records import Score
-from harness.store import files, migration, reading
-from harness.store.remembered import Stamp, stamp_of
+from harness.core.errors import StoreError
+from harness.core.records import Score
+from harness.store import atomic_files, safe_open
+from harness.store.stat_cache import Stamp, stamp_of
 
 _BATCH_BYTES = 1 << 18
 _LIST = TypeAdapter(list[Score])
@@ -44,15 +44,13 @@ class ScoreLines:
     paths: tuple[Path, ...]
     fix: str
     """The way out where a line is damaged."""
-    old_version: int | None = None
-    """The schema of the lines; None: this one."""
 
     def batches(self) -> Iterator[ScoreBatch]:
         """All of them. Damage is one `StoreError` line that names it, a last line without its end included."""
         for path, base in zip(self.paths, self._bases[:-1], strict=True):
             for first, starts, lines in _in_batches(path, self.fix):
                 places = [base + start for start in starts]
-                yield ScoreBatch(places, self._migrated(_parsed(lines, (path, first, self.fix))))
+                yield ScoreBatch(places, _parsed(lines, (path, first, self.fix)))
 
     def at(self, places: Sequence[int]) -> list[ScoreLine]:
         """Those that begin there, in the order of the files; StoreError where a file was changed since places were
@@ -71,11 +69,11 @@ class ScoreLines:
             if place is None or place >= end:
                 continue
             lines, at = [], -1
-            with reading.opened(path, self.fix) as file:
+            with safe_open.opened(path, self.fix) as file:
                 while place is not None and place < end:
                     if at != place - base:
                         file.seek(at := place - base)
-                    lines.append(line := file.readline(reading.LONGEST_LINE))
+                    lines.append(line := file.readline(safe_open.LONGEST_LINE))
                     at += len(line)
                     place = next(wanted, None)
             found += self._read_again(lines, path)
@@ -83,13 +81,10 @@ class ScoreLines:
 
     def _read_again(self, lines: Sequence[bytes], path: Path) -> list[ScoreLine]:
         try:
-            if self.old_version is None:
-                rows: list[ScoreLine] = from_json(b"[" + b",".join(lines) + b"]")
-                return rows
-            scores = self._migrated([Score.model_validate_json(line) for line in lines])
+            rows: list[ScoreLine] = from_json(b"[" + b",".join(lines) + b"]")
         except ValueError as error:
             raise StoreError(f"{path} is damaged ({error})", self.fix) from error
-        return [score.model_dump() for score in scores]
+        return rows
 
     @cached_property
     def _stamp(self) -> Stamp:
@@ -102,18 +97,13 @@ class ScoreLines:
         sizes = (size for _, _, size, _ in self._stamp)
         return list(accumulate(sizes, initial=0))
 
-    def _migrated(self, scores: list[Score]) -> list[Score]:
-        if self.old_version is None:
-            return scores
-        return [migration.migrated_score(score, self.old_version) for score in scores]
-
 
 def _in_batches(path: Path, fix: str) -> Iterator[tuple[int, list[int], list[bytes]]]:
     """The number of the first line, where each of them begins, and the lines."""
     if not path.exists():
         return
     first, at, starts, lines = 1, 0, list[int](), list[bytes]()
-    for line in reading.lines(path, fix):
+    for line in safe_open.lines(path, fix):
         starts.append(at)
         lines.append(line)
         at += len(line)
@@ -147,4 +137,4 @@ def _one(line: bytes, where: str, fix: str) -> Score:
     try:
         return Score.model_validate_json(line)
     except ValidationError as error:
-        raise StoreError(f"{where} is damaged ({files.first_error(error)})", fix) from error
+        raise StoreError(f"{where} is damaged ({atomic_files.first_error(error)})", fix) from error

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from harness.errors import StoreError, explained_io
-from harness.records import EvaluationRecord, Score
-from harness.store import files
+from harness.core.errors import StoreError, explained_io
+from harness.core.records import EvaluationRecord, Score
+from harness.store import atomic_files
 
 _Key = tuple[str, int, str]
 
@@ -54,12 +54,12 @@ class ScoreWriter:
             file.flush()
             os.fsync(file.fileno())
             Path(file.name).replace(self._path)
-        files.write_json(self._path.with_suffix(".json"), evaluation, [self._path])
+        atomic_files.write_json(self._path.with_suffix(".json"), evaluation, [self._path])
 
     def _opened(self) -> BinaryIO:
         if self._file is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = files.open_partial(self._path)
+            self._file = atomic_files.open_partial(self._path)
         return self._file
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.errors import StoreError, explained_io
-from harness.identity import file_digest
-from harness.store import files, lock
+from harness.core.errors import StoreError, explained_io
+from harness.core.hashing import file_digest
+from harness.store import atomic_files, lock
 
 _PASSING = (".lock", ".wal", "-wal", "-shm", "-journal")
 """Ends of names of files that databases make and remove as they please."""
@@ -40,7 +40,7 @@ class Inventory:
     def take(self) -> None:
         """Note the files as they are now."""
         noted = StoredFiles(digests={name: file_digest(path) for name, path in self._files()})
-        files.write_json(self._path, noted)
+        atomic_files.write_json(self._path, noted)
 
     def misfit(self) -> str:
         """What is not as it was noted, in a few words; empty: nothing, or nothing was noted."""
@@ -55,7 +55,7 @@ class Inventory:
 
     def _misfit(self, *, by_name_alone: bool = False) -> str:
         try:
-            noted = files.read_json(self._path, StoredFiles).digests
+            noted = atomic_files.read_json(self._path, StoredFiles).digests
             found = dict(self._files())
             for name, digest in noted.items():
                 if name not in found:

@@ -27,7 +27,7 @@ def __getattr__(name: str) -> object:
     import sys
     from importlib import import_module
 
-    from harness.errors import need
+    from harness.core.errors import need
 
     need("testing", "pytest")
     import pytest

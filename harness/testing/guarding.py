@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeVar
 import psutil
 from pydantic import BaseModel
 
-from harness.process_environment import python_command
+from harness.core.process_environment import python_command
 
 _DIED = 86
 """The exit status of a process that ended itself in the middle of its work, as kill -9 would have."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness.runner.machine import describe_machine, git_commit
+from harness.runner.machine_info import describe_machine, git_commit
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "research"))
 

@@ -36,16 +36,16 @@ import numpy as np
 from benching import command_line, import_from_tests, machine, started
 from judging import made_up
 
+from harness.core.records import Context, Prediction
 from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.loading import load, minilm_folder
 from harness.evaluators.bertscore.table import TokenTable
-from harness.evaluators.sides import is_null
+from harness.evaluators.score_preconditions import is_null
 from harness.models.weights import cache_dir
-from harness.protocols import Case, DatasetRow
-from harness.records import Context, Prediction
+from harness.protocols import DatasetRow, ScoringInput
 from harness.store import RunDir, SampleRow
-from systems.parts.chunking import ChunkParams, iter_chunks
+from systems.common.chunking import ChunkParams, iter_chunks
 
 SYSTEMS = ("4 passages", "10 passages", "three searches", "4 passages and triplets")
 CONTEXT_MEASURES = tuple(measure for measure in MEASURES if "_answer_" not in measure.name)
@@ -60,7 +60,7 @@ class System:
     """A system's contexts for every query."""
 
     name: str
-    cases: list[Case]
+    cases: list[ScoringInput]
 
 
 def main() -> None:
@@ -114,7 +114,7 @@ def retrieved(queries: int) -> list[System]:
 
 def searcher(chunks: Sequence[str]) -> Callable[[str, int], list[str]]:
     """search(text, k) -> the k chunks nearest to it."""
-    from harness.models.minilm import MiniLM
+    from harness.models.minilm_embedder import MiniLM
 
     model = MiniLM()
     print(f"retrieving among {len(chunks):,} passages", flush=True)
@@ -143,9 +143,9 @@ def passages(texts: Sequence[str]) -> list[Context]:
     return [Context(text=text, doc_ids=()) for text in texts]
 
 
-def case(row: DatasetRow | SampleRow, contexts: Sequence[Context]) -> Case:
+def case(row: DatasetRow | SampleRow, contexts: Sequence[Context]) -> ScoringInput:
     record = made_up(row.query.query_id, Prediction(answer=None, contexts=tuple(contexts)))
-    return Case(row.query, row.reference, record, CONTEXT_MEASURES)
+    return ScoringInput(row.query, row.reference, record, CONTEXT_MEASURES)
 
 
 # The ways to score
@@ -196,7 +196,7 @@ def in_windows(pairs: Sequence[Pair], encoder: TokenEncoder) -> list[Pair]:
     return [(part, reference) for text, reference in pairs for part in fitting(text, encoder)]
 
 
-def facts(case: Case) -> str:
+def facts(case: ScoringInput) -> str:
     return "\n".join(dict.fromkeys(one.fact for one in case.reference.evidence))
 
 

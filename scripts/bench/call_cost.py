@@ -32,16 +32,16 @@ from many_calls import messages, question
 from model_server import serving
 
 from harness.config import GeneratorConfig
-from harness.identity import digest
+from harness.core.hashing import digest
+from harness.core.records import Cost, Prediction, RunRecord, Usage
 from harness.models.budget import Budget, Call
 from harness.models.clients import OpenAIChat, chat_request, open_client
 from harness.models.connections import KeptConnections
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_generator
-from harness.models.replies import read_usage
+from harness.models.reply_parsing import read_usage
 from harness.models.transport import Seam
-from harness.records import Cost, Prediction, RunRecord, Usage
 from harness.store import CallKey, Journal, StoredCall
 from harness.store.record_lines import RecordLines
 

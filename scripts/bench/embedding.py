@@ -30,7 +30,7 @@ import numpy as np
 from benching import command_line, print_table, said_of_machine, started
 from numpy.typing import NDArray
 
-from harness.errors import HarnessError
+from harness.core.errors import HarnessError
 
 Rows = NDArray[np.float32]
 _SEED = 7
@@ -94,7 +94,7 @@ Embed = Callable[[Sequence[str]], Rows]
 
 
 def _built_in() -> Embed:
-    from harness.models.minilm import MiniLM
+    from harness.models.minilm_embedder import MiniLM
 
     model = MiniLM()
     return lambda texts: asyncio.run(model.embed(texts))
@@ -105,7 +105,7 @@ def _sentence_transformers() -> Embed:
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     from harness.evaluators.bertscore.loading import minilm_folder
-    from harness.models.minilm import MINILM_MAX_TOKENS
+    from harness.models.minilm_embedder import MINILM_MAX_TOKENS
 
     reads = Transformer(str(minilm_folder()))
     reads.max_seq_length = MINILM_MAX_TOKENS
@@ -118,7 +118,7 @@ def _sentence_transformers() -> Embed:
 def _chroma() -> Embed:
     from chromadb.utils.embedding_functions import ONNXMiniLM_L6_V2
 
-    from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER
+    from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER
     from harness.models.weights import fetch
 
     folder = Path(tempfile.mkdtemp(prefix="chroma-minilm-"))
@@ -144,7 +144,7 @@ WAYS: dict[str, Callable[[], Embed]] = {
 
 def _passages() -> list[str]:
     from harness.registry import DATASETS
-    from systems.parts.chunking import ChunkParams, iter_chunks
+    from systems.common.chunking import ChunkParams, iter_chunks
 
     try:
         documents = DATASETS.load("multihop_rag").load("default").documents

@@ -7,8 +7,8 @@ rating and gets a 1.
 import json
 from typing import Any
 
-from harness.models.fake import FakeModel, FakeScript
 from harness.models.fake_json import example_of
+from harness.models.fake_model import FakeModel, FakeScript
 
 _IN_PROMPT = "specified in JSON Schema:\n"
 _EMBEDS = FakeModel(FakeScript())

@@ -34,11 +34,11 @@ from benching import command_line, said_of_machine, started
 from power_laws import Points, draw, tell
 
 import harness.api as rag
-from harness.analysis.prices import Price, load_prices
-from harness.errors import ConfigError
-from harness.identity import digest
-from harness.records import IndexRecord, RunRecord, Usage
+from harness.core.errors import ConfigError
+from harness.core.hashing import digest
+from harness.core.records import IndexRecord, RunRecord, Usage
 from harness.registry import DATASETS
+from harness.statistics.prices import Price, load_prices
 
 _RULES = {"index.extractor": "nlp"}
 

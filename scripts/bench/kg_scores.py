@@ -218,8 +218,8 @@ def apart(work: Callable[[Task, Send], None], task: Task, limit: float = 600) ->
 
 
 def embedding() -> str:
-    from harness.models.catalogue import MINILM_ONNX
-    from harness.models.minilm import MiniLM
+    from harness.models.minilm_embedder import MiniLM
+    from harness.models.weight_catalogue import MINILM_ONNX
     from harness.models.weights import cached_path
 
     if cached_path(MINILM_ONNX) is None:
@@ -231,8 +231,8 @@ def embedding() -> str:
 
 
 def extraction() -> str:
+    from harness.core.errors import MissingDependency
     from harness.datasets import demo
-    from harness.errors import MissingDependency
     from harness.extraction.nlp import NlpExtractor
 
     texts = [document.text for document in demo.load("default").documents]

@@ -33,9 +33,9 @@ from benching import command_line, print_table, said_of_machine, started
 from local_requests import Asked, ask, busy_beside, prompt_of
 
 from harness.config import GeneratorConfig
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.models.clients import OpenAIChat, build_chat
-from harness.models.local_server import LocalServer, serve_local
+from harness.models.llama_server import LocalServer, serve_local
 from harness.models.metering import Meter, metered
 from harness.models.transport import Seam
 from harness.protocols import Message

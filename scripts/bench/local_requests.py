@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from harness.models.local_server import LocalServer
+from harness.models.llama_server import LocalServer
 
 ANSWER_TOKENS = 15
 WORDS = 300

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 from pydantic import Field
 
+from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.protocols import GENERATES, NO_ROLE, Message, Params, Runtime, SystemSpec
-from harness.records import Document, IndexStats, Prediction, Query
 
 NAME = "many-calls"
 _PASSAGE = "The bakery at the harbour opened in 1921, and Marta Lind has run it since. " * 25

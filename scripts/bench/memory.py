@@ -32,8 +32,8 @@ from typing import Any
 
 from benching import command_line, print_table, said_of_machine, started
 
-from harness.errors import ConfigError
-from harness.records import Context, Cost, Prediction, RunRecord, Usage
+from harness.core.errors import ConfigError
+from harness.core.records import Context, Cost, Prediction, RunRecord, Usage
 from harness.store import RunDir
 from harness.store.checked_lines import with_check
 
@@ -147,7 +147,7 @@ def _made(folder: Path, n: int, names: Sequence[str]) -> list[str]:
 
 
 def _make(results: Path, n: int, names: Sequence[str]) -> list[str]:
-    from harness.records import EvaluationRecord, Query, Reference, Score
+    from harness.core.records import EvaluationRecord, Query, Reference, Score
     from harness.store import SCHEMA_VERSION, Done, Manifest, SampleRow
 
     rng = _random(1)

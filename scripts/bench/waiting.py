@@ -26,7 +26,7 @@ from benching import command_line, machine, print_table, started
 from local_requests import ANSWER_TOKENS, WORDS, Asked, ask, busy_beside, prompt_of
 
 from harness.config import GeneratorConfig
-from harness.models.local_server import LocalServer, serve_local
+from harness.models.llama_server import LocalServer, serve_local
 
 
 @dataclass(frozen=True)

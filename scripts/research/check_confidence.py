@@ -26,16 +26,16 @@ from typing import Literal, get_args
 from common import command_line, limits, mean, print_table, started
 from judging import Answered, Change, Judged, answered_rows, judge_arguments, judge_of, judged, opened, tokens
 
-from harness.analysis.flips import flip_test
-from harness.analysis.intervals import mean_interval
 from harness.config import JudgeConfig
+from harness.core.records import Query
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.evaluators.rag_eval.confidence import Band, band_of
 from harness.evaluators.rag_eval.criteria import METRICS
 from harness.evaluators.rag_eval.grades import HIGHEST
 from harness.evaluators.rag_eval.prompts import spoken
-from harness.evaluators.sides import reference_answer
-from harness.records import Query
+from harness.evaluators.score_preconditions import reference_answer
+from harness.statistics.intervals import mean_interval
+from harness.statistics.permutation_test import flip_test
 from harness.store import SampleRow
 
 GENERIC = "This is an interesting question with many aspects."

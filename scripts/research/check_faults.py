@@ -28,7 +28,7 @@ from typing import Any
 
 from common import command_line, machine, print_table, started
 
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.store import find_runs
 

@@ -40,11 +40,11 @@ from typing import Any
 import psutil
 from common import command_line, import_from_tests, machine, print_table, started
 
-from harness.errors import ServiceUnavailable
-from harness.records import Document
-from systems.parts.cypher.reading import Refused, read_statement
-from systems.parts.graph_stores.contract import AskFailed, GraphStore
-from systems.parts.graph_stores.open import StoreKind, open_store
+from harness.core.errors import ServiceUnavailable
+from harness.core.records import Document
+from systems.common.cypher.statement_check import Refused, read_statement
+from systems.common.graph_stores.contract import AskFailed, GraphStore
+from systems.common.graph_stores.open_store import StoreKind, open_store
 
 import_from_tests()
 import hostile_cypher  # noqa: E402 - found by import_from_tests

@@ -24,11 +24,11 @@ from pathlib import Path
 from common import command_line, limits, mean, print_table, started
 from judging import Answered, answered_rows, judge_arguments, judge_of, judged, opened
 
-from harness.analysis.auc import QueryScores, auc
-from harness.analysis.flips import flip_test
-from harness.evaluators.sides import reference_answer
-from harness.records import Prediction
+from harness.core.records import Prediction
+from harness.evaluators.score_preconditions import reference_answer
 from harness.registry import EVALUATORS
+from harness.statistics.permutation_test import flip_test
+from harness.statistics.roc_auc import QueryScores, auc
 from harness.store import SampleRow
 
 Values = dict[tuple[str, str], float]

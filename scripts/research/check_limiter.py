@@ -32,8 +32,8 @@ from common import command_line, machine, print_table, started
 
 from harness.config import GeneratorConfig
 from harness.models.clients import build_chat
-from harness.models.fake import FakeScript
 from harness.models.fake_limits import Arrival, FakeLimits
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.transport import Seam
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.1, help="seconds of an answer (default 0.1)")
     chosen = parser.parse_args()
     settings = [Setting(*row) for row in itertools.product(chosen.kinds, SAYS, chosen.at_once)]
-    with tempfile.TemporaryDirectory() as folder, patch("harness.models.pacing.MINUTE_S", chosen.minute):
+    with tempfile.TemporaryDirectory() as folder, patch("harness.models.rate_limit.MINUTE_S", chosen.minute):
         rows = asyncio.run(_measured(settings, chosen, Path(folder)))
     print_table(HEADER, rows)
     print(f"\n{chosen.minutes} minutes of {chosen.minute:g} s, {machine()}")

@@ -2,7 +2,7 @@
 
 People's labels of 400 answers to 100 questions (ClapNQ, three annotators each) are the truth. Again and again a
 data set is drawn from them with replacement, some of its answers keep their label, all keep the machine's score
-that is stored beside it, and the mean label is estimated by `harness.analysis.prediction_powered`. Two ways to
+that is stored beside it, and the mean label is estimated by `harness.statistics.prediction_powered`. Two ways to
 draw: answers one by one, or questions with all their answers, whose labels then hang together (clusters).
 
 Columns: correlation of score and mean label; then for each number of labels
@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 from common import command_line, print_table, started
 
-from harness.analysis.prediction_powered import PoweredMean, powered_mean
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
+from harness.statistics.prediction_powered import PoweredMean, powered_mean
 
 _FILE = Path("human_eval") / "inspectorraget_clapnq.json.gz"
 _PEOPLE = ("faithfulness", "answer_relevance", "fluency")

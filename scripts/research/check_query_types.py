@@ -27,13 +27,13 @@ from typing import NamedTuple
 from common import command_line, limits, print_table, started
 from judging import judge_arguments, judge_of, metered, opened
 
-from harness.analysis.drawn import clusters_of
-from harness.analysis.intervals import wilson
-from harness.asking.query_types import QUERY_TYPES, QueryType, known_type, type_by_model, type_by_rules
-from harness.asking.structured import Unreadable
 from harness.config import DatasetConfig
+from harness.llm_utils.query_classifier import QUERY_TYPES, QueryType, known_type, type_by_model, type_by_rules
+from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import ChatModel
-from harness.runner.loading import load_whole
+from harness.runner.dataset_loading import load_whole
+from harness.statistics.intervals import wilson
+from harness.statistics.sampling_design import clusters_of
 
 _WRITTEN_ON, _REPORTED = "multihop_rag, the half that rules were written on", "multihop_rag, the other half"
 _DEMO = "demo"

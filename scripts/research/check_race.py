@@ -1,10 +1,10 @@
 """Does a race keep its promise, and what does it save? Truth is simulated, the real code decides.
 
-Systems whose means are known answer one query after another, and `harness.analysis.race` looks after each. Two
-that are equal differ on a quarter of the queries where they are equal; graded values lie between 0 and 0.95, most
-near either end, in hundredths. `in the natural mix`: as many queries of each type of MultiHop-RAG as of any other,
-in the order in which the harness takes them, weighted as it weighs them; the last system is better at some types
-and worse at others, so that what holds of all queries alike does not hold of the mix.
+Systems whose means are known answer one query after another, and `harness.statistics.race_test` looks after each.
+Two that are equal differ on a quarter of the queries where they are equal; graded values lie between 0 and 0.95,
+most near either end, in hundredths. `in the natural mix`: as many queries of each type of MultiHop-RAG as of any
+other, in the order in which the harness takes them, weighted as it weighs them; the last system is better at some
+types and worse at others, so that what holds of all queries alike does not hold of the mix.
 
 Examples:
   .venv/bin/python scripts/research/check_race.py > table.md
@@ -21,10 +21,10 @@ from common import command_line, print_table
 from racing import HEADER, MEANING, Run, fixed_n, raced, row
 from simulated import MIX, Array, Rng
 
-from harness.analysis.drawn import Drawn
-from harness.analysis.race import RaceRules
-from harness.records import Reference
-from harness.runner.order import query_order
+from harness.core.records import Reference
+from harness.runner.query_order import query_order
+from harness.statistics.race_test import RaceRules
+from harness.statistics.sampling_design import Drawn
 
 RULES = RaceRules(margin=5.0, alpha=0.05)
 _SHARED = 0.5**0.5

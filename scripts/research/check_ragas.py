@@ -29,13 +29,13 @@ from common import command_line, mean, print_table, started
 from judging import Answered, answered_rows, judge_arguments, judge_of, judged, metered, opened, tokens
 
 from harness.config import JudgeConfig
+from harness.core.records import Prediction, Usage
+from harness.evaluators.context_windows import reading_of
 from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
 from harness.evaluators.ragas_metrics.asking import ONE_BY_ONE, RagasMetric, RagasRow
-from harness.evaluators.sides import reference_answer
-from harness.evaluators.windows import reading_of
-from harness.models.local_server import serve_local
+from harness.evaluators.score_preconditions import reference_answer
+from harness.models.llama_server import serve_local
 from harness.protocols import Message
-from harness.records import Prediction, Usage
 from harness.runner.evaluating.models import MeteredEvaluation
 from harness.store import SampleRow
 
@@ -114,7 +114,7 @@ class Charged:
 
 def by_the_library(rows: Sequence[Answered], name: RagasMetric, judge: JudgeConfig, folder: Path) -> Column:
     """ragas.evaluate() over the same seam: a prompt that the evaluator sent has the same reply."""
-    from systems.parts.langchain_chat import MeteredChatModel
+    from systems.common.langchain_chat import MeteredChatModel
 
     with opened(judge, folder) as models:
         runtime = metered(models)
@@ -167,7 +167,7 @@ def encoded() -> Any:
     """MiniLM as LangChain's embeddings."""
     from langchain_core.embeddings import Embeddings
 
-    from harness.models.minilm import MiniLM
+    from harness.models.minilm_embedder import MiniLM
 
     encoder = MiniLM()
 

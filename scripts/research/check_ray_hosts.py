@@ -42,8 +42,8 @@ from typing import Any
 
 from common import command_line, import_from_tests, machine, print_table, started
 
-from harness.errors import ServiceUnavailable
-from harness.models.fake import FakeScript
+from harness.core.errors import ServiceUnavailable
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.store import RunDir
 

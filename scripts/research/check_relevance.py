@@ -26,16 +26,16 @@ from typing import Any, NamedTuple
 from common import command_line, limits, mean, print_table, started
 from judging import Answered, judge_arguments, judge_of, judged, metered, opened, tokens
 
-from harness.analysis.auc import QueryScores, auc
 from harness.config import JudgeConfig
-from harness.datasets.entries import FIX
+from harness.core.errors import DataError, HarnessError
+from harness.core.records import Context, Prediction, Query, Reference, Score, Usage
 from harness.datasets.files import ENV, find, read_csv
-from harness.display.text import markdown
-from harness.errors import DataError, HarnessError
+from harness.datasets.row_fields import FIX
+from harness.display.text_format import markdown
 from harness.evaluators.triplet.cosine import highest_cosines
-from harness.records import Context, Prediction, Query, Reference, Score, Usage
 from harness.registry import EVALUATORS
 from harness.runner.evaluating.models import EvaluationModels
+from harness.statistics.roc_auc import QueryScores, auc
 from harness.store import SampleRow
 
 DATA = "ms_marco/ms_marco_hard_neg_balanced.csv"

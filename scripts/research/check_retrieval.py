@@ -33,24 +33,24 @@ from typing import Any
 from common import command_line, machine, mean, print_table, started
 from judging import made_up
 
-from harness.analysis.drawn import Drawn, clusters_of
-from harness.analysis.paired import ComparedPair, PairedMeasure, compare_measure
-from harness.analysis.paired_values import QueryValues
 from harness.config import EmbedderConfig
+from harness.core.hashing import digest, short_digest
+from harness.core.records import Document, Prediction
 from harness.evaluators.prompt_sizes import CHARACTERS, size_measure
 from harness.evaluators.retrieval import RetrievalEvaluator, RetrievalParams, rules
-from harness.identity import digest, short_digest
 from harness.models.embedders import build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_embedder
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
-from harness.protocols import Case, DatasetRow, System
-from harness.records import Document, Prediction
+from harness.protocols import DatasetRow, ScoringInput, System
 from harness.registry import DATASETS, SYSTEMS
-from harness.runner.executing.runtime import WorkerRuntime
+from harness.runner.executing.system_runtime import WorkerRuntime
 from harness.runner.progress import Reporter
+from harness.statistics.paired_comparison import ComparedPair, PairedMeasure, compare_measure
+from harness.statistics.paired_values import QueryValues
+from harness.statistics.sampling_design import Drawn, clusters_of
 from harness.store import Journal
 
 HALVES = ("tuning", "reported")
@@ -233,7 +233,7 @@ async def _score(rows: Sequence[DatasetRow], predictions: Sequence[Prediction]) 
         rule.measure for rule in rules(params) if rule.measure.name in wanted or rule.measure.name == CHARACTERS
     )
     cases = [
-        Case(row.query, row.reference, made_up(row.query.query_id, said), measures)
+        ScoringInput(row.query, row.reference, made_up(row.query.query_id, said), measures)
         for row, said in zip(rows, predictions, strict=True)
     ]
     recall: dict[int, dict[str, float]] = {size: {} for size in SIZES}

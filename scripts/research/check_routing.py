@@ -23,9 +23,9 @@ import numpy as np
 from common import command_line, print_table, started
 from numpy.typing import NDArray
 
-from harness.analysis.intervals import wilson
-from harness.analysis.routing.gains import halves, routing_gains, spread_over
-from harness.analysis.routing.learning import Recorded, best_of_types, learnt_table
+from harness.extensions.routing.gains import halves, routing_gains, spread_over
+from harness.extensions.routing.learning import Recorded, best_of_types, learnt_table
+from harness.statistics.intervals import wilson
 
 TYPES = ("comparison", "inference", "temporal")
 _TOLD = "labels"

@@ -25,13 +25,13 @@ from typing import NamedTuple
 from common import command_line, mean, print_table, started
 from judging import Answered, judge_arguments, judge_of, judged, opened
 
+from harness.core.errors import DataError
+from harness.core.records import Prediction, Query, Reference
 from harness.datasets.files import ENV, find, iter_jsonl
-from harness.errors import DataError
 from harness.evaluators.answer import is_right
+from harness.evaluators.answer_normalisation import abstains, as_written, canonical
 from harness.evaluators.kg.measures import KgParams
-from harness.evaluators.normalise import abstains, as_written, canonical
-from harness.evaluators.sides import is_null, reference_answer
-from harness.records import Prediction, Query, Reference
+from harness.evaluators.score_preconditions import is_null, reference_answer
 from harness.registry import DATASETS, EVALUATORS
 from harness.runner.evaluating.models import EvaluationModels
 from harness.store import SampleRow

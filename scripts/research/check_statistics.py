@@ -40,15 +40,21 @@ from simulated import (
     with_luck,
 )
 
-from harness.analysis.auc import QueryScores, auc
-from harness.analysis.correlation import correlate
-from harness.analysis.difference_tests import ALPHA, mcnemar_p
-from harness.analysis.intervals import Interval, Stratum, mean_interval, quantile_interval, weighted_mean_interval
-from harness.analysis.non_inferior import MARGIN, cheapest_as_good
-from harness.analysis.paired import ComparedPair, MeasureComparison
-from harness.analysis.power import DISCORDANCE, STEPS, graded_power, queries_needed, share_power, spread_of
-from harness.analysis.selection import best_of
-from harness.analysis.sequential import anytime_p
+from harness.statistics.anytime_valid import anytime_p
+from harness.statistics.best_of_many import best_of
+from harness.statistics.correlation import correlate
+from harness.statistics.difference_tests import ALPHA, mcnemar_p
+from harness.statistics.intervals import (
+    Interval,
+    Stratum,
+    mean_interval,
+    quantile_interval,
+    weighted_mean_interval,
+)
+from harness.statistics.non_inferior import MARGIN, cheapest_as_good
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
+from harness.statistics.power import DISCORDANCE, STEPS, graded_power, queries_needed, share_power, spread_of
+from harness.statistics.roc_auc import QueryScores, auc
 
 HEADER = ("what", "n", "nominal", "measured", "95 % interval", "cases")
 SIZES = (8, 30, 200, 2_000)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from harness.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError
+from harness.core.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError
 
 _TEST_SUPPORT = Path(__file__).resolve().parents[2] / "tests" / "support"
 

@@ -33,9 +33,9 @@ from tempfile import mkdtemp
 
 from common import command_line, print_table, started
 
+from harness.core.records import Query, Reference
 from harness.datasets import load_dataset
 from harness.datasets.sampling import Dataset, QuerySample
-from harness.records import Query, Reference
 from harness.registry import DATASETS
 from harness.store import RunDir, find_runs
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
-from harness.errors import DataError
+from harness.core.errors import DataError
+from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
+from harness.evaluators.answer_normalisation import abstains, normalise
 from harness.evaluators.base import Scorer, score_run
-from harness.evaluators.normalise import abstains, normalise
-from harness.evaluators.sides import is_null
+from harness.evaluators.score_preconditions import is_null
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import EvaluatorSpec, Params
-from harness.records import Cost, Prediction, RunRecord, Score, Usage
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter

@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 
 from common import command_line, import_from_tests, print_table, started
 
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.store import RunDir
 

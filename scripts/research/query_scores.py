@@ -14,7 +14,7 @@ import sys
 from common import command_line, started
 
 import harness.api as rag
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 
 MEASURES = ("em", "token_f1", "AllHit@1", "Recall@1", "fact_AllHit@2000c", "fact_Recall@2000c")
 _KEYS = ["run_id", "query_id", "repeat"]

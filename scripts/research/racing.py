@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 from simulated import Array
 
-from harness.analysis.power import spread_of
-from harness.analysis.race import Race, RaceRules
+from harness.statistics.power import spread_of
+from harness.statistics.race_test import Race, RaceRules
 
 _TINY = 1e-9
 HEADER = ("wrong", "decided", "worse left", "n, mean", "n, 80 %", "fixed n", "answers", "cases")

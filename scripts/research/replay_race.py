@@ -25,14 +25,14 @@ from common import command_line, print_table, started
 from racing import HEADER, MEANING, Raced, Run, fixed_n, raced, row
 from simulated import Array
 
-from harness.analysis.intervals import span_between
-from harness.analysis.prices import load_prices
-from harness.analysis.race import RaceRules
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
+from harness.core.records import Reference
 from harness.protocols import Measure
-from harness.records import Reference
 from harness.report.view import Group, load_groups
-from harness.runner.order import query_order
+from harness.runner.query_order import query_order
+from harness.statistics.intervals import span_between
+from harness.statistics.prices import load_prices
+from harness.statistics.race_test import RaceRules
 from harness.store import RunDir
 
 

@@ -11,17 +11,17 @@ from typing import NamedTuple
 import numpy as np
 from simulated import WORLDS, Array, Check, Rng, Row, systems
 
-from harness.analysis import Frame
-from harness.analysis.drawn import Drawn
-from harness.analysis.estimates import Spent
-from harness.analysis.non_inferior import MARGIN
-from harness.analysis.paired_values import QueryValues
-from harness.analysis.score_columns import ScoreColumns
+from harness.core.records import Cost, EvaluationRecord, Query, Reference
 from harness.protocols import Measure
-from harness.records import Cost, EvaluationRecord, Query, Reference
 from harness.report.measures import RankingChoice, known_measures
 from harness.report.view import Group, RunView
 from harness.report.words.findings import find
+from harness.statistics import Frame
+from harness.statistics.estimates import Spent
+from harness.statistics.non_inferior import MARGIN
+from harness.statistics.paired_values import QueryValues
+from harness.statistics.sampling_design import Drawn
+from harness.statistics.score_columns import ScoreColumns
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
 

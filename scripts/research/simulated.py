@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.drawn import Drawn
-from harness.analysis.intervals import wilson
-from harness.analysis.paired import MeasureComparison, PairedMeasure, compare_measure
-from harness.analysis.paired_values import QueryValues
+from harness.statistics.intervals import wilson
+from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, compare_measure
+from harness.statistics.paired_values import QueryValues
+from harness.statistics.sampling_design import Drawn
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator

@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from harness.core.records import Context, Expected, ExpectedCalls, Work
 from harness.protocols import Workload
-from harness.records import Context, Expected, ExpectedCalls, Work
-from systems.parts.expected import (
+from systems.common.expected import (
     PassageFacts,
     answer_call,
     characters_of,
@@ -18,8 +18,8 @@ from systems.parts.expected import (
     search,
     typical_question,
 )
-from systems.parts.expected_graph import extraction_work
-from systems.parts.prompts import reports as prompts
+from systems.common.expected_graph import extraction_work
+from systems.common.prompts import reports as prompts
 
 if TYPE_CHECKING:
     from systems.community.params import AnswerParams, IndexParams

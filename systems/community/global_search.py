@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from harness.asking.bounded import map_bounded
-from harness.asking.structured import Question, Unreadable, ask_json
-from harness.extraction.names import one_line
+from harness.core.records import Context, Query, Step
+from harness.extraction.entity_names import one_line
+from harness.llm_utils.bounded_concurrency import map_bounded
+from harness.llm_utils.structured_output import Question, Unreadable, ask_json
 from harness.protocols import ChatModel, Runtime
-from harness.records import Context, Query, Step
-from systems.community.found import FoundUnits, within
+from systems.common.headings import under_heading
+from systems.common.prompts import reports as prompts
+from systems.common.safe_model_calls import CONCURRENCY
+from systems.common.token_estimate import clip, count_tokens
 from systems.community.params import AnswerParams
 from systems.community.reports import bounded_number
-from systems.community.stored import Report, StoredIndex
-from systems.parts.guard import CONCURRENCY
-from systems.parts.headings import under_heading
-from systems.parts.prompts import reports as prompts
-from systems.parts.tokens import clip, count_tokens
+from systems.community.search_result import FoundUnits, within
+from systems.community.stored_index import Report, StoredIndex
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from harness.errors import MissingDependency, install
-from systems.parts.quiet import root_logger_as_it_is, silence
-from systems.parts.tokens import TokenCounter
+from harness.core.errors import MissingDependency, install
+from systems.common.library_logging import root_logger_as_it_is, silence
+from systems.common.token_estimate import TokenCounter
 
 # Whatever the import of nano_graphrag needs, and the Leiden algorithm.
 _PACKAGES = (

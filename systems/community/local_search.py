@@ -4,15 +4,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from harness.core.records import Context, Query, Step
 from harness.protocols import Runtime
-from harness.records import Context, Query, Step
+from systems.common.document_sources import with_origins
+from systems.common.joined_fields import plain, relation_text
 from systems.community import library
-from systems.community.found import FoundUnits, within
 from systems.community.params import AnswerParams
-from systems.community.stored import StoredIndex
-from systems.community.units import UnitRow, passage, triplets_in
-from systems.parts.fields import plain, relation_text
-from systems.parts.sources import with_origins
+from systems.community.search_result import FoundUnits, within
+from systems.community.stored_index import StoredIndex
+from systems.community.text_units import UnitRow, passage, triplets_in
 
 # The library's 3,200, 4,800 and 4,000 of 12,000 tokens.
 _REPORTS, _GRAPH, _PASSAGES = 0.27, 0.40, 0.33

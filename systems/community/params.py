@@ -6,7 +6,7 @@ from pydantic import Field
 
 from harness.extraction.nlp import pipeline_digest
 from harness.protocols import EMBEDS, GENERATES, Params, Role
-from systems.parts.chunking import ChunkParams
+from systems.common.chunking import ChunkParams
 
 
 class IndexParams(ChunkParams):

@@ -5,14 +5,14 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.asking.structured import Answered, Question, ask_json
-from harness.extraction.names import one_line
+from harness.extraction.entity_names import one_line
+from harness.llm_utils.structured_output import Answered, Question, ask_json
 from harness.protocols import ChatModel
+from systems.common.prompts import reports as prompts
+from systems.common.safe_model_calls import Guard
+from systems.common.token_estimate import clip
 from systems.community import library
-from systems.community.ruled_reports import report_by_rules
-from systems.parts.guard import Guard
-from systems.parts.prompts import reports as prompts
-from systems.parts.tokens import clip
+from systems.community.rule_based_reports import report_by_rules
 
 _MARK = "\x00material\x00"
 

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 
-from harness.asking.answers import ABSTENTION
-from harness.errors import ModelUnavailable
+from harness.core.errors import ModelUnavailable
+from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.extraction.nlp import check_pipeline
+from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import Runtime, SystemSpec
-from harness.records import Document, IndexStats, Prediction, Query
 from systems.community import library
-from systems.community.building import build_index
 from systems.community.expected import expect
 from systems.community.global_search import search_globally
+from systems.community.index_building import build_index
 from systems.community.local_search import search_locally
 from systems.community.params import AnswerParams, IndexParams, answer_roles, index_roles, weights_of
-from systems.community.stored import StoredIndex
+from systems.community.stored_index import StoredIndex
 
 
 class CommunitySystem:

@@ -1,12 +1,12 @@
 """What the agent expects to ask of models, if every first statement fails."""
 
+from harness.core.records import Expected, ExpectedCalls
 from harness.protocols import Workload
-from harness.records import Expected, ExpectedCalls
+from systems.common.expected import answer_call, characters_of, filler, passages_of, search, typical_question
+from systems.common.expected_graph import expected_graph
+from systems.common.graph_index import GraphIndexParams
+from systems.common.prompts.cypher import MAX_TOKENS, cypher_messages, repair_messages
 from systems.cypher_agent.params import AnswerParams
-from systems.parts.expected import answer_call, characters_of, filler, passages_of, search, typical_question
-from systems.parts.expected_graph import expected_graph
-from systems.parts.graph_index import GraphIndexParams
-from systems.parts.prompts.cypher import MAX_TOKENS, cypher_messages, repair_messages
 
 _STATEMENT = "x" * 200
 _PUBLISHERS = ["x" * 15] * 10

@@ -1,8 +1,8 @@
-"""What a run may choose; what determines the graph stands in `systems.parts.graph_index`."""
+"""What a run may choose; what determines the graph stands in `systems.common.graph_index`."""
 
 from pydantic import Field
 
-from systems.parts.searching import SearchParams
+from systems.common.search import SearchParams
 
 
 class AnswerParams(SearchParams):

@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from harness.asking.answers import ABSTENTION
+from harness.core.records import Context, Document, IndexStats, Places, Prediction, Query, Step
+from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import GENERATES, Runtime, SystemSpec
-from harness.records import Context, Document, IndexStats, Places, Prediction, Query, Step
-from systems.cypher_agent.asking import Way, ask_graph
-from systems.cypher_agent.expected import expect
-from systems.cypher_agent.params import AnswerParams
-from systems.parts.cypher.reading import check_parser, read_statement
-from systems.parts.graph_index import (
+from systems.common.cypher.statement_check import check_parser, read_statement
+from systems.common.graph_index import (
     INDEX_KIND,
     GraphIndex,
     GraphIndexParams,
@@ -20,12 +17,15 @@ from systems.parts.graph_index import (
     roles_of,
     weights_of,
 )
-from systems.parts.graph_search.passages import passages_of_graph
-from systems.parts.graph_stores.contract import AskFailed
-from systems.parts.graph_stores.open import check_limited_statements
-from systems.parts.headings import day_of
-from systems.parts.prompts.cypher import cypher_messages
-from systems.parts.reranking import best_passages, open_reranker
+from systems.common.graph_search.passages import passages_of_graph
+from systems.common.graph_stores.contract import AskFailed
+from systems.common.graph_stores.open_store import check_limited_statements
+from systems.common.headings import day_of
+from systems.common.prompts.cypher import cypher_messages
+from systems.common.reranking import best_passages, open_reranker
+from systems.cypher_agent.expected import expect
+from systems.cypher_agent.params import AnswerParams
+from systems.cypher_agent.query_writing import Way, ask_graph
 
 _FIRST = "MATCH (d:Document) RETURN d.doc_id"
 

@@ -1,13 +1,13 @@
 """What evidence expects to ask of models: what kg asks, then the steps of each answer and what proves them."""
 
-from harness.asking.entailing import entailment_messages
+from harness.core.records import Expected, ExpectedCalls
+from harness.llm_utils.logprob_entailment import entailment_messages
 from harness.protocols import BY_GENERATOR, Workload
-from harness.records import Expected, ExpectedCalls
+from systems.common.expected import answer_call, characters_of, passages_of, search, typical_question
+from systems.common.expected_graph import expected_graph, expected_search
+from systems.common.graph_index import GraphIndexParams
+from systems.common.prompts.logic_steps import LONGEST_STEP, reply_tokens, steps_messages
 from systems.evidence.params import AnswerParams
-from systems.parts.expected import answer_call, characters_of, passages_of, search, typical_question
-from systems.parts.expected_graph import expected_graph, expected_search
-from systems.parts.graph_index import GraphIndexParams
-from systems.parts.prompts.logic_steps import LONGEST_STEP, reply_tokens, steps_messages
 
 _SENTENCE = "x" * 150
 """A sentence of usual length."""

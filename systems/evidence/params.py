@@ -1,11 +1,11 @@
-"""What a run may choose; what determines the graph stands in `systems.parts.graph_index`."""
+"""What a run may choose; what determines the graph stands in `systems.common.graph_index`."""
 
 from typing import Literal
 
 from pydantic import Field
 
 from harness.protocols import BY_GENERATOR
-from systems.parts.graph_search.params import GraphSearchParams
+from systems.common.graph_search.params import GraphSearchParams
 
 Pick = Literal["entailment", "cosine", "chunk"]
 

@@ -1,9 +1,9 @@
 """What must be there before anything is paid."""
 
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_search.params import check_search
 from systems.evidence.params import AnswerParams
-from systems.parts.graph_index import GraphIndexParams
-from systems.parts.graph_search.params import check_search
 
 
 def check(index: GraphIndexParams, answer: AnswerParams) -> None:

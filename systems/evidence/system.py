@@ -3,19 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.asking.answers import ABSTENTION
-from harness.asking.structured import Unreadable, ask_json
+from harness.core.records import Context, Document, IndexStats, Prediction, Query, Step
+from harness.llm_utils.answer_contract import ABSTENTION
+from harness.llm_utils.structured_output import Unreadable, ask_json
 from harness.protocols import BY_GENERATOR, EMBEDS, GENERATES, ChatModel, Runtime, SystemSpec
-from harness.records import Context, Document, IndexStats, Prediction, Query, Step
+from systems.common.graph_index import (
+    INDEX_KIND,
+    GraphIndex,
+    GraphIndexParams,
+    graph_servers,
+    roles_of,
+    weights_of,
+)
+from systems.common.graph_search.params import reranker_of
+from systems.common.graph_search.retrieval import GraphRetrieval
+from systems.common.prompts.logic_steps import steps_question
 from systems.evidence.expected import expect
+from systems.evidence.graph_walk import Walk, walk
 from systems.evidence.params import AnswerParams
-from systems.evidence.picking import LogicStep, best_sentence
 from systems.evidence.preflight import check
-from systems.evidence.walking import Walk, walk
-from systems.parts.graph_index import INDEX_KIND, GraphIndex, GraphIndexParams, graph_servers, roles_of, weights_of
-from systems.parts.graph_search.params import reranker_of
-from systems.parts.graph_search.retrieval import GraphRetrieval
-from systems.parts.prompts.logic_steps import steps_question
+from systems.evidence.sentence_choice import LogicStep, best_sentence
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """What kg expects to ask of models: a graph of every chunk, then one generation a query."""
 
+from harness.core.records import Expected
 from harness.protocols import Workload
-from harness.records import Expected
-from systems.parts.expected import answer_call, passages_of, search
-from systems.parts.expected_graph import expected_graph, expected_search
-from systems.parts.graph_index import GraphIndexParams
-from systems.parts.graph_search.params import GraphSearchParams
+from systems.common.expected import answer_call, passages_of, search
+from systems.common.expected_graph import expected_graph, expected_search
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_search.params import GraphSearchParams
 
 
 def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workload) -> Expected:

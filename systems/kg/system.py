@@ -2,12 +2,19 @@
 
 from collections.abc import Sequence
 
+from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.protocols import GENERATES, Runtime, SystemSpec
-from harness.records import Document, IndexStats, Prediction, Query
+from systems.common.graph_index import (
+    INDEX_KIND,
+    GraphIndex,
+    GraphIndexParams,
+    graph_servers,
+    roles_of,
+    weights_of,
+)
+from systems.common.graph_search.params import GraphSearchParams, check_search, reranker_of
+from systems.common.graph_search.retrieval import GraphRetrieval
 from systems.kg.expected import expect
-from systems.parts.graph_index import INDEX_KIND, GraphIndex, GraphIndexParams, graph_servers, roles_of, weights_of
-from systems.parts.graph_search.params import GraphSearchParams, check_search, reranker_of
-from systems.parts.graph_search.retrieval import GraphRetrieval
 
 
 class KgSystem:

@@ -1,10 +1,10 @@
 """What LightRAG expects to ask of models. How many entities there are is known once the graph is there."""
 
+from harness.core.records import Context, Expected, ExpectedCalls, Work
 from harness.protocols import Workload
-from harness.records import Context, Expected, ExpectedCalls, Work
+from systems.common.expected import PassageFacts, answer_call, passages_of, search, typical_question
 from systems.lightrag.params import AnswerParams, IndexParams
 from systems.lightrag.schemas import KEYWORDS_MAX_TOKENS
-from systems.parts.expected import PassageFacts, answer_call, passages_of, search, typical_question
 
 _EXTRACTION_CHARACTERS = 9_000
 """Of the library's instructions for one chunk."""

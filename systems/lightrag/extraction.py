@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harness.asking.structured import parse_object
-from harness.extraction.names import one_line
+from harness.extraction.entity_names import one_line
+from harness.llm_utils.structured_output import parse_object
 from harness.protocols import ChatModel, Message
+from systems.common.safe_model_calls import Guard
 from systems.lightrag import library
 from systems.lightrag.params import IndexParams
 from systems.lightrag.schemas import GRAPH_SCHEMA
-from systems.parts.guard import Guard
 
 _DELIMITER, _END = "<|#|>", "<|COMPLETE|>"
 """A reply in the form of text without either is prose. The second alone says that there is nothing to extract."""

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import MissingDependency, install
-from systems.lightrag.picking import pick_nearest
-from systems.parts.guard import CONCURRENCY
-from systems.parts.quiet import root_logger_as_it_is, silence
-from systems.parts.tokens import TokenCounter
+from harness.core.errors import MissingDependency, install
+from systems.common.library_logging import root_logger_as_it_is, silence
+from systems.common.safe_model_calls import CONCURRENCY
+from systems.common.token_estimate import TokenCounter
+from systems.lightrag.chunk_choice import pick_nearest
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from harness.protocols import Params
-from systems.parts.chunking import ChunkParams
+from systems.common.chunking import ChunkParams
 
 
 class IndexParams(ChunkParams):

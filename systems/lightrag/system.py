@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from harness.asking.answers import ABSTENTION
-from harness.errors import ModelUnavailable
+from harness.core.errors import ModelUnavailable
+from harness.core.records import Document, IndexStats, Prediction, Query
+from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
-from harness.records import Document, IndexStats, Prediction, Query
 from systems.lightrag import library
-from systems.lightrag.building import build_index
 from systems.lightrag.expected import expect
-from systems.lightrag.finding import OpenedIndex
+from systems.lightrag.index_building import build_index
 from systems.lightrag.params import AnswerParams, IndexParams
+from systems.lightrag.retrieval import OpenedIndex
 
 
 class LightRAGSystem:

@@ -1,10 +1,10 @@
 """What naive expects to ask of models: every chunk embedded, then one search and one generation a query."""
 
+from harness.core.records import Expected
 from harness.protocols import Workload
-from harness.records import Expected
+from systems.common.expected import answer_call, passages_of, search
+from systems.common.passages import PassageParams, expected_index
 from systems.naive.params import AnswerParams
-from systems.parts.expected import answer_call, passages_of, search
-from systems.parts.passages import PassageParams, expected_index
 
 
 def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:

@@ -1,8 +1,8 @@
-"""What a run may choose; what determines the index stands in `systems.parts.passages`."""
+"""What a run may choose; what determines the index stands in `systems.common.passages`."""
 
 from pydantic import Field
 
-from systems.parts.searching import SearchParams
+from systems.common.search import SearchParams
 
 
 class AnswerParams(SearchParams):

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.protocols import GENERATES, Runtime, SystemSpec
-from harness.records import Document, IndexStats, Prediction, Query
+from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
 from systems.naive.expected import expect
 from systems.naive.params import AnswerParams
-from systems.parts.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
 
 
 class NaiveSystem:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Protocol
 
+from harness.core.records import Document, IndexStats, Prediction, Query, Step
 from harness.protocols import Runtime
-from harness.records import Document, IndexStats, Prediction, Query, Step
 from systems.pipelines.replies import PipelineReply, WrongShape
 
 OWN_WORDS = (

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
-from harness.errors import ConfigError, ServiceUnavailable
+from harness.core.errors import ConfigError, ServiceUnavailable
+from harness.core.records import Document, IndexStats, Query
 from harness.protocols import NO_ROLE, LentModels, PlainUrl, Runtime, SystemSpec
-from harness.records import Document, IndexStats, Query
 from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem, lent_url
 from systems.pipelines.params import NoIndexParams, ServiceParams
 from systems.pipelines.replies import PipelineReply, WrongShape, read_reply

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from harness.errors import need
-from harness.records import Document, Usage
-from systems.pipelines.code import CodePipeline, family
+from harness.core.errors import need
+from harness.core.records import Document, Usage
 from systems.pipelines.params import ChainParams
+from systems.pipelines.python_pipeline import CodePipeline, family
 from systems.pipelines.replies import (
     PipelineReply,
     WrongShape,

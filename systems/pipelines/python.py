@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from harness.records import Document
-from systems.pipelines.code import FACTORY, CodePipeline, family, parameters
+from harness.core.records import Document
 from systems.pipelines.params import CodeParams
+from systems.pipelines.python_pipeline import FACTORY, CodePipeline, family, parameters
 from systems.pipelines.replies import PipelineReply, read_reply
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from harness.records import Context, Usage
+from harness.core.records import Context, Usage
 
 LONGEST_ANSWER = 100_000
 _MOST_CONTEXTS, _LONGEST_CONTEXTS = 10_000, 20_000_000

@@ -1,10 +1,10 @@
 """What recursive expects to ask of models, if every round is used and finds only new passages."""
 
+from harness.core.records import Expected, ExpectedCalls
 from harness.protocols import Workload
-from harness.records import Expected, ExpectedCalls
-from systems.parts.expected import answer_call, characters_of, passages_of, search, typical_question
-from systems.parts.passages import PassageParams, expected_index
-from systems.parts.prompts.sub_questions import reply_tokens, sub_question_messages
+from systems.common.expected import answer_call, characters_of, passages_of, search, typical_question
+from systems.common.passages import PassageParams, expected_index
+from systems.common.prompts.sub_questions import reply_tokens, sub_question_messages
 from systems.recursive.params import AnswerParams
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from harness.core.records import Context, Document, IndexStats, Places, Prediction, Query, Span, Step
 from harness.protocols import GENERATES, ChatModel, Runtime, SystemSpec
-from harness.records import Context, Document, IndexStats, Places, Prediction, Query, Span, Step
-from systems.parts.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
-from systems.parts.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
+from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
+from systems.common.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 from systems.recursive.expected import expect
 from systems.recursive.params import AnswerParams
 

@@ -1,9 +1,9 @@
 """What a router expects to ask of models itself; the runner adds what those ask whom it hands queries to."""
 
-from harness.asking.query_types import REPLY_TOKENS, type_messages
+from harness.core.records import Expected, ExpectedCalls, Work
+from harness.llm_utils.query_classifier import REPLY_TOKENS, type_messages
 from harness.protocols import Workload
-from harness.records import Expected, ExpectedCalls, Work
-from systems.parts.expected import characters_of, typical_question
+from systems.common.expected import characters_of, typical_question
 from systems.router.params import AnswerParams, IndexParams
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from harness.asking.query_types import QueryType
+from harness.llm_utils.query_classifier import QueryType
 from harness.protocols import GENERATES, NO_ROLE, Params, Role, Route
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from harness.asking.query_types import QueryType, type_by_model, type_by_rules
-from harness.asking.structured import Unreadable
+from harness.core.records import Document, IndexStats, Prediction, Query, Step
+from harness.llm_utils.query_classifier import QueryType, type_by_model, type_by_rules
+from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import NO_ROLE, Runtime, System, SystemSpec
-from harness.records import Document, IndexStats, Prediction, Query, Step
 from systems.router.expected import expect
 from systems.router.params import AnswerParams, IndexParams
 

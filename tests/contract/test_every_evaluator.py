@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.errors import HarnessError
+from harness.core.errors import HarnessError
 from harness.registry import EVALUATORS
 from harness.testing import EvaluatorContract
 

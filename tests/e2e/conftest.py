@@ -9,7 +9,7 @@ import pytest
 from command_line import CommandLine, CommandLineHere
 from smoke_index import Indexed
 
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 
 

@@ -8,10 +8,10 @@ import pytest
 from chromium import Seen, wait_until
 from labelled_runs import HOSTILE, labelled_run
 
-from harness.annotating.desk import opened_desk
-from harness.annotating.items import draw_answers
-from harness.annotating.page import annotation_page
-from harness.serving import open_page
+from harness.extensions.annotation.labelling_session import opened_desk
+from harness.extensions.annotation.page import annotation_page
+from harness.extensions.annotation.sampled_answers import draw_answers
+from harness.extensions.web import open_page
 from harness.store.annotations import read_annotations
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 
-from harness.models.fake import FakeScript
+from harness.core.records import Usage
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
-from harness.records import Usage
 from harness.store import RunDir
 from harness.store.journal import paid_by_runs
 

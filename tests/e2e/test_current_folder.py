@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine
 
-from harness.process_environment import python_command, python_environment
+from harness.core.process_environment import python_command, python_environment
 from harness.store import find_runs
 
 MODULES = ("chromadb", "fcntl", "json", "numpy", "openai", "pip", "pydantic", "sqlite3", "token", "xllamacpp")

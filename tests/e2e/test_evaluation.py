@@ -14,7 +14,7 @@ import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 from journals import usage_by_role
 
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -140,7 +140,7 @@ def test_evaluate_takes_the_runs_own_evaluators_and_says_what_it_did_as_json(
     done = here.call("evaluate", run.run_id, "--json")
     assert done.returncode == 0, done.stderr
     evaluations = json.loads(done.stdout)["evaluations"]
-    assert [one["evaluator"] for one in evaluations] == ["answer", "retrieval", "causes"]
+    assert [one["evaluator"] for one in evaluations] == ["answer", "retrieval", "failure_analysis"]
     assert all(one["n_failed"] == 0 for one in evaluations)
 
 

@@ -8,8 +8,8 @@ import pytest
 from explorer_page import write_page
 from explorer_runs import Answers, Asked, Said, explorer_of, record, records, score
 
-from harness.display.text import NOTHING
-from harness.records import Context, Evidence, Failure, Step
+from harness.core.records import Context, Evidence, Failure, Step
+from harness.display.text_format import NOTHING
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

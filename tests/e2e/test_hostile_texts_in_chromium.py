@@ -11,14 +11,14 @@ from chromium import Seen
 from hostile_texts import HOSTILE_TEXTS, check_page
 from labelled_runs import labelled_run
 
-from harness.annotating.desk import opened_desk
-from harness.annotating.items import draw_answers
-from harness.annotating.page import annotation_page
-from harness.questions.files import rows_text
-from harness.questions.review.decisions import Review
-from harness.questions.review.page import review_page
-from harness.records import Document
-from harness.serving import LocalPage, open_page
+from harness.core.records import Document
+from harness.extensions.annotation.labelling_session import opened_desk
+from harness.extensions.annotation.page import annotation_page
+from harness.extensions.annotation.sampled_answers import draw_answers
+from harness.extensions.testset.review.decisions import Review
+from harness.extensions.testset.review.page import review_page
+from harness.extensions.testset.work_folder import rows_text
+from harness.extensions.web import LocalPage, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

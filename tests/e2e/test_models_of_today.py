@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from command_line import SMOKE, CommandLineHere, over_http
 
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow

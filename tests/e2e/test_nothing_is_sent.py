@@ -12,9 +12,9 @@ import pytest
 from command_line import REPOSITORY
 from connection_guard import Guard
 
-from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER
+from harness.core.process_environment import python_command
+from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER
 from harness.models.weights import fetch
-from harness.process_environment import python_command
 
 pytestmark = pytest.mark.slow
 FAKE = ("-d", "demo", "--set", "models.generator.provider=fake", "--set", "models.judge.provider=fake")

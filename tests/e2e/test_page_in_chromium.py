@@ -11,9 +11,9 @@ from chromium import wait_until
 from explorer_runs import Answers, Asked, Said, explorer_of, records, score
 from page_chapters import HEADLINE, chapter, explorer, numbers, picture
 
+from harness.core.records import Context, Failure
 from harness.display import Content, Quantity, Section, Table
 from harness.display.plotting import GREY, PALETTE, page_svg, plotting
-from harness.records import Context, Failure
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
 from harness.report.render.csv import table_csv

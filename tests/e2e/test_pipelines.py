@@ -16,12 +16,12 @@ import pytest
 from command_line import REPOSITORY, SMOKE, CommandLineHere, over_http
 from damaging import WorkersHere
 
-from harness.analysis.prices import load_prices
-from harness.models.fake import FakeScript
-from harness.records import OWN_MODELS, Usage
+from harness.core.records import OWN_MODELS, Usage
+from harness.models.fake_model import FakeScript
 from harness.report.own_models import told
 from harness.report.tables.cost import query_cost_table
 from harness.report.view import Group, load_groups
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from command_line import SMOKE, CommandLineHere, over_http
 
+from harness.core.records import RunRecord, Usage
 from harness.datasets import QuerySample, demo, load_dataset
-from harness.models.fake import FakeScript
-from harness.records import RunRecord, Usage
+from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 from harness.store.journal import paid_by_runs
 

@@ -10,7 +10,7 @@ from command_line import CommandLine, CommandLineHere, over_http
 from killing import kill_somewhere
 from question_writers import FERRY, MILL, YARD, draft
 
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 from neo4j_server import Neo4jServer
 
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow

@@ -13,9 +13,9 @@ from command_line import SMOKE, CommandLine, CommandLineHere
 from explorer_runs import Answers, Asked, Said, records, score, write_run
 from hostile_texts import FLIP, HOSTILE_TEXTS, check_page
 
-from harness.analysis.prices import load_prices
-from harness.records import Context, Evidence, Failure, Step
+from harness.core.records import Context, Evidence, Failure, Step
 from harness.report import load_chapters, write_report
+from harness.statistics.prices import load_prices
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -12,8 +12,8 @@ import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 from killing import journaled, kill_somewhere, what_was_answered
 
-from harness.models.fake import FakeScript
-from harness.records import RunRecord
+from harness.core.records import RunRecord
+from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

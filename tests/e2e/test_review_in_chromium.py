@@ -9,11 +9,11 @@ import pytest
 from chromium import Seen, wait_until
 from question_reviews import DOCUMENTS, FACT, ROWS, rows_in
 
-from harness.questions.files import rows_text
-from harness.questions.review.decisions import Review
-from harness.questions.review.page import review_page
-from harness.records import Document
-from harness.serving import PageServer, open_page
+from harness.core.records import Document
+from harness.extensions.testset.review.decisions import Review
+from harness.extensions.testset.review.page import review_page
+from harness.extensions.testset.work_folder import rows_text
+from harness.extensions.web import PageServer, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from command_line import CommandLineHere, over_http
 
-from harness.records import IndexRecord
+from harness.core.records import IndexRecord
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 
-from harness.models.fake import FakeScript
-from harness.records import RunRecord
+from harness.core.records import RunRecord
+from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ import pytest
 from command_line import CommandLineHere
 from plugins import PlugIn
 
+from harness.core.records import RunRecord
 from harness.datasets import QuerySample, demo, load_dataset
-from harness.records import RunRecord
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 NASTY = """
 import asyncio, os, time
 from harness.protocols import NO_ROLE, Params, SystemSpec
-from harness.records import IndexStats, Prediction
+from harness.core.records import IndexStats, Prediction
 
 class Answer(Params):
     deed: str = "none"

@@ -13,7 +13,7 @@ from command_line import CommandLine
 from journals import usage_by_role
 
 from harness.config import GeneratorConfig
-from harness.models.local_server import ServerAccess, serve_local
+from harness.models.llama_server import ServerAccess, serve_local
 from harness.models.providers import resolve_generator
 
 pytestmark = pytest.mark.slow

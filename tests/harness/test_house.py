@@ -8,7 +8,6 @@ from pathlib import Path
 
 import grimp
 import networkx as nx
-import pytest
 
 import harness
 import systems
@@ -19,8 +18,6 @@ SHARED = [path for room in ("cli", "api", "runner", "report") for path in sorted
 OUR_WORDS = {"answer", "gold", "files", "http", "https", "python", "evidence"}
 """Names of plug-ins that are words of ours as well: the answer of a prediction, the gold side of a query, files,
 what a URL begins with, the language, an answer's evidence."""
-PARAMS = {"IndexParams", "AnswerParams"}
-"""Every system calls its own so: they mean the same thing, each in its own folder."""
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -40,21 +37,25 @@ def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.module.replace(".", " ")
 
 
-@pytest.mark.parametrize("path", SHARED, ids=lambda path: str(path.relative_to(HARNESS)))
-def test_what_all_share_knows_no_system_data_set_evaluator_or_measure_by_name(path: Path) -> None:
-    # An answer's evidence is a noun of records, whoever else is called so.
+def test_shared_code_names_no_system_data_set_evaluator_or_measure() -> None:
+    # An answer's evidence is a field of records, whatever plug-in has the same name.
     names = "|".join(map(re.escape, sorted(plugged_names(), key=len, reverse=True)))
-    named = re.compile(rf"(?<![\w-])({names})(?![\w-])")
-    found = [(line, text) for line, text in texts(ast.parse(path.read_text("utf-8"))) if named.search(text)]
-    assert not found
+    assert lines_with(re.compile(rf"(?<![\w-])({names})(?![\w-])")) == []
 
 
-@pytest.mark.parametrize("path", SHARED, ids=lambda path: str(path.relative_to(HARNESS)))
-def test_what_all_share_knows_no_kind_of_pipeline(path: Path) -> None:
+def test_shared_code_names_no_kind_of_pipeline() -> None:
     kinds = [name for name in SYSTEMS.names() if SYSTEMS.load(name).at is not None]
-    named = re.compile(rf"(?<![\w-])({'|'.join(kinds)}):(?!//)")
     assert len(kinds) >= 5
-    assert not [(line, text) for line, text in texts(ast.parse(path.read_text("utf-8"))) if named.search(text)]
+    assert lines_with(re.compile(rf"(?<![\w-])({'|'.join(kinds)}):(?!//)")) == []
+
+
+def lines_with(named: re.Pattern[str]) -> list[tuple[str, int, str]]:
+    return [
+        (str(path.relative_to(HARNESS)), line, text)
+        for path in SHARED
+        for line, text in texts(ast.parse(path.read_text("utf-8")))
+        if named.search(text)
+    ]
 
 
 def test_the_walk_sees_a_name_in_code_and_not_in_a_docstring() -> None:
@@ -74,33 +75,12 @@ def test_nothing_imports_itself_through_others() -> None:
     assert circles == []
 
 
-def test_no_two_public_types_share_a_name() -> None:
-    places = defaultdict(list)
-    for path in (*HARNESS.rglob("*.py"), *SYSTEM_ROOM.rglob("*.py")):
-        for name in _types(ast.parse(path.read_text("utf-8"))):
-            places[name].append(str(path))
-    assert {name: where for name, where in places.items() if len(where) > 1 and name not in PARAMS} == {}
-
-
-def _types(tree: ast.Module) -> Iterator[str]:
-    """Public classes and aliases of a module."""
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield node.name
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if name[0].isupper() and not name.isupper() and not name.startswith("_"):
-                yield name
-
-
 ROOMS = (
-    *("cli", "testing", "api", "annotating", "questions", "validity", "report", "runner"),
-    *("evaluators", "datasets", "analysis", "models", "store"),
-    *("registry", "config", "extraction", "asking", "protocols", "display", "records", "serving"),
-    *("identity", "errors"),
-    *("outside", "plain_files", "own_process", "process_environment"),
+    *("extensions", "cli", "testing", "api", "report", "runner"),
+    *("evaluators", "datasets", "statistics", "models", "store"),
+    *("registry", "config", "extraction", "llm_utils", "protocols", "display", "core"),
 )
-SYSTEMS_ROOMS = ("systems", "parts")
+SYSTEMS_ROOMS = ("systems", "common")
 
 
 def drawn_arrows() -> str:
@@ -117,7 +97,7 @@ def drawn_arrows() -> str:
 def _room(module: str) -> str:
     package, *inside = module.split(".")
     if package == "systems":
-        return "parts" if inside[:1] == ["parts"] else "systems"
+        return "common" if inside[:1] == ["common"] else "systems"
     return inside[0] if inside else package
 
 

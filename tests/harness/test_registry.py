@@ -8,7 +8,7 @@ import pytest
 from plugins import PlugIn
 
 from harness import registry
-from harness.errors import ConfigError, HarnessError, MissingDependency
+from harness.core.errors import ConfigError, HarnessError, MissingDependency
 from harness.protocols import DatasetSpec, SystemSpec
 
 Register = Callable[[str, str, str], None]
@@ -85,10 +85,10 @@ def test_an_entry_point_whose_module_is_not_there_says_what_is_missing(register:
 
 
 def test_an_entry_point_that_names_no_attribute_of_its_module_says_so(register: Register) -> None:
-    register("rag_harness.systems", "theirs", "harness.errors:SPEC")
+    register("rag_harness.systems", "theirs", "harness.core.errors:SPEC")
     with pytest.raises(ConfigError) as caught:
         registry.SYSTEMS.load("theirs")
-    assert "system 'theirs' (harness.errors:SPEC)" in str(caught.value)
+    assert "system 'theirs' (harness.core.errors:SPEC)" in str(caught.value)
     assert "has no attribute 'SPEC'" in str(caught.value)
 
 
@@ -100,10 +100,10 @@ def test_an_entry_point_that_cannot_be_read_at_all_is_one_line(register: Registe
 
 
 def test_an_entry_point_to_something_else_says_what_it_should_export(register: Register) -> None:
-    register("rag_harness.systems", "theirs", "harness.errors:nearest")
+    register("rag_harness.systems", "theirs", "harness.core.errors:nearest")
     with pytest.raises(ConfigError) as caught:
         registry.SYSTEMS.load("theirs")
-    assert str(caught.value) == "system 'theirs' (harness.errors:nearest) is no SystemSpec: export one"
+    assert str(caught.value) == "system 'theirs' (harness.core.errors:nearest) is no SystemSpec: export one"
 
 
 def test_a_broken_entry_point_hurts_nobody_who_does_not_ask_for_it(register: Register) -> None:
@@ -146,7 +146,9 @@ def test_a_plug_in_that_calls_itself_as_another_does_is_refused(register: Regist
     )
 
 
-@pytest.mark.parametrize("value", ["no_such_package.system:SPEC", "broken_plugin:SPEC", "harness.errors:nearest"])
+@pytest.mark.parametrize(
+    "value", ["no_such_package.system:SPEC", "broken_plugin:SPEC", "harness.core.errors:nearest"]
+)
 def test_of_all_plug_ins_the_broken_one_is_named_and_the_others_are_there(
     register: Register, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,8 +15,8 @@ import psutil
 import pytest
 from neo4j_server import SCRIPT, Neo4jServer, call_script, neo4j_home, server_of, unset
 
-from harness.errors import ServiceUnavailable
-from systems.parts.graph_stores.neo4j_server import Neo4jSettings, check_neo4j, connect, rows_of
+from harness.core.errors import ServiceUnavailable
+from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_neo4j, connect, rows_of
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 PASSWORD = "s3cret 'quoted\" \\n $HOME `x` #é"

@@ -10,8 +10,8 @@ import pytest
 from large_runs import make_runs
 
 import harness.api as rag
+from harness.core.errors import ConfigError, StoreError
 from harness.datasets import load_dataset
-from harness.errors import ConfigError, StoreError
 from harness.registry import DATASETS
 
 FOLDERS = [Path(__file__).resolve().parents[2] / "scripts" / name for name in ("bench", "research")]

@@ -7,8 +7,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
+from harness.core.records import Document, Evidence, Query, Reference
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
-from harness.records import Document, Evidence, Query, Reference
 
 _LOADED = count()
 

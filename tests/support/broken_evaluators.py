@@ -7,11 +7,11 @@ from typing import TextIO
 
 from pydantic import ConfigDict
 
-from harness.evaluators.judged import judge_each
+from harness.core.records import Reference, Score
+from harness.evaluators.judge_calls import judge_each
+from harness.evaluators.score_preconditions import why_not
 from harness.evaluators.scores import not_applicable, scored
-from harness.evaluators.sides import why_not
 from harness.protocols import (
-    Case,
     EvaluationRuntime,
     EvaluatorRole,
     EvaluatorSpec,
@@ -19,9 +19,9 @@ from harness.protocols import (
     Message,
     Params,
     RunFacts,
+    ScoringInput,
     Sides,
 )
-from harness.records import Reference, Score
 
 _HELD: list[TextIO] = []
 _READS: Sides = frozenset({"answer", "contexts", "reference"})
@@ -50,16 +50,16 @@ class Whole:
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         return why_not(measure, reference, run)
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         length = self.measures(Params())[0]
         lengths = [self.length(case, length) for case in cases if length in case.measures]
         judged = [replace(case, measures=tuple(one for one in case.measures if one != length)) for case in cases]
         return lengths + await judge_each(judged, self.runtime, self.grade)
 
-    def length(self, case: Case, measure: Measure) -> Score:
+    def length(self, case: ScoringInput, measure: Measure) -> Score:
         return scored(case, measure, min(len(case.prediction.answer or ""), 50) / 50)
 
-    async def grade(self, case: Case, _measure: Measure) -> tuple[float, str]:
+    async def grade(self, case: ScoringInput, _measure: Measure) -> tuple[float, str]:
         prompt = f"Say a word of this: {case.prediction.answer}{self.more()}"
         return float(bool(await self.runtime.judge.complete([Message("user", prompt)]))), ""
 
@@ -95,31 +95,31 @@ class NobodysTwin(Whole):
 
 
 class LeavesOut(Whole):
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         return [score for score in await super().evaluate(cases) if not score.query_id.endswith("odd")]
 
 
 class TooLong(Whole):
-    def length(self, case: Case, measure: Measure) -> Score:
+    def length(self, case: ScoringInput, measure: Measure) -> Score:
         return scored(case, measure, len(case.prediction.answer or "") / 50)
 
 
 class NeverAValue(Whole):
-    def length(self, case: Case, measure: Measure) -> Score:
+    def length(self, case: ScoringInput, measure: Measure) -> Score:
         return not_applicable(case, measure, "it is not for me to say")
 
 
 class ByPlace(Whole):
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         self.place = {case.query.query_id: 1 / place for place, case in enumerate(cases, start=1)}
         return await super().evaluate(cases)
 
-    def length(self, case: Case, measure: Measure) -> Score:
+    def length(self, case: ScoringInput, measure: Measure) -> Score:
         return scored(case, measure, self.place[case.query.query_id])
 
 
 class NeedsOne(Whole):
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         _ = cases[0]
         return await super().evaluate(cases)
 
@@ -130,7 +130,7 @@ class ByAnswers(Whole):
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         return "enough is seen" if self.seen else super().not_applicable(reference, measure, run)
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         self.seen += len(cases)
         return await super().evaluate(cases)
 
@@ -156,7 +156,7 @@ class AsksAnew(Whole):
 
 
 class Guesses(Whole):
-    async def grade(self, case: Case, measure: Measure) -> tuple[float, str]:
+    async def grade(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
         try:
             return await super().grade(case, measure)
         except Exception:

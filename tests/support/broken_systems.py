@@ -15,9 +15,9 @@ from typing import Any, TextIO
 import psutil
 from pydantic import ConfigDict
 
-from harness.asking.answers import answer_messages
+from harness.core.records import Context, Document, Expected, ExpectedCalls, IndexStats, Prediction, Query, Work
+from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Message, Params, Runtime, SystemSpec, Workload
-from harness.records import Context, Document, Expected, ExpectedCalls, IndexStats, Prediction, Query, Work
 
 _HELD: list[TextIO] = []
 _REMEMBERED: dict[str, bool] = {}

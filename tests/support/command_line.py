@@ -14,8 +14,8 @@ from typing import Any
 from unittest.mock import patch
 
 from harness.cli.main import main
+from harness.core.process_environment import python_command
 from harness.models.fake_server import FakeServer
-from harness.process_environment import python_command
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SMOKE = REPOSITORY / "configs" / "bench" / "smoke.yaml"

@@ -17,13 +17,13 @@ from unittest.mock import patch
 from command_line import SMOKE, CommandLineHere
 from reading_back import fits, readers
 
-from harness.analysis.prices import load_prices
-from harness.errors import HarnessError
+from harness.core.errors import HarnessError
 from harness.report.chapter import load_chapters
 from harness.report.tables import summary_csv
 from harness.runner.executing.messages import Event, Turn
-from harness.runner.executing.supervise import Supervisor, WorkerEnd
 from harness.runner.executing.worker import Worker, _event_of, _first_harness_error
+from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd
+from harness.statistics.prices import load_prices
 from harness.store import RunDir, find_runs
 
 

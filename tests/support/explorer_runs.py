@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.prices import load_prices
-from harness.records import (
+from harness.core.records import (
     Context,
     Cost,
     EvaluationRecord,
@@ -23,6 +22,7 @@ from harness.records import (
 )
 from harness.report.page.explorer import Explorer, build_explorer
 from harness.report.view import load_groups
+from harness.statistics.prices import load_prices
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
 COST = Cost(

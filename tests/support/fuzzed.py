@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import strategies as st
 from scoring import BareEvaluation, build_scorer, score_all
 
+from harness.core.records import Context, Cost, Evidence, Prediction, Reference, RunRecord, Score
 from harness.evaluators.base import Scorer
 from harness.models.fake_json import example_of
 from harness.protocols import Measure, Message
-from harness.records import Context, Cost, Evidence, Prediction, Reference, RunRecord, Score
 from harness.registry import EVALUATORS
 
 JUDGED = ("rag_eval", "triplet", "kg", "ragas")

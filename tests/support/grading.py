@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
-from harness.evaluators.judged import judge_each
-from harness.models.identity import model_identity
+from harness.core.records import Cost, Prediction, Query, Reference, RunRecord, Score
+from harness.evaluators.judge_calls import judge_each
+from harness.models.model_identity import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts
-from harness.records import Cost, Prediction, Query, Reference, RunRecord, Score
+from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts, ScoringInput
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
@@ -26,10 +26,10 @@ class Grader:
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         return ""
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         return await judge_each(cases, self._runtime, self._grade)
 
-    async def _grade(self, case: Case, measure: Measure) -> tuple[float, str]:
+    async def _grade(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
         prompt = [Message("user", f"{measure.name} of: {case.prediction.answer}")]
         replies = [await self._judge.complete(prompt) for _ in range(2 if measure == DOUBT else 1)]
         return float(replies[-1]), replies[-1]

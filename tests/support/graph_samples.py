@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from harness.records import Context, Document, Span
-from systems.parts.chunking import Chunk
-from systems.parts.graph import Entity, KnowledgeGraph, Mention, Relation
-from systems.parts.graph_stores.contract import GraphStore, StoredTriplet
-from systems.parts.headings import document_heading, under_heading
+from harness.core.records import Context, Document, Span
+from systems.common.chunking import Chunk
+from systems.common.graph_stores.contract import GraphStore, StoredTriplet
+from systems.common.graph_types import Entity, KnowledgeGraph, Mention, Relation
+from systems.common.headings import document_heading, under_heading
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from harness.records import Usage
+from harness.core.records import Usage
 
 
 def usage_by_role(path: Path) -> dict[str, Usage]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from runtimes import Asked, BareRuntime
 
-from harness.records import Context, Document, Query
+from harness.core.records import Context, Document, Query
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_search.params import GraphSearchParams
 from systems.kg.system import KgSystem
-from systems.parts.graph_index import GraphIndexParams
-from systems.parts.graph_search.params import GraphSearchParams
 
 TEXTS = {
     "d0": "Ingrid Solvane runs Tidewright Power. Tidewright Power builds turbines for Gull Sound.",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from paired_runs import ScoredRun, write_run
 
-from harness.records import Annotation, Context, Cost, Dimension, Prediction, RunRecord
+from harness.core.records import Annotation, Context, Cost, Dimension, Prediction, RunRecord
 from harness.store import RunDir
 from harness.store.annotations import opened_annotations
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.core.records import Cost, EvaluationRecord, Evidence, Query, Reference
 from harness.datasets.multihop_rag import SPEC
 from harness.protocols import DatasetRow
-from harness.records import Cost, EvaluationRecord, Evidence, Query, Reference
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow, files
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow, atomic_files
 
 SYSTEMS = ("naive", "recursive", "kg", "community", "hybrid", "rerank", "hyde", "gold", "closed_book")
 _CHUNKS = {"recursive": 900, "hybrid": 900}
@@ -110,7 +110,7 @@ class _Maker:
             evaluation = EvaluationRecord(
                 evaluator=evaluator, version="1", measures=measures, binary=_ANSWER[:3], cost=Cost(wall_s=1.0)
             )
-            files.write_json(path.with_suffix(".json"), evaluation, [path])
+            atomic_files.write_json(path.with_suffix(".json"), evaluation, [path])
         run.mark_done(Done(n_expected=len(sample), n_ok=len(sample), n_error=0, finished_at="2026-11-20"))
         return run
 

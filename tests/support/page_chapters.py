@@ -7,12 +7,12 @@ from pathlib import Path
 
 from paired_runs import ScoredRun, write_run
 
-from harness.analysis.prices import load_prices
 from harness.display import Content, Picture, Quantity, Rank, Section, Table
 from harness.report.chapter import Chapter
 from harness.report.page.explorer import Explorer
 from harness.report.view import load_groups
 from harness.report.words.findings import Findings
+from harness.statistics.prices import load_prices
 
 HEADLINE = "kg and naive tie; community is behind both"
 SENTENCE = "kg and naive: no difference that these queries can show."

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.identity import short_digest
-from harness.records import (
+from harness.core.hashing import short_digest
+from harness.core.records import (
     Cost,
     EvaluationRecord,
     Evidence,

@@ -9,9 +9,9 @@ from typing import Any
 
 from runtimes import Asked, Chat, Embedder
 
-from harness.errors import BudgetReached
-from harness.questions.nouns import Candidate, Excerpt, QuestionCheck, QuestionKind, Site
-from harness.records import Document, Evidence
+from harness.core.errors import BudgetReached
+from harness.core.records import Document, Evidence
+from harness.extensions.testset.types import Candidate, Excerpt, QuestionCheck, QuestionKind, Site
 
 FERRY = Document(
     doc_id="ferry.md",

@@ -6,11 +6,11 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from harness.core.records import Document
 from harness.models.embedding_cache import EmbeddingCache
-from harness.records import Document
 from harness.store import CallKey, IndexDir, Journal, RunDir
 from harness.store.index_dir import Corpora
-from systems.parts.chunking import ChunkParams, iter_chunks
+from systems.common.chunking import ChunkParams, iter_chunks
 
 _KEYS = "SELECT scope, role, request_digest, occurrence FROM calls"
 Reader = Callable[[Path], object]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from paired_runs import ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
 from harness.report.view import Group, load_groups
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import protocols
-from harness.asking.answers import answer_messages, generate
-from harness.models.fake import bag_of_words
+from harness.core.records import AnswerStyle, Context, Evidence, Usage
+from harness.llm_utils.answer_contract import answer_messages, generate
+from harness.models.fake_model import bag_of_words
 from harness.protocols import ChatModel, Entailment, LentModels, Message, Reranker, Route, System
-from harness.records import AnswerStyle, Context, Evidence, Usage
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

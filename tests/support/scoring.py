@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from harness.core.records import Cost, EvaluationRecord, Query, Reference, RunRecord, Score
 from harness.evaluators.answer import SPEC
 from harness.evaluators.base import Scorer, score_run
 from harness.evaluators.run_answers import RunAnswers
 from harness.protocols import ChatModel, Embedder, EvaluatorSpec, Params, RunFacts
-from harness.records import Cost, EvaluationRecord, Query, Reference, RunRecord, Score
 from harness.store import RunDir, SampleRow
 
 

@@ -15,7 +15,7 @@ from command_line import CommandLineHere
 from hypothesis import strategies as st
 
 from harness.config import BenchConfig
-from harness.config.trees import flatten
+from harness.config.yaml_limits import flatten
 
 LIMIT_S = 20
 """Longer is a hang."""

@@ -8,11 +8,11 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 from strange import rows, wrong_with
 
+from harness.core.errors import HarnessError
 from harness.datasets import QuerySample, load_dataset, ms_marco, multihop_rag, rag_12000, uda_qa
 from harness.datasets.files import ENV
-from harness.errors import HarnessError
 from harness.protocols import DatasetSpec
-from harness.runner.importing.file import read_file
+from harness.runner.importing.answer_file import read_file
 
 Kind = tuple[st.SearchStrategy[Any], Callable[[Any], str]]
 ANSWER = {

@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 
 from harness.config import ModelConfig
+from harness.models.protocol_translation import ServerRefused, Translation, chat_reply, embeddings_reply
 from harness.models.providers.http import HttpDefaults, http_provider
-from harness.models.translating import ServerRefused, Translation, chat_reply, embeddings_reply
 
 
 class Teller(Translation):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.models.fake import bag_of_words
+from harness.models.fake_model import bag_of_words
 
 CLIENT = (Path(__file__).parent / "teller.py").read_text()
 

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
-from harness.errors import HarnessError
-from harness.runner.executing.messages import Event, Todo, ToWorker, Turn
+from harness.core.errors import HarnessError
+from harness.runner.executing.messages import Event, QueryTask, ToWorker, Turn
 from harness.runner.executing.worker import AnyWorker, _event_of, _first_harness_error, read_job, worker_of
 from harness.runner.spreading.wires import Received, WorkerLost
 
@@ -22,7 +22,7 @@ class WorkerInThread:
 
     def __init__(self, heard: Callable[["WorkerInThread", Event], None]) -> None:
         self.is_lost = self.is_killed = False
-        self.asked: list[Todo] = []
+        self.asked: list[QueryTask] = []
         """Every query that it began."""
         self._heard = heard
         self._said: SimpleQueue[bytes | int] = SimpleQueue()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.records import Document
 from harness.datasets import files, multihop_rag
-from harness.records import Document
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -3,12 +3,12 @@
 import shlex
 from pathlib import Path
 
-from harness.datasets.folder.listing import check_file, check_folder
+from harness.core.bounded_files import without_home
+from harness.core.errors import DataError
+from harness.datasets.folder.file_listing import check_file, check_folder
 from harness.datasets.folder.reading import read_folder
 from harness.datasets.judged.beir import is_beir
 from harness.datasets.question_files import read_questions
-from harness.errors import DataError
-from harness.plain_files import without_home
 from harness.protocols import DatasetSpec, Params, RawDataset, ReadingProgress
 
 

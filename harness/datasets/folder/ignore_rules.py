@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import ConfigError, DataError
-from harness.plain_files import read_plain
+from harness.core.bounded_files import read_plain
+from harness.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from harness.datasets.folder.texts import PAGE_BREAK, NoDocument, ReadText, heading, no_heading
+from harness.datasets.folder.text_cleanup import PAGE_BREAK, NoDocument, ReadText, heading, no_heading
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from harness.core.bounded_files import read_plain, without_home
+from harness.core.errors import DataError
+from harness.core.records import Document
+from harness.datasets.folder.file_listing import Listing, Skipped, list_files
 from harness.datasets.folder.ignore_rules import IGNORED, SECRET, holds_private_key
-from harness.datasets.folder.kept import parse_or_recall
-from harness.datasets.folder.listing import Listing, Skipped, list_files
-from harness.datasets.folder.parser import READERS
-from harness.datasets.folder.plain import read_markdown, read_text
-from harness.datasets.folder.rows import PlacedRow, named_by_ids, read_rows_of
-from harness.datasets.folder.texts import NoDocument, ReadText, one_line, plain
-from harness.errors import DataError
-from harness.plain_files import read_plain, without_home
+from harness.datasets.folder.jsonl_documents import PlacedRow, named_by_ids, read_rows_of
+from harness.datasets.folder.parse_cache import parse_or_recall
+from harness.datasets.folder.parser_process import READERS
+from harness.datasets.folder.plain_text import read_markdown, read_text
+from harness.datasets.folder.text_cleanup import NoDocument, ReadText, one_line, plain
 from harness.protocols import ReadingProgress, untold
-from harness.records import Document
 
 _MOST_BYTES = 100_000_000
 _PLAIN: dict[str, Callable[[bytes], ReadText]] = {

@@ -6,14 +6,14 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.datasets.entries import FIX, FileEntry, as_entry
+from harness.core.bounded_files import open_plain
+from harness.core.errors import DataError
+from harness.core.records import Document
 from harness.datasets.files import find_in, parse_json, read_intact
-from harness.datasets.folder.listing import check_folder
+from harness.datasets.folder.file_listing import check_folder
 from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, JudgedPair, build
-from harness.errors import DataError
-from harness.plain_files import open_plain
+from harness.datasets.row_fields import FIX, FileEntry, as_entry
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
-from harness.records import Document
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 _LONGEST_LINE = 16_000_000

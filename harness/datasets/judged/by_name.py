@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from harness.core.errors import DataError, HarnessError, nearest, need
+from harness.core.records import Document
 from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, JudgedPair, build
-from harness.errors import DataError, HarnessError, nearest, need
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
-from harness.records import Document
 
 _PARTS = ("docs", "queries", "qrels")
 _EVERY = 1000

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from harness.errors import DataError
+from harness.core.errors import DataError
+from harness.core.records import Document, Evidence, Query, Reference
 from harness.protocols import DatasetRow, Params, RawDataset
-from harness.records import Document, Evidence, Query, Reference
 
 MOST_DOCUMENTS = 200_000
 """More are read only where it is said how many are to be kept: a laptop would index them for days."""

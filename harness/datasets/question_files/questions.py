@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from harness.datasets.question_files.heard import is_settled, say_that_there_is_none, unheard
+from harness.core.errors import DataError
+from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.rows import AskedQuestion, listed, parse_rows, shortened
 from harness.datasets.question_files.table import read_table
-from harness.errors import DataError
+from harness.datasets.question_files.unsupported_answers import is_settled, say_that_there_is_none, unheard
 from harness.protocols import DatasetRow
-from harness.records import Document, Evidence, Query, Reference
 
 _MODEL = "model:"
 """What `made_by` begins with where no person wrote a question."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from harness.datasets.folder.listing import shown_text
-from harness.errors import nearest
-from harness.records import Document
+from harness.core.errors import nearest
+from harness.core.records import Document
+from harness.datasets.folder.file_listing import shown_text
 
 _WORD = re.compile(r"\S+")
 _SHAPES = str.maketrans(

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.datasets.entries import kind_of
+from harness.core.errors import DataError, nearest
 from harness.datasets.question_files.table import FieldRow, FieldTable
-from harness.errors import DataError, nearest
+from harness.datasets.row_fields import kind_of
 
 _FORMAT = "docs/question-files.md has the format"
 _FIELDS = ("question", "id", "answers", "answer", "evidence", "type", "made_by", "seen_by", "quote", "document")

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from harness.datasets.entries import kind_of
-from harness.datasets.measuring import most_values, values_of_json
-from harness.errors import DataError
-from harness.plain_files import read_plain
+from harness.core.bounded_files import read_plain
+from harness.core.errors import DataError
+from harness.datasets.row_fields import kind_of
+from harness.datasets.size_limits import most_values, values_of_json
 
 MOST_BYTES = 64_000_000
 """Of a whole file: a hundred thousand questions with their quotes are about half of it."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.evaluators.bertscore.loading import Loaded
 from harness.evaluators.bertscore.windows import Marks, WindowEncoder, workers_here
-from harness.models.cores import usable_cores
+from harness.models.cpu_count import usable_cores
 
 if TYPE_CHECKING:
     from harness.evaluators.bertscore.windows import TokenIds

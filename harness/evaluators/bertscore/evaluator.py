@@ -8,18 +8,18 @@ from typing import NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from harness.core.records import Context, Reference, Score
+from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.base import NO_CONTEXTS
 from harness.evaluators.bertscore.loading import MINILM, MINILM_LAYERS, load, need_packages, weights_of
 from harness.evaluators.bertscore.matching import NOTHING, Agreement, match
 from harness.evaluators.bertscore.minilm import MiniLMTokens
 from harness.evaluators.bertscore.table import TokenTable
 from harness.evaluators.bertscore.windows import Encoder
-from harness.evaluators.normalise import abstains
+from harness.evaluators.score_preconditions import is_null, why_not
 from harness.evaluators.scores import bounded, not_applicable, scored
-from harness.evaluators.sides import is_null, why_not
 from harness.models.weights import cache_dir
 from harness.protocols import (
-    Case,
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
@@ -27,8 +27,8 @@ from harness.protocols import (
     PanelFigure,
     Params,
     RunFacts,
+    ScoringInput,
 )
-from harness.records import Context, Reference, Score
 
 _PARTS: dict[str, Callable[[Agreement], float]] = {
     "precision": lambda found: found.precision,
@@ -119,7 +119,7 @@ class BertScoreEvaluator:
             return "the query is a null query"
         return "" if _facts(reference) else "the data set gives no evidence"
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every measure of every case; each text that this evaluator has not met is embedded first."""
         await self._embed([text for case in cases for text in _texts(case)])
         return [score for case in cases for score in self._scores(case)]
@@ -135,7 +135,7 @@ class BertScoreEvaluator:
             # The bar and an interrupt have their turn between texts.
             await asyncio.sleep(0)
 
-    def _scores(self, case: Case) -> Iterator[Score]:
+    def _scores(self, case: ScoringInput) -> Iterator[Score]:
         found: dict[str, _Finding] = {}
         for measure in case.measures:
             side, part = _PLACES[measure]
@@ -150,7 +150,7 @@ class BertScoreEvaluator:
                 # Beyond six decimals float32 says nothing, and 1 could be more than 1.
                 yield scored(case, measure, round(_PARTS[part](agreement), 6), explanation)
 
-    def _contexts(self, case: Case, contexts: Sequence[Context]) -> _Finding:
+    def _contexts(self, case: ScoringInput, contexts: Sequence[Context]) -> _Finding:
         if not case.prediction.contexts:
             return _Finding(NOTHING, "no context was retrieved")
         if not contexts:
@@ -162,7 +162,7 @@ class BertScoreEvaluator:
         sizes = f"{agreement.candidate_tokens:,} tokens of {len(contexts)} contexts"
         return _Finding(agreement, f"{sizes} against {agreement.reference_tokens:,} of {len(facts)} facts")
 
-    def _answer(self, case: Case) -> _Finding:
+    def _answer(self, case: ScoringInput) -> _Finding:
         answer, references = case.prediction.answer or "", _answers(case.reference)
         if not answer.strip():
             return _Finding(NOTHING, "the answer is empty")
@@ -180,11 +180,11 @@ class BertScoreEvaluator:
         return match((window for text in candidate for window in self._table.windows(text)), wanted)
 
 
-def _contexts(case: Case, side: str) -> list[Context]:
+def _contexts(case: ScoringInput, side: str) -> list[Context]:
     return [one for one in case.prediction.contexts if side == "context" or one.kind != "triplet"]
 
 
-def _texts(case: Case) -> Iterator[str]:
+def _texts(case: ScoringInput) -> Iterator[str]:
     """Every text that the measures of this case compare."""
     sides = {_PLACES[measure][0] for measure in case.measures}
     answer = case.prediction.answer or ""

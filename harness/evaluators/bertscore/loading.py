@@ -14,13 +14,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.errors import ConfigError, HarnessError, MissingDependency, ModelUnavailable, explained_io, install
-from harness.identity import folder_digest
-from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER, MINILM_TORCH
-from harness.models.hub import hub_is_reachable, hub_revision
-from harness.models.minilm import check_minilm
+from harness.core.errors import (
+    ConfigError,
+    HarnessError,
+    MissingDependency,
+    ModelUnavailable,
+    explained_io,
+    install,
+)
+from harness.core.hashing import folder_digest
+from harness.models.huggingface_hub_files import hub_is_reachable, hub_revision
+from harness.models.minilm_embedder import check_minilm
+from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER, MINILM_TORCH
 from harness.models.weights import fetch, weights_dir
-from harness.store.files import write_atomic
+from harness.store.atomic_files import write_atomic
 
 MINILM = "minilm"
 """On onnxruntime: other numbers, and so another name, than the same model on torch."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.evaluators.bertscore.windows import Marks, WindowEncoder, workers_here
-from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER
-from harness.models.minilm import check_minilm
+from harness.models.minilm_embedder import check_minilm
 from harness.models.vectors import unit_rows
+from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER
 from harness.models.weights import fetch
 
 if TYPE_CHECKING:

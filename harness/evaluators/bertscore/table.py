@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.errors import explained_io
+from harness.core.errors import explained_io
 from harness.evaluators.bertscore.matching import Window
 from harness.evaluators.bertscore.windows import Encoder
 

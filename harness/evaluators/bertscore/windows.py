@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from harness.models.cores import usable_cores
+from harness.models.cpu_count import usable_cores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

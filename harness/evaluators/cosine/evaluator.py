@@ -3,10 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from harness.evaluators.cosine.texts import highest, mean_of, parts_of, rows_of, sentences_of, whole_of
-from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement, NotApplicable
-from harness.evaluators.sides import said
+from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, NotApplicable
+from harness.evaluators.score_preconditions import said
 from harness.protocols import (
-    Case,
     Embedder,
     EvaluationRuntime,
     EvaluatorSpec,
@@ -14,6 +13,7 @@ from harness.protocols import (
     Panel,
     PanelFigure,
     Params,
+    ScoringInput,
     Sides,
 )
 
@@ -86,43 +86,43 @@ class CosineEvaluator(JudgedEvaluator):
     def __init__(self, _params: Params, runtime: EvaluationRuntime) -> None:
         super().__init__(runtime)
 
-    async def begin(self, _cases: Sequence[Case]) -> Judge:
+    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
         """Every measure is a comparison of two lists of texts."""
         embedder = self._runtime.embedder
 
-        async def judge(case: Case, measure: Measure) -> Judgement:
+        async def judge(case: ScoringInput, measure: Measure) -> Judgement:
             return await _COMPARISONS[measure](embedder, case)
 
         return judge
 
 
-async def _answer_reference(embedder: Embedder, case: Case) -> Judgement:
+async def _answer_reference(embedder: Embedder, case: ScoringInput) -> Judgement:
     answer = await whole_of(embedder, _answer(case))
     found = [highest(answer, await whole_of(embedder, one))[0] for one in said(case.reference)]
     return max(found), f"the nearest of {len(found)} reference answers"
 
 
-async def _reference_found(embedder: Embedder, case: Case) -> Judgement:
+async def _reference_found(embedder: Embedder, case: ScoringInput) -> Judgement:
     answer = _sentences(_answer(case))
     return max([await _nearest(embedder, _sentences(one), answer) for one in said(case.reference)])
 
 
-async def _answer_backed(embedder: Embedder, case: Case) -> Judgement:
+async def _answer_backed(embedder: Embedder, case: ScoringInput) -> Judgement:
     answer = _sentences(_answer(case))
     return max([await _nearest(embedder, answer, _sentences(one)) for one in said(case.reference)])
 
 
-async def _answer_question(embedder: Embedder, case: Case) -> Judgement:
+async def _answer_question(embedder: Embedder, case: ScoringInput) -> Judgement:
     rows = await whole_of(embedder, _answer(case)), await whole_of(embedder, case.query.text)
     return highest(*rows)[0], ""
 
 
-async def _answer_contexts(embedder: Embedder, case: Case) -> Judgement:
+async def _answer_contexts(embedder: Embedder, case: ScoringInput) -> Judgement:
     windows = [window for context in case.prediction.contexts for window in parts_of(context.text)]
     return await _nearest(embedder, _sentences(_answer(case)), windows)
 
 
-async def _contexts_question(embedder: Embedder, case: Case) -> Judgement:
+async def _contexts_question(embedder: Embedder, case: ScoringInput) -> Judgement:
     question = await whole_of(embedder, case.query.text)
     found = []
     for context in case.prediction.contexts:
@@ -131,7 +131,7 @@ async def _contexts_question(embedder: Embedder, case: Case) -> Judgement:
     return mean_of(found), f"of {len(found)} contexts"
 
 
-_COMPARISONS: Mapping[Measure, Callable[[Embedder, Case], Awaitable[Judgement]]] = {
+_COMPARISONS: Mapping[Measure, Callable[[Embedder, ScoringInput], Awaitable[Judgement]]] = {
     ANSWER_REFERENCE: _answer_reference,
     REFERENCE_FOUND: _reference_found,
     ANSWER_BACKED: _answer_backed,
@@ -146,7 +146,7 @@ async def _nearest(embedder: Embedder, texts: Sequence[str], others: Sequence[st
     return mean_of(cosines), f"{len(texts)} against {len(others)}, the lowest {min(cosines):.2f}"
 
 
-def _answer(case: Case) -> str:
+def _answer(case: ScoringInput) -> str:
     return case.prediction.answer or ""
 
 

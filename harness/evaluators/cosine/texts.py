@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.evaluators.kg.graphs.similar import DECIMALS, unit_rows
-from harness.extraction.texts import windows_of
+from harness.evaluators.kg.graphs.similar_edges import DECIMALS, unit_rows
+from harness.extraction.text_windows import windows_of
 from harness.protocols import Embedder
 
 if TYPE_CHECKING:
-    from harness.evaluators.kg.graphs.similar import Numbers
+    from harness.evaluators.kg.graphs.similar_edges import Numbers
 
 WINDOW = 1_000
 """Characters that the default embedder reads whole: 256 tokens."""

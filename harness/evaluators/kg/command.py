@@ -55,7 +55,9 @@ def build(runtime: CommandRuntime) -> Callable[..., None]:
         results: Annotated[Path, typer.Option("--results", help="Where runs are kept.")] = Path("results"),
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     ) -> None:
-        """Write the graph behind a query's KG-based scores as GraphML and as a picture.
+        """Export the graph behind a query's KG-based scores.
+
+        As GraphML and as a picture.
 
         What the judge has read before is not paid again. It needs the evaluator's packages, not its scores.
 
@@ -81,4 +83,4 @@ def _name(by: GraphReader | None, scored_by: frozenset[str]) -> str:
     return _EVALUATORS[by]
 
 
-SPEC = CommandSpec("graph", build)
+SPEC = CommandSpec("graph", build, "understand")

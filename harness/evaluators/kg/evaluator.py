@@ -27,16 +27,16 @@ does an abstention; an empty answer, and no context in a run that has some, are 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from harness.errors import need
-from harness.evaluators.extracted import judged_extractions
-from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement
-from harness.evaluators.kg.comparing import Comparisons, Reading, StartReading
+from harness.core.errors import need
+from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement
 from harness.evaluators.kg.graphs.graph import KgGraph
 from harness.evaluators.kg.measures import KgParams, Names
+from harness.evaluators.kg.pair_scoring import Comparisons, Reading, StartReading
 from harness.evaluators.kg.pairs import PAIRS, PairName, said_by
+from harness.evaluators.triplet_extraction import judged_extractions
 from harness.extraction.nlp import check_pipeline, pipeline_digest
-from harness.extraction.parsed import ParsedTexts
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Params
+from harness.extraction.rule_triplets import ParsedTexts
+from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Params, ScoringInput
 
 JUDGED = Names("kg", "a judge model")
 PARSED = Names("kg_nlp", "rules on a parse", twin_prefix="kg")
@@ -53,19 +53,19 @@ class KgEvaluator(JudgedEvaluator):
         super().__init__(runtime)
         self._params, self._names, self._start_reading = params, names, start_reading
 
-    async def begin(self, cases: Sequence[Case]) -> Judge:
+    async def begin(self, cases: Sequence[ScoringInput]) -> Judge:
         """All the texts that will be compared are known now."""
         pairs = [(case, self._pair(measure)) for case in cases for measure in case.measures]
         comparisons = await self._compare(pairs)
 
-        async def judge(case: Case, measure: Measure) -> Judgement:
+        async def judge(case: ScoringInput, measure: Measure) -> Judgement:
             return await comparisons.judgement(case, self._names.place(measure))
 
         return judge
 
-    def ordered(self, cases: Sequence[Case]) -> Sequence[Case]:
+    def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
         """Pair by pair."""
-        by_pair: list[Case] = []
+        by_pair: list[ScoringInput] = []
         for case in cases:
             left: dict[PairName, list[Measure]] = {}
             for measure in case.measures:
@@ -73,7 +73,7 @@ class KgEvaluator(JudgedEvaluator):
             by_pair += [replace(case, measures=tuple(measures)) for measures in left.values()]
         return list(_in_blocks(by_pair))
 
-    async def graph(self, case: Case, pair: PairName) -> KgGraph:
+    async def graph(self, case: ScoringInput, pair: PairName) -> KgGraph:
         """The graph behind the scores of one pair; charged. Raises what makes those scores fail."""
         with self._runtime.charge():
             return await (await self._compare([(case, pair)])).graph(case, pair)
@@ -85,7 +85,7 @@ class KgEvaluator(JudgedEvaluator):
     def _pair(self, measure: Measure) -> PairName:
         return self._names.place(measure).pair
 
-    async def _compare(self, asked: Sequence[tuple[Case, PairName]]) -> Comparisons:
+    async def _compare(self, asked: Sequence[tuple[ScoringInput, PairName]]) -> Comparisons:
         """The comparisons of these pairs, whose texts are now known."""
         sides = dict.fromkeys(
             (case.record.query_id, case.record.repeat, side)
@@ -97,7 +97,7 @@ class KgEvaluator(JudgedEvaluator):
         return Comparisons(await self._start_reading(texts), self._runtime.embedder, self._params)
 
 
-def _in_blocks(comparisons: Sequence[Case]) -> Iterator[Case]:
+def _in_blocks(comparisons: Sequence[ScoringInput]) -> Iterator[ScoringInput]:
     """Each has the measures of one pair. Those under way at once are different comparisons: the scores of one
     would wait for one another and leave the judge idle.
     """

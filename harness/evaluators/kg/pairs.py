@@ -2,10 +2,10 @@
 
 from typing import Literal, NamedTuple
 
-from harness.evaluators.extracted import Stated, stated_by
-from harness.evaluators.sides import reference_answer
-from harness.protocols import Case, Side, Sides
-from harness.records import Dimension
+from harness.core.records import Dimension
+from harness.evaluators.score_preconditions import reference_answer
+from harness.evaluators.triplet_extraction import Stated, stated_by
+from harness.protocols import ScoringInput, Side, Sides
 
 PairName = Literal["context_relevancy", "answer_relevancy", "faithfulness", "factual_correctness"]
 
@@ -43,7 +43,7 @@ PAIRS: dict[PairName, TextPair] = {
 }
 
 
-def said_by(case: Case, side: Side) -> Stated:
+def said_by(case: ScoringInput, side: Side) -> Stated:
     """What a side says; of several reference answers the first that says anything."""
     if side == "contexts":
         return stated_by(case.prediction.contexts)

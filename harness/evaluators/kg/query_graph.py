@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.core.errors import ConfigError, HarnessError
 from harness.display import file_name, printable
-from harness.errors import ConfigError, HarnessError
-from harness.evaluators.judged import NotApplicable
+from harness.evaluators.judge_calls import NotApplicable
 from harness.evaluators.kg.evaluator import KgEvaluator
 from harness.evaluators.kg.graphs import KgGraph, KgScores, Match, paths, scores_of
 from harness.evaluators.kg.graphs.drawing import draw_query_graph
 from harness.evaluators.kg.graphs.export import graphml
 from harness.evaluators.kg.measures import KgParams
 from harness.evaluators.kg.pairs import PairName
-from harness.evaluators.sides import settled, why_not
+from harness.evaluators.score_preconditions import settled, why_not
 from harness.protocols import AnswerChoice, Measure, OpenedAnswer
-from harness.store.files import write_atomic
+from harness.store.atomic_files import write_atomic
 
 
 @dataclass(frozen=True)

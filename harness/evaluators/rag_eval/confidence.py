@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from harness.evaluators.context_windows import ContextReading
 from harness.evaluators.rag_eval.criteria import METRICS, GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST
-from harness.evaluators.windows import ContextReading
 
 Band = Literal["trustworthy", "grounded but partial", "misaligned"]
 TRUSTWORTHY_FROM = 0.75

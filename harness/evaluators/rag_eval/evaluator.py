@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from harness.asking.once import Once
-from harness.evaluators.judged import Judge, JudgedEvaluator, Judgement
+from harness.core.records import Dimension
+from harness.evaluators.context_windows import LONGEST, ContextCharacters, ContextReading, reading_of
+from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement
 from harness.evaluators.rag_eval.confidence import (
     Weights,
     band_of,
@@ -18,9 +19,8 @@ from harness.evaluators.rag_eval.criteria import METRICS, GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST
 from harness.evaluators.rag_eval.grading import Graded, ask_grades
 from harness.evaluators.rag_eval.prompts import Material, material, spoken
-from harness.evaluators.windows import LONGEST, ContextCharacters, ContextReading, reading_of
+from harness.llm_utils.compute_once import Once
 from harness.protocols import (
-    Case,
     ChatModel,
     EvaluationRuntime,
     EvaluatorSpec,
@@ -28,8 +28,8 @@ from harness.protocols import (
     Panel,
     PanelFigure,
     Params,
+    ScoringInput,
 )
-from harness.records import Dimension
 
 _SAYS: dict[GradeName, str] = {
     "query_relevance": "grade of how far the answer gives what the query asks for",
@@ -97,18 +97,18 @@ class RagEvalEvaluator(JudgedEvaluator):
         super().__init__(runtime)
         self._params = params
 
-    async def begin(self, _cases: Sequence[Case]) -> Judge:
+    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
         """The calls about one answer are shared by its measures."""
         return _Grading(self._params, self._runtime.judge).judge
 
-    def ordered(self, cases: Sequence[Case]) -> Sequence[Case]:
+    def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
         """First one measure for each call about an answer."""
         first = [_MEASURE_OF[group[0]] for group in _calls(self._params)]
         leading = [replace(case, measures=_among(case, first, within=True)) for case in cases]
         return [*leading, *(replace(case, measures=_among(case, first, within=False)) for case in cases)]
 
 
-def _among(case: Case, first: Sequence[Measure], *, within: bool) -> tuple[Measure, ...]:
+def _among(case: ScoringInput, first: Sequence[Measure], *, within: bool) -> tuple[Measure, ...]:
     return tuple(measure for measure in case.measures if (measure in first) is within)
 
 
@@ -125,7 +125,7 @@ class _Grading:
         self._together = {name: group for group in _calls(params) for name in group}
         self._asked: Once[tuple[str, int, int, tuple[GradeName, ...]], Graded] = Once()
 
-    async def judge(self, case: Case, measure: Measure) -> Judgement:
+    async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
         """The value of any measure."""
         reading = reading_of(case.prediction.contexts, self._params.context_characters)
         texts = [_material(case, window.text) for window in reading.windows]
@@ -162,7 +162,7 @@ class _Grading:
 class _Shown:
     """What the judge is shown of one answer, window by window."""
 
-    case: Case
+    case: ScoringInput
     reading: ContextReading
     texts: Sequence[Material]
 
@@ -183,7 +183,7 @@ SPEC = EvaluatorSpec(
 )
 
 
-def _material(case: Case, contexts: str) -> Material:
+def _material(case: ScoringInput, contexts: str) -> Material:
     return material(case.query.text, contexts, case.prediction.answer or "")
 
 

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from harness.asking.structured import parse_object
+from harness.llm_utils.structured_output import parse_object
 
 LOWEST, HIGHEST = 1, 5
 

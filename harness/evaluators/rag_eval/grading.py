@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.asking.structured import Question, Unreadable, ask_json
 from harness.evaluators.rag_eval.criteria import GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST, grade_in, part_of
 from harness.evaluators.rag_eval.prompts import Material, messages, schema, spoken
+from harness.llm_utils.structured_output import Question, Unreadable, ask_json
 from harness.protocols import ChatModel
 
 MAX_TOKENS = 100

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.asking.quoting import quoted
-from harness.asking.schemas import integer_of, object_of
 from harness.evaluators.rag_eval.criteria import CRITERIA, GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST
+from harness.llm_utils.json_schemas import integer_of, object_of
+from harness.llm_utils.quoting import quoted
 from harness.protocols import Message
 
 _LONGEST_QUERY = 2_000

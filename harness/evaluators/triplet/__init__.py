@@ -14,8 +14,8 @@ A and R are the extractions of answer and reference, a call for every 1,200 char
 for all measures of a run, and paid once for all runs: R once for a data set.
 
 - **The judge reads all contexts**, in rank order and numbered as the generator saw them; where they are longer
-  than `context_characters`, window by window, each a call (`harness.evaluators.windows`). With every score stands
-  the share of the contexts that was read.
+  than `context_characters`, window by window, each a call (`harness.evaluators.context_windows`). With every score
+  stands the share of the contexts that was read.
 - **Response relevancy**: the judge writes `questions` questions in one call, from the contexts alone. Of several
   windows it is the mean, weighted by length, so that a longer prompt has no more tries.
 - **Faithfulness**: the judge replies with one number for each triplet: the passage that supports it, or 0. The

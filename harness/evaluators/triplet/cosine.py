@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.evaluators.kg.graphs.similar import DECIMALS, unit_rows
-from harness.extraction.texts import EMBEDDED_WHOLE, windows_of
+from harness.core.records import Context, Triplet
+from harness.evaluators.kg.graphs.similar_edges import DECIMALS, unit_rows
+from harness.extraction.text_windows import EMBEDDED_WHOLE, windows_of
 from harness.protocols import Embedder
-from harness.records import Context, Triplet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.evaluators.judged import Judge, JudgedEvaluator
-from harness.evaluators.sides import settled
+from harness.core.records import Score
+from harness.evaluators.judge_calls import Judge, JudgedEvaluator
+from harness.evaluators.score_preconditions import settled
 from harness.evaluators.triplet.judging import MEASURES, Judging
 from harness.evaluators.triplet.params import TripletParams
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure
-from harness.records import Score
+from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, ScoringInput
 
 
 class TripletEvaluator(JudgedEvaluator):
@@ -18,16 +18,16 @@ class TripletEvaluator(JudgedEvaluator):
         super().__init__(runtime)
         self._params = params
 
-    async def begin(self, _cases: Sequence[Case]) -> Judge:
+    async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
         """What several measures need of a text is extracted once."""
         return Judging(self._runtime, self._params).judge
 
-    def settled(self, case: Case, measure: Measure) -> Score | None:
+    def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
         """What an empty answer is worth to a measure that reads the reference, the reference decides first."""
         score = settled(case, measure)
         return None if score and score.status == "scored" and "reference" in measure.reads else score
 
-    def ordered(self, cases: Sequence[Case]) -> Sequence[Case]:
+    def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
         """The twins last: beside the measures they stand in for, they would wait for the same extractions."""
         each = [replace(case, measures=(measure,)) for case in cases for measure in case.measures]
         return sorted(each, key=lambda case: bool(case.measures[0].twin_of))

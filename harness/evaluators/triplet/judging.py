@@ -3,19 +3,19 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from harness.evaluators.extracted import judged_extractions
-from harness.evaluators.judged import Judgement, NotApplicable, judged_measure
-from harness.evaluators.kg.graphs.similar import TOLERANCE
-from harness.evaluators.normalise import canonical
-from harness.evaluators.sides import reference_answer, settled
+from harness.core.records import Triplet
+from harness.evaluators.answer_normalisation import canonical
+from harness.evaluators.context_windows import ContextReading, reading_of
+from harness.evaluators.judge_calls import Judgement, NotApplicable, judged_measure
+from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
+from harness.evaluators.score_preconditions import reference_answer, settled
 from harness.evaluators.triplet.cosine import highest_cosines, texts_of_triplets, windows_of_contexts
 from harness.evaluators.triplet.params import TripletMetric, TripletParams
 from harness.evaluators.triplet.questions import questions_answered
 from harness.evaluators.triplet.verdicts import stated_in, supporting_passages
-from harness.evaluators.windows import ContextReading, reading_of
-from harness.extraction.texts import windows_of
-from harness.protocols import Case, EvaluationRuntime, Measure, PanelFigure, Sides
-from harness.records import Triplet
+from harness.evaluators.triplet_extraction import judged_extractions
+from harness.extraction.text_windows import windows_of
+from harness.protocols import EvaluationRuntime, Measure, PanelFigure, ScoringInput, Sides
 
 _LONGEST_ANSWER = 6_000
 """Characters of a window of an answer."""
@@ -81,7 +81,7 @@ class Judging:
     def __init__(self, runtime: EvaluationRuntime, params: TripletParams) -> None:
         self._runtime, self._params = runtime, params
         self._extractions = judged_extractions(runtime.judge)
-        self._plans: Mapping[TripletMetric, Callable[[Case], Awaitable[Judgement]]] = {
+        self._plans: Mapping[TripletMetric, Callable[[ScoringInput], Awaitable[Judgement]]] = {
             "response_relevancy": self._response_relevancy,
             "faithfulness": self._faithfulness,
             "faithfulness_cosine": self._faithfulness_cosine,
@@ -89,7 +89,7 @@ class Judging:
             "factual_correctness_cosine": self._factual_correctness_cosine,
         }
 
-    async def judge(self, case: Case, measure: Measure) -> Judgement:
+    async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
         """Value and explanation. Raises NotApplicable, Unreadable, and whatever the models' clients raise."""
         name = _NAMES[measure]
         if "reference" not in measure.reads:
@@ -103,7 +103,7 @@ class Judging:
             return 1.0, _EQUAL
         return await self._plans[name](case)
 
-    async def _response_relevancy(self, case: Case) -> Judgement:
+    async def _response_relevancy(self, case: ScoringInput) -> Judgement:
         reading = self._reading(case)
         asked: list[str] = []
         for window in reading.windows:
@@ -115,7 +115,7 @@ class Judging:
         nearest = f"nearest of {len(asked)}: {asked[cosines.index(max(cosines))]}"
         return reading.mean(highest), _joined(several, nearest), reading.share_read
 
-    async def _faithfulness(self, case: Case) -> Judgement:
+    async def _faithfulness(self, case: ScoringInput) -> Judgement:
         triplets = await self._answer_triplets(case)
         reading = self._reading(case)
         judge = self._runtime.judge
@@ -124,19 +124,19 @@ class Judging:
         by = f"supported, by passages {' '.join(map(str, numbers))}"
         return *_share(triplets, [number > 0 for number in numbers], by), reading.share_read
 
-    async def _faithfulness_cosine(self, case: Case) -> Judgement:
+    async def _faithfulness_cosine(self, case: ScoringInput) -> Judgement:
         facts = texts_of_triplets(await self._answer_triplets(case))
         contexts = windows_of_contexts(case.prediction.contexts)
         cosines = await highest_cosines(self._runtime.embedder, facts, contexts)
         return float(cosines.mean()), f"highest cosines {_rounded(cosines.tolist())}"
 
-    async def _factual_correctness(self, case: Case) -> Judgement:
+    async def _factual_correctness(self, case: ScoringInput) -> Judgement:
         triplets = await self._reference_triplets(case)
         judge, parts = self._runtime.judge, windows_of(case.prediction.answer or "", _LONGEST_ANSWER)
         windows = [await stated_in(judge, case.query.text, part, triplets) for part in parts]
         return _share(triplets, [any(of_triplet) for of_triplet in zip(*windows, strict=True)], "stated")
 
-    async def _factual_correctness_cosine(self, case: Case) -> Judgement:
+    async def _factual_correctness_cosine(self, case: ScoringInput) -> Judgement:
         triplets = await self._reference_triplets(case)
         answered = await self._extractions.of(case.prediction.answer or "")
         if not answered:
@@ -147,16 +147,16 @@ class Judging:
         near = [cosine >= threshold - TOLERANCE for cosine in cosines]
         return _share(triplets, near, f"at a cosine of {threshold:g}", _rounded(cosines))
 
-    def _reading(self, case: Case) -> ContextReading:
+    def _reading(self, case: ScoringInput) -> ContextReading:
         return reading_of(case.prediction.contexts, self._params.context_characters)
 
-    async def _answer_triplets(self, case: Case) -> tuple[Triplet, ...]:
+    async def _answer_triplets(self, case: ScoringInput) -> tuple[Triplet, ...]:
         triplets = await self._extractions.of(case.prediction.answer or "")
         if not triplets:
             raise NotApplicable("the answer states no triplet")
         return triplets
 
-    async def _reference_triplets(self, case: Case) -> tuple[Triplet, ...]:
+    async def _reference_triplets(self, case: ScoringInput) -> tuple[Triplet, ...]:
         triplets = await self._extractions.of(reference_answer(case.reference))
         if not triplets:
             raise NotApplicable("the reference states no triplet")

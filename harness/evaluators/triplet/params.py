@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from harness.evaluators.windows import LONGEST, ContextCharacters
+from harness.evaluators.context_windows import LONGEST, ContextCharacters
 from harness.protocols import Params
 
 TripletMetric = Literal[

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from harness.asking.quoting import RULE, quoted
-from harness.asking.schemas import list_of, object_of, string_of
-from harness.asking.structured import Question, ask_json
+from harness.llm_utils.json_schemas import list_of, object_of, string_of
+from harness.llm_utils.quoting import RULE, quoted
+from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message
 
 _LONGEST_QUESTION = 160

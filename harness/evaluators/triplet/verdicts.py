@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.asking.quoting import RULE, quoted
-from harness.asking.schemas import integer_among, list_of, object_of
-from harness.asking.structured import Question, ask_json
-from harness.evaluators.windows import ContextWindow
+from harness.core.records import Triplet
+from harness.evaluators.context_windows import ContextWindow
+from harness.llm_utils.json_schemas import integer_among, list_of, object_of
+from harness.llm_utils.quoting import RULE, quoted
+from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message
-from harness.records import Triplet
 
 AT_ONCE = 24
 """Triplets of a call: those of one window, and as many as a small model keeps apart."""

@@ -8,12 +8,12 @@ from typing import Any
 import httpx2
 
 from harness.config import GeneratorConfig, ModelConfig
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.models.connections import KeptConnections
+from harness.models.protocol_translation import ServerRefused, Translation, chat_reply
 from harness.models.providers.http import HttpDefaults, http_provider
 from harness.models.providers.resolving import api_key
-from harness.models.replies import ACCEPTED_CODINGS, received
-from harness.models.translating import ServerRefused, Translation, chat_reply
+from harness.models.reply_parsing import ACCEPTED_CODINGS, received
 
 _VERSION = "2023-06-01"
 _TOOL = "reply"

@@ -4,8 +4,8 @@ from pydantic import ValidationError
 
 from harness.config import ModelConfig
 from harness.config.load import explain
-from harness.errors import ConfigError
-from harness.models.fake import FakeScript, FakeTransport
+from harness.core.errors import ConfigError
+from harness.models.fake_model import FakeScript, FakeTransport
 from harness.models.providers.spec import ProviderSpec
 from harness.protocols import Role
 

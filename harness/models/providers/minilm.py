@@ -1,9 +1,9 @@
 """all-MiniLM-L6-v2 within the process: the default embedder."""
 
 from harness.config import EmbedderConfig, ModelConfig
-from harness.identity import digest
-from harness.models.catalogue import MINILM_ONNX, MINILM_TOKENIZER
+from harness.core.hashing import digest
 from harness.models.providers.spec import ProviderSpec, TextEncoder
+from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER
 
 _FILES = (MINILM_ONNX, MINILM_TOKENIZER)
 
@@ -13,13 +13,13 @@ def _resolve(config: EmbedderConfig) -> EmbedderConfig:
 
 
 def _check(_config: ModelConfig) -> None:
-    from harness.models.minilm import check_minilm
+    from harness.models.minilm_embedder import check_minilm
 
     check_minilm()
 
 
 def _encoder(config: EmbedderConfig) -> TextEncoder:
-    from harness.models.minilm import MiniLM
+    from harness.models.minilm_embedder import MiniLM
 
     return MiniLM(config.options.get("threads"))
 

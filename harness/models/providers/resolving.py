@@ -4,9 +4,9 @@ import os
 from typing import TypeVar
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
-from harness.errors import ConfigError, nearest, need
+from harness.core.errors import ConfigError, nearest, need
+from harness.core.sanitize import keep_secret
 from harness.models.providers.spec import PROVIDERS, ProviderSpec
-from harness.outside import keep_secret
 from harness.protocols import Role
 
 G = TypeVar("G", bound=GeneratorConfig)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.config import EmbedderConfig
-from harness.errors import ConfigError, ModelUnavailable, need
-from harness.identity import folder_digest
-from harness.models.hub import hub_revision
+from harness.core.errors import ConfigError, ModelUnavailable, need
+from harness.core.hashing import folder_digest
+from harness.models.huggingface_hub_files import hub_revision
 from harness.models.providers.spec import ProviderSpec
 from harness.models.vectors import unit_rows
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
-from harness.models.catalogue import WeightFile
+from harness.models.weight_catalogue import WeightFile
 from harness.protocols import Role
 from harness.registry import PluginKind
 
 if TYPE_CHECKING:
     from httpx2 import AsyncBaseTransport
 
-    from harness.models.local_server import LocalServer
+    from harness.models.llama_server import LocalServer
     from harness.protocols import Vectors
 
 
@@ -63,8 +63,8 @@ class ProviderSpec:
     """parallel(config) -> calls that are worth having under way at once."""
     transport: Callable[[ModelConfig], AsyncBaseTransport] = _plain_http
     """transport(config) answers requests of OpenAI's protocol (/chat/completions, /embeddings): plain HTTP where
-    the server speaks it, else a `harness.models.translating.Translation`. It lies below the seam, which journals,
-    counts, limits and retries."""
+    the server speaks it, else a `harness.models.protocol_translation.Translation`. It lies below the seam, which
+    journals, counts, limits and retries."""
     encoder: Callable[[EmbedderConfig], TextEncoder] | None = None
     """encoder(config) for an embedder within the process: no call, no token; None: by `transport`."""
     fix: str = "start the server, or correct base_url"

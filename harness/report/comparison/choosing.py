@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.paired import PairedMeasure
-from harness.analysis.paired_values import COSTS, QueryValues
-from harness.display.text import printable
-from harness.errors import ConfigError, nearest
+from harness.core.errors import ConfigError, nearest
+from harness.display.text_format import printable
 from harness.protocols import Measure
+from harness.statistics.paired_comparison import PairedMeasure
+from harness.statistics.paired_values import COSTS, QueryValues
 
 RunValues = Mapping[str, QueryValues]
 """Measure -> its values in one run."""

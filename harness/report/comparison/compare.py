@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.analysis import Prices
-from harness.analysis.paired import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
-from harness.analysis.paired_values import COSTS
-from harness.display.text import printable
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
+from harness.display.text_format import printable
 from harness.report.comparison.choosing import MeasureBook, select_measures
 from harness.report.comparison.notes import bracket_notes, comparison_notes, unpaired_pairs
 from harness.report.comparison.runs import (
@@ -25,6 +22,9 @@ from harness.report.comparison.runs import (
 )
 from harness.report.measures import known_measures, margin_choice, ranking_choice
 from harness.report.titles import dataset_title
+from harness.statistics import Prices
+from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
+from harness.statistics.paired_values import COSTS
 from harness.store import RunDir
 
 

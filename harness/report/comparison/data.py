@@ -6,11 +6,11 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.analysis.intervals import UNKNOWN
-from harness.analysis.paired import ComparedPair, MeasureComparison, differing_queries
-from harness.display.text import csv_name, printable
+from harness.display.text_format import csv_name, printable
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.quantities import as_good, rank
+from harness.statistics.intervals import UNKNOWN
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, differing_queries
 
 COLUMNS = (
     *("dataset", "query_type", "measure", "higher_is_better", "run_a", "system_a", "run_b", "system_b"),
@@ -34,9 +34,9 @@ def comparison_csv(comparison: Comparison) -> str:
 def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
     """A row of COLUMNS for each measure and pair. `result`: a or b is significantly better, `tie`, or `differ`
     where no direction is known (then `n_a_better` counts higher values). `ci_level`: of the interval, see
-    `harness.analysis.families`. `balanced_*`: with each query counted the same, where `mix` is another. `as_good`:
-    a, b, both or neither is worse by less than `margin` points. `apart`: a pair with a bracket, in a family of
-    such pairs, where others compete. None: not known.
+    `harness.statistics.multiple_comparisons`. `balanced_*`: with each query counted the same, where `mix` is
+    another. `as_good`: a, b, both or neither is worse by less than `margin` points. `apart`: a pair with a
+    bracket, in a family of such pairs, where others compete. None: not known.
     """
     for compared in (*comparison.measures, *comparison.apart):
         for pair in compared.pairs:

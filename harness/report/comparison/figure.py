@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.analysis.paired import ComparedPair, MeasureComparison, PairPlaces
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
 from harness.report.comparison.compare import Comparison
 from harness.report.figures.marks import wrapped
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, PairPlaces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

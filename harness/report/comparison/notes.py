@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from harness.analysis.paired import MeasureComparison, PairPlaces, SharedQueries
-from harness.analysis.paired_values import COSTS
-from harness.display.text import counted, printable
+from harness.display.text_format import counted, printable
 from harness.report.comparison.runs import ComparedRun, comparable_pairs
 from harness.report.notes import group_notes, judge_notes, way_of
+from harness.statistics.paired_comparison import MeasureComparison, PairPlaces, SharedQueries
+from harness.statistics.paired_values import COSTS
 
 
 def comparison_notes(

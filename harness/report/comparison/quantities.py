@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from harness.analysis.paired import ComparedPair, MeasureComparison
 from harness.display import Entry, Quantity, Rank, Several, counted
-from harness.display.nouns import NumberForm
+from harness.display.types import NumberForm
 from harness.report.aggregates import count
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 
 WhichAsGood = Literal["a", "b", "both", "neither"]
 TESTS = {"mcnemar": "McNemar's exact test", "flips": "flips of signs"}

@@ -6,21 +6,21 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.analysis import Frame, Prices
-from harness.analysis.cost import query_scores
-from harness.analysis.drawn import Drawn
-from harness.analysis.paired import PairPlaces, SharedQueries
-from harness.analysis.paired_values import COSTS, QueryValues, values_of
-from harness.analysis.score_columns import ScoreColumns
-from harness.display.text import printable, type_name
-from harness.errors import ConfigError, nearest
-from harness.records import EvaluationRecord
+from harness.core.errors import ConfigError, nearest
+from harness.core.records import EvaluationRecord
+from harness.display.text_format import printable, type_name
 from harness.report.briefs import ERROR, TIMEOUT, read_briefly, refused_of, why_unpriced
 from harness.report.labels import labels
 from harness.report.notes import run_notes, way_of
 from harness.report.record_counts import RecordCounts
 from harness.report.samples import Sample, samples_of
 from harness.report.titles import dataset_name
+from harness.statistics import Frame, Prices
+from harness.statistics.cost import query_scores
+from harness.statistics.paired_comparison import PairPlaces, SharedQueries
+from harness.statistics.paired_values import COSTS, QueryValues, values_of
+from harness.statistics.sampling_design import Drawn
+from harness.statistics.score_columns import ScoreColumns
 from harness.store import Manifest, RunDir, rows_by_id
 
 

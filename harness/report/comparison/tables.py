@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from harness.analysis.paired import ComparedPair, MeasureComparison, PairPlaces
 from harness.display import Entry, Table, file_name, printable
 from harness.report.comparison.quantities import (
     LEFT_TO_FILES,
@@ -18,6 +17,7 @@ from harness.report.comparison.quantities import (
     rank,
     ranking,
 )
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, PairPlaces
 
 
 def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.break_even import CostLine, cheapest_changes, crossing
 from harness.display import Drawing, Quantity
+from harness.display.number_format import bare
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN
-from harness.display.text import counted
-from harness.display.written import bare
+from harness.display.text_format import counted
 from harness.report.figures.marks import alt_of, legend_names, look_of, n_of, name_of, wrapped
 from harness.report.figures.rows import LETTERS_PT, name_ticks
 from harness.report.tables.break_even import UNITS, CostUnit, Lines, competing, is_bounded, lines_of, outside
 from harness.report.view import Group, RunView
+from harness.statistics.break_even import CostLine, cheapest_changes, crossing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

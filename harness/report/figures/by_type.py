@@ -6,10 +6,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis import OVERALL
-from harness.display import NOTHING, Drawing, file_name, printable, written
+from harness.display import NOTHING, Drawing, file_name, format_value, printable
 from harness.display.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN, tell
-from harness.display.text import type_name
+from harness.display.text_format import type_name
 from harness.report.aggregates import population, values_in
 from harness.report.figures.marks import (
     DrawnRuns,
@@ -31,6 +30,7 @@ from harness.report.figures.marks import (
 from harness.report.figures.panels import row_height
 from harness.report.figures.scales import Scale
 from harness.report.view import Group, RunView
+from harness.statistics import OVERALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ def _overall(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure)
         if row is not None:
             dot(axes, row, place, look_of(number))
             text = scale.text(row, interval=True)
-            text += "" if same_n else f"\nn = {written(population(row))}"
+            text += "" if same_n else f"\nn = {format_value(population(row))}"
             axes.text(1.03, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=7)
     axes.set_yticks(range(len(names)), names, fontsize=7)
     _dress_rows(axes, len(names), scale)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.analysis.cost import is_lower_bound
 from harness.display import Drawing
 from harness.display.plotting import PALETTE, tell
-from harness.display.text import number
+from harness.display.text_format import number
 from harness.report.figures.marks import alt_of, name_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels
 from harness.report.tables.index import REBUILT, index_seconds
 from harness.report.view import Group, RunView
+from harness.statistics.cost import is_lower_bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.display import Drawing, printable
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, tell
-from harness.display.text import number
+from harness.display.text_format import number
 from harness.protocols import Measure, PanelFigure, ScoreLabel
 from harness.report.aggregates import values_in
 from harness.report.figures.marks import alt_of, columns_of, name_of, queries_of, runs_with, wrapped

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis import OVERALL, Aggregate
-from harness.display import Quantity, written
+from harness.display import Quantity, format_value
+from harness.display.number_format import bare
 from harness.display.plotting import PALETTE, tell
-from harness.display.text import printable
-from harness.display.written import bare
+from harness.display.text_format import printable
 from harness.report.aggregates import rare
 from harness.report.view import Group, RunView
+from harness.statistics import OVERALL, Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,7 +114,7 @@ def dot(axes: Axes, row: Aggregate, height: float, look: Look) -> None:
 
 def tip_of(row: Aggregate) -> str:
     """`0.533 [0.42, 0.64], n = 40`: what a mark of a mean says where somebody points at it."""
-    return f"{written(Quantity(row.mean, row.ci_low, row.ci_high))}, n = {n_of([row])}"
+    return f"{format_value(Quantity(row.mean, row.ci_low, row.ci_high))}, n = {n_of([row])}"
 
 
 def key_of(runs: DrawnRuns, texts: Sequence[str] = ()) -> tuple[list[Any], list[str]]:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.analysis import Aggregate
-from harness.display import NOTHING, written
+from harness.display import NOTHING, format_value
 from harness.display.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN
 from harness.report.aggregates import population
 from harness.report.figures.marks import (
@@ -23,6 +22,7 @@ from harness.report.figures.marks import (
     wrapped,
 )
 from harness.report.view import RunView
+from harness.statistics import Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +141,7 @@ def _title(runs: DrawnRuns, panel: Subplot, width: int) -> str:
     """With n, unless it stands beside each row."""
     rows = [view.row(panel.measure) for _, view in runs]
     title = "\n".join(textwrap.fill(line, width) for line in panel.headings)
-    return f"{title}\nn = {written(population(rows[0]))}" if _same_n(rows) else title
+    return f"{title}\nn = {format_value(population(rows[0]))}" if _same_n(rows) else title
 
 
 def _same_n(rows: Sequence[Aggregate | None]) -> bool:
@@ -182,7 +182,7 @@ def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
 
 def _beside(axes: Axes, row: Aggregate, height: float) -> None:
     place = axes.get_yaxis_transform()
-    axes.text(1.03, height, written(population(row)), transform=place, va="center", fontsize=7, color=GREY)
+    axes.text(1.03, height, format_value(population(row)), transform=place, va="center", fontsize=7, color=GREY)
 
 
 def _n_above(axes: Axes) -> None:

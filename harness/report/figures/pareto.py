@@ -7,11 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.analysis import Aggregate
-from harness.analysis.cost import is_lower_bound
 from harness.display import Drawing, printable
+from harness.display.number_format import bare
 from harness.display.plotting import GREY, HALF_IN
-from harness.display.written import bare
 from harness.report.figures.marks import alt_of, interval_of, queries_of
 from harness.report.figures.scales import Scale
 from harness.report.figures.scatter import (
@@ -27,6 +25,8 @@ from harness.report.prices import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
 from harness.report.view import Group
 from harness.report.words.standings import SCORED_OTHERWISE
+from harness.statistics import Aggregate
+from harness.statistics.cost import is_lower_bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

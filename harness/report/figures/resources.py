@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.analysis.resources import QUANTITIES, ResourceSample
 from harness.display import Drawing
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN
-from harness.display.text import counted, file_name, number
+from harness.display.text_format import counted, file_name, number
 from harness.report.figures.marks import alt_of, name_of, wrapped
 from harness.report.figures.resources_summary import not_sampled
 from harness.report.view import Group, RunView
+from harness.statistics.resource_usage import QUANTITIES, ResourceSample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.analysis.resources import PHASES
 from harness.display import Drawing
 from harness.display.plotting import PALETTE
-from harness.display.text import number
+from harness.display.text_format import number
 from harness.report.figures.marks import alt_of
 from harness.report.figures.rows import leave_room, print_nothing, row_panels
 from harness.report.view import Group, RunView
+from harness.statistics.resource_usage import PHASES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from harness.display.number_format import bare
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN
-from harness.display.text import NOTHING
-from harness.display.written import bare
+from harness.display.text_format import NOTHING
 from harness.report.aggregates import taken
 from harness.report.figures.marks import name_of, wrapped
 from harness.report.figures.panels import row_height

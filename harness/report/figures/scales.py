@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from harness.analysis import Aggregate
-from harness.display import written
-from harness.display.text import number
+from harness.display import format_value
+from harness.display.text_format import number
 from harness.report.aggregates import amount, percent, share
 from harness.report.view import Group
+from harness.statistics import Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ class Scale:
         if self.is_share:
             return percent(row, interval=interval)
         shown = share(row) if self.is_unit else amount(row)
-        return written(shown) if interval else number(row.mean if row else None)
+        return format_value(shown) if interval else number(row.mean if row else None)
 
     def short(self, mean: float) -> str:
         """A mean over a bar, where there is little room: `75`, `66.7`, `0.532`."""

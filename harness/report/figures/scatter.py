@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.display import Quantity, written
+from harness.display import Quantity, format_value
 from harness.display.plotting import GREY, LIGHT, settle, tell
 from harness.report.figures.marks import DrawnRuns, cells, columns_of, key_of, look_of, name_of, wrapped
 from harness.report.view import RunView
@@ -119,7 +119,7 @@ def draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
         (marker,) = axes.plot(
             *_place_of(point), marker=look.marker, markersize=size, zorder=3, clip_on=False, **style
         )
-        tell(marker, f"{point.name}: {written(point.y.shown)} at {written(point.x.shown)}")
+        tell(marker, f"{point.name}: {format_value(point.y.shown)} at {format_value(point.x.shown)}")
     axes.grid(axis="both", color=LIGHT, linewidth=0.6)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.analysis.paired import MeasureComparison
 from harness.display import Drawing
-from harness.display.text import number, printable
+from harness.display.text_format import number, printable
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.figure import MOST_PAIRS, drawn_measures, forest, pairs_of
 from harness.report.figures.marks import alt_of
 from harness.report.words.findings import Findings
+from harness.statistics.paired_comparison import MeasureComparison
 
 if TYPE_CHECKING:
     from harness.display.plotting import NewFigure

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.display import Drawing
+from harness.display.number_format import bare, format_value
 from harness.display.plotting import PALETTE, tell
-from harness.display.text import NOTHING
-from harness.display.written import bare, written
+from harness.display.text_format import NOTHING
 from harness.report.aggregates import taken
 from harness.report.figures.marks import alt_of, interval_of, n_of, name_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels, spoken
@@ -133,7 +133,7 @@ def _bars(panel: tuple[Axes, float], views: Sequence[RunView], parts: Sequence[_
         if limits:
             axes.plot(limits, [place, place], color="black", linewidth=0.9, marker="|", markersize=4)
         right = max(row.mean, limits[1] if limits else 0.0)
-        text = written(taken(row, mark=told(view, total)))
+        text = format_value(taken(row, mark=told(view, total)))
         print_at(axes, right, place, text)
         highest, letters = max(highest, right), max(letters, len(text))
     leave_room(axes, highest, share, letters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from harness.display.text import NOTHING, counted, printable, type_name
+from harness.display.text_format import NOTHING, counted, printable, type_name
 from harness.report.view import Group
 
 Fact = tuple[str, str]

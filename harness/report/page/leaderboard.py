@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.analysis import Aggregate
-from harness.analysis.cost import TIMES
-from harness.analysis.paired_values import COSTS
 from harness.display import Quantity, Rank, number
-from harness.display.nouns import NumberForm
+from harness.display.types import NumberForm
 from harness.report.aggregates import population
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 from harness.report.words.standings import Line
+from harness.statistics import Aggregate
+from harness.statistics.cost import TIMES
+from harness.statistics.paired_values import COSTS
 
 _MOST_SLOTS = 12
 """Ranks that a strip of slots shows; beyond them the numbers have to do."""

@@ -16,6 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.core.errors import MissingDependency, install
 from harness.display import (
     Entry,
     Picture,
@@ -26,10 +27,9 @@ from harness.display import (
     Table,
     bare,
     beside,
+    format_value,
     printable,
-    written,
 )
-from harness.errors import MissingDependency, install
 from harness.report.page.facts import facts, size
 from harness.report.page.leaderboard import Leaderboard, leaderboard
 from harness.report.render.csv import table_csv
@@ -235,7 +235,7 @@ def _csv_link(table: Table) -> str:
 
 def _value(entry: Entry) -> str:
     """What an entry says but for its interval and what stands behind it."""
-    return bare(entry) if isinstance(entry, Quantity) else written(entry)
+    return bare(entry) if isinstance(entry, Quantity) else format_value(entry)
 
 
 def _beside(entry: Entry) -> str:

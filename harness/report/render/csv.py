@@ -3,8 +3,8 @@
 import csv
 import io
 
-from harness.display import Entry, Table, written
-from harness.display.text import csv_name
+from harness.display import Entry, Table, format_value
+from harness.display.text_format import csv_name
 
 
 def table_csv(table: Table) -> str:
@@ -17,4 +17,4 @@ def table_csv(table: Table) -> str:
 
 def _cell(entry: Entry) -> str:
     """Only words can be taken for a formula: numbers are ours."""
-    return csv_name(entry) if isinstance(entry, str) else written(entry)
+    return csv_name(entry) if isinstance(entry, str) else format_value(entry)

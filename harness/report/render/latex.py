@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from harness.display import Table, file_name, printable, written
+from harness.display import Table, file_name, format_value, printable
 
 _LONGEST = 600
 _SPECIAL = {
@@ -56,7 +56,7 @@ _LONG_NAME = 26
 
 def table_latex(table: Table) -> str:
     """A `table` float with caption and the label `tab:<name>`; what is too wide is made to fit the line."""
-    lines = [table.header, *[tuple(map(written, row)) for row in table.rows]]
+    lines = [table.header, *[tuple(map(format_value, row)) for row in table.rows]]
     # A first column that wraps counts with the width it is given.
     widths = [max(len(line[place]) for line in lines) for place in range(len(table.header))]
     spec, width = _columns(widths, table.word_columns)

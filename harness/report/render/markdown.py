@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from harness.display import Entry, Picture, Section, Table, printable, written
-from harness.display.text import markdown
+from harness.display import Entry, Picture, Section, Table, format_value, printable
+from harness.display.text_format import markdown
 
 _LONGEST_CELL = 200
 _LONGEST_TEXT = 2000
@@ -68,4 +68,4 @@ def _picture(picture: Picture) -> MarkdownLines:
 
 def _cell(entry: Entry) -> str:
     """Only words can be taken for markup: numbers are ours."""
-    return markdown(entry, _LONGEST_CELL) if isinstance(entry, str) else written(entry)
+    return markdown(entry, _LONGEST_CELL) if isinstance(entry, str) else format_value(entry)

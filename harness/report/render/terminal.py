@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from harness.display import Entry, Table, printable, written
+from harness.display import Entry, Table, format_value, printable
 
 WIDTH = 100
 _GAP = 2
@@ -117,4 +117,4 @@ class _Grid:
 
 
 def _cell(entry: Entry) -> str:
-    return printable(entry, _LONGEST_CELL) if isinstance(entry, str) else written(entry)
+    return printable(entry, _LONGEST_CELL) if isinstance(entry, str) else format_value(entry)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from harness.core.records import EvaluationRecord
 from harness.display import Content, Drawing, Table, printable
 from harness.display.plotting import NewFigure
 from harness.protocols import Measure
-from harness.records import EvaluationRecord
 from harness.report.figures.by_type import draw_by_type
 from harness.report.figures.measured import draw_measured
 from harness.report.sections.spec import ANCHORS, Reported, SectionSpec

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from harness.display import Content, Drawing, printable, written
+from harness.display import Content, Drawing, format_value, printable
 from harness.display.plotting import WIDTH_IN, NewFigure
 from harness.report.sections.measured import measured_sections
 from harness.report.sections.spec import ANCHORS, SECTIONS, Reported, SectionSpec
@@ -66,7 +66,7 @@ def _checked(content: Content) -> Content:
     words = [tuple(some) for some in (content.paragraphs, content.items, content.code)]
     tables = list(content.tables)
     texts = [*itertools.chain(*words), *(text for one in tables for text in (one.title, one.note, *one.header))]
-    texts += [written(entry) for table in tables for row in table.rows for entry in row]
+    texts += [format_value(entry) for table in tables for row in table.rows for entry in row]
     if wrong := next((text for text in texts if not isinstance(text, str)), None):
         raise TypeError(f"{type(wrong).__name__} where words or a Quantity should be")
     if any(len(row) != len(table.header) for table in tables for row in table.rows):

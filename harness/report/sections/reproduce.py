@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness.config import BenchConfig
-from harness.config.trees import flatten
-from harness.display.text import printable
+from harness.config.yaml_limits import flatten
+from harness.display.text_format import printable
 from harness.store import Manifest
 
 _WATCHING = ("runner.", "budget.", "race.")

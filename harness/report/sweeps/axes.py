@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from harness.config.trees import flatten
+from harness.config.yaml_limits import flatten
 from harness.report.labels import determining, labels, short_keys
 from harness.report.view import Group
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis import Aggregate
-from harness.analysis.non_inferior import cheapest_as_good
-from harness.analysis.paired import MeasureComparison
-from harness.analysis.selection import best_of
 from harness.display import Entry, Quantity, Table
 from harness.report.aggregates import plain, share
 from harness.report.prices import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
 from harness.report.view import Group
 from harness.report.words.findings import Findings
+from harness.statistics import Aggregate
+from harness.statistics.best_of_many import best_of
+from harness.statistics.non_inferior import cheapest_as_good
+from harness.statistics.paired_comparison import MeasureComparison
 
 BUDGETS: Mapping[str, str] = {"tokens": "tokens a query", "usd": "USD a query", "latency_s_p50": "seconds (p50)"}
 """Measure of cost -> what a budget of it is called."""

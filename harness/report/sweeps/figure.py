@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.analysis import Aggregate
-from harness.display import Drawing
+from harness.display import Drawing, format_value
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN, tell
-from harness.display.text import file_name, number
-from harness.display.written import written
+from harness.display.text_format import file_name, number
 from harness.report.aggregates import taken
 from harness.report.figures.marks import alt_of, interval_of, look_of, n_of, tip_of
 from harness.report.prices import listed_apart
@@ -18,6 +16,7 @@ from harness.report.sweeps.axes import Sweep, SweepLine, find_sweeps
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 from harness.report.words.standings import BRACKET, aside_of
+from harness.statistics import Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,7 +163,7 @@ def _scale(axes: Axes, sweep: Sweep) -> None:
 def _shown(row: Aggregate, measure: str) -> str:
     """A mean with its interval and n; of what a query takes `≥` where not all was counted."""
     is_cost = measure in {panel.measure for panel in _COSTS}
-    return f"{written(taken(row, interval=True))}, n = {n_of([row])}" if is_cost else tip_of(row)
+    return f"{format_value(taken(row, interval=True))}, n = {n_of([row])}" if is_cost else tip_of(row)
 
 
 def _in_words(stand: _Stand, line: SweepLine, measure: str) -> str:

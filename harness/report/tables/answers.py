@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harness.analysis import NATURAL, OVERALL
 from harness.display import Entry, Table, file_name, printable
-from harness.display.text import type_name
+from harness.display.text_format import type_name
 from harness.report.aggregates import count, population, share
 from harness.report.view import Group
 from harness.report.words.findings import Findings
 from harness.report.words.standings import SCORED_OTHERWISE
+from harness.statistics import NATURAL, OVERALL
 
 
 def leaderboard(group: Group, findings: Findings) -> Table:

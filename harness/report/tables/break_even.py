@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis import Aggregate
-from harness.analysis.aggregate import NATURAL
-from harness.analysis.break_even import CostLine, cheaper, crossing, crossing_interval
-from harness.analysis.cost import is_lower_bound
-from harness.analysis.intervals import Interval
 from harness.display import NOTHING, Entry, Quantity, Table, printable
 from harness.report.aggregates import share, taken
 from harness.report.prices import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
 from harness.report.view import Group, RunView
 from harness.report.words.findings import Findings
+from harness.statistics import Aggregate
+from harness.statistics.aggregate import NATURAL
+from harness.statistics.break_even import CostLine, cheaper, crossing, crossing_interval
+from harness.statistics.cost import is_lower_bound
+from harness.statistics.intervals import Interval
 
 _AT = (100, 1_000, 10_000)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.analysis import Aggregate
-from harness.analysis.cost import MOST_FAILED, is_lower_bound
-from harness.analysis.judging import PREFIX
 from harness.display import Entry, Quantity, Table, printable
 from harness.report.aggregates import amount, count, population, rare, taken, values_in
 from harness.report.notes import calls_at_once
 from harness.report.own_models import AS_REPORTED, told
 from harness.report.view import Group, RunView
+from harness.statistics import Aggregate
+from harness.statistics.cost import MOST_FAILED, is_lower_bound
+from harness.statistics.judging_cost import PREFIX
 
 _USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
 

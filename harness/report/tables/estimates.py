@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.analysis import Aggregate
-from harness.analysis.cost import is_lower_bound
-from harness.analysis.estimates import Spent, index_spent
-from harness.analysis.estimates.left import totals
+from harness.core.records import PhaseEstimate
 from harness.display import Quantity, Table, printable
-from harness.records import PhaseEstimate
 from harness.report.aggregates import plain
 from harness.report.view import Group, RunView
+from harness.statistics import Aggregate
+from harness.statistics.cost import is_lower_bound
+from harness.statistics.estimates import Spent, index_spent
+from harness.statistics.estimates.remaining_cost import totals
 
 _QUANTITIES = ("calls", "input_tokens", "output_tokens", "usd", "minutes")
 _NAMES = ("calls", "tokens in", "tokens out", "USD", "minutes")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.analysis.resources import NOT_SAMPLED, PHASES
 from harness.display import Entry, Quantity, Several, Table, printable
 from harness.report.aggregates import count, plain, taken, value_of
 from harness.report.view import Group, RunView
+from harness.statistics.resource_usage import NOT_SAMPLED, PHASES
 
 _LONGEST_ID = 200
 REBUILT_WORD = "rebuilt"

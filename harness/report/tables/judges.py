@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.analysis import Aggregate
-from harness.analysis.judging import PREFIX
 from harness.display import Entry, Several, Table, counted, printable
 from harness.registry import EVALUATORS
 from harness.report.aggregates import part, plain
 from harness.report.view import Group, RunView
+from harness.statistics import Aggregate
+from harness.statistics.judging_cost import PREFIX
 
 
 def judge_table(group: Group) -> Table | None:

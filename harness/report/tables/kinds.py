@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.display import Entry, Table, printable
-from harness.display.nouns import Several
+from harness.display.types import Several
 from harness.protocols import Measure, ScoreLabel
 from harness.report.aggregates import part, share, values_in
 from harness.report.view import Group, RunView

@@ -5,9 +5,9 @@ import io
 from collections.abc import Sequence
 from dataclasses import astuple, fields, replace
 
-from harness.analysis import Aggregate
-from harness.display.text import csv_name
+from harness.display.text_format import csv_name
 from harness.report.view import Group
+from harness.statistics import Aggregate
 
 COLUMNS = tuple(field.name for field in fields(Aggregate))
 

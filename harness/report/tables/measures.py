@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from harness.analysis import OVERALL
-from harness.analysis.correlation import Coefficient
 from harness.display import Entry, Quantity, Table, counted, file_name, number, printable
 from harness.report.aggregates import count, part, share
 from harness.report.measures import ranged
 from harness.report.refusals import Refusals, refusals_of
 from harness.report.view import Group, RunView
 from harness.report.words.bounds import means_over
+from harness.statistics import OVERALL
+from harness.statistics.correlation import Coefficient
 
 _MOST_NAMED = 4
 _OTHERWISE = (

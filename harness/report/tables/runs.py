@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.display.nouns import Table
-from harness.display.text import NOTHING, printable
+from harness.display.text_format import NOTHING, printable
+from harness.display.types import Table
 from harness.report.aggregates import plain
 from harness.report.labels import differences
 from harness.report.view import Group

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.analysis.paired import MeasureComparison
 from harness.display import Table, printable
 from harness.report.comparison import tables
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.sections import BESIDES
 from harness.report.view import Group
 from harness.report.words.findings import Findings
+from harness.statistics.paired_comparison import MeasureComparison
 
 
 def matrix_table(group: Group, findings: Findings) -> Table | None:

@@ -6,11 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis import Aggregate, Frame, aggregate_scores
-from harness.analysis.paired import compare_measure
-from harness.analysis.paired_values import QueryValues
-from harness.analysis.score_columns import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, GatheredRows
-from harness.display.text import printable
+from harness.display.text_format import printable
 from harness.report.comparison.choosing import paired
 from harness.report.contexts import lacks_evidence, sees_gold
 from harness.report.measures import Ranged, ranged
@@ -18,6 +14,10 @@ from harness.report.samples import References
 from harness.report.view import Group, RunView
 from harness.report.words.entrants import has_values, why_apart
 from harness.report.words.wording import Gap, name
+from harness.statistics import Aggregate, Frame, aggregate_scores
+from harness.statistics.paired_comparison import compare_measure
+from harness.statistics.paired_values import QueryValues
+from harness.statistics.score_columns import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, GatheredRows
 
 _LONGEST_ANSWER = 26
 _FEWEST_RIGHT = 2

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from harness.analysis.non_inferior import as_good
-from harness.analysis.paired import MeasureComparison, compare_measure
 from harness.protocols import Measure
 from harness.report.comparison.choosing import paired
 from harness.report.comparison.compare import Choice, Comparison, compare_loaded
@@ -16,6 +14,8 @@ from harness.report.comparison.runs import ComparedRun
 from harness.report.measures import DEFAULT_MARGIN
 from harness.report.view import Group, RunView
 from harness.report.words.entrants import at_equal_size, choose, has_values, is_merit, why_apart
+from harness.statistics.non_inferior import as_good
+from harness.statistics.paired_comparison import MeasureComparison, compare_measure
 
 SHOWN_COSTS = ("latency_s", "tokens", "usd")
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis import Aggregate
-from harness.analysis.cost import is_lower_bound
-from harness.analysis.paired import MeasureComparison
-from harness.display.text import counted, number
-from harness.display.written import written
+from harness.display import format_value
+from harness.display.text_format import counted, number
 from harness.report.aggregates import taken
 from harness.report.own_models import told
 from harness.report.view import RunView
 from harness.report.words.contest import Contest
 from harness.report.words.standings import shown_rows
 from harness.report.words.wording import Gap, level, listed, name, odds, times, title_of
+from harness.statistics import Aggregate
+from harness.statistics.cost import is_lower_bound
+from harness.statistics.paired_comparison import MeasureComparison
 
 COST_WORDS = {"tokens": "tokens a query", "usd": "USD a query", "latency_s": "seconds a query"}
 
@@ -125,7 +125,7 @@ def _alone(contest: Contest) -> Iterator[str]:
     for cost, unit in COST_WORDS.items():
         row = view.row_beside(cost, stands)
         if row is not None and row.mean:
-            yield f"It takes {written(taken(row))} {unit}{_span(row)}{_whose(view, cost)}."
+            yield f"It takes {format_value(taken(row))} {unit}{_span(row)}{_whose(view, cost)}."
 
 
 def _span(row: Aggregate) -> str:
@@ -145,7 +145,7 @@ def _untested(contest: Contest) -> Iterator[str]:
     for cost, unit in COST_WORDS.items():
         found = [(view, view.row_beside(cost, rows[place])) for place, view in enumerate(contest.group.views)]
         shown = [
-            f"{name(view.label)} {written(taken(row, mark=told(view, cost)))}"
+            f"{name(view.label)} {format_value(taken(row, mark=told(view, cost)))}"
             for place, (view, row) in enumerate(found)
             if place in priced and row is not None and row.mean
         ]
@@ -163,7 +163,7 @@ def _index(priced: Contest) -> Iterator[str]:
         if found and max(found)[0]:
             yield _whole(views, found, unit)
         bounds = [
-            f"that of {name(views[place].label)} ({written(taken(row))} {unit})"
+            f"that of {name(views[place].label)} ({format_value(taken(row))} {unit})"
             for row, place in known
             if is_lower_bound(row)
         ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from harness.analysis.paired_values import COSTS
-from harness.display.text import printable
-from harness.errors import ConfigError, nearest
+from harness.core.errors import ConfigError, nearest
+from harness.display.text_format import printable
 from harness.protocols import Measure
 from harness.report.view import Group, RunView
+from harness.statistics.paired_values import COSTS
 
 
 def choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis import Aggregate
-from harness.analysis.paired import MeasureComparison
 from harness.display import Rank
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.quantities import rank
@@ -20,6 +18,8 @@ from harness.report.words.settling import margin_of
 from harness.report.words.standings import COMPUTED, Line, aside_of, bound_row, natural_mix, shown_rows
 from harness.report.words.weaknesses import weaknesses
 from harness.report.words.wording import Gap
+from harness.statistics import Aggregate
+from harness.statistics.paired_comparison import MeasureComparison
 
 
 @dataclass(frozen=True)

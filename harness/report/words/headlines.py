@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.analysis import Aggregate
-from harness.analysis.paired import MeasureComparison
-from harness.analysis.power import can_show_anything
-from harness.display.text import counted, printable
-from harness.evaluators.sides import said
+from harness.display.text_format import counted, printable
+from harness.evaluators.score_preconditions import said
 from harness.report.comparison.quantities import ON
 from harness.report.view import Group, RunView
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
@@ -19,6 +16,9 @@ from harness.report.words.scope import holds_on
 from harness.report.words.settling import margin_of, needed_for, shown_by
 from harness.report.words.standings import natural_mix, shown_rows
 from harness.report.words.wording import Gap, amount, level, listed, name, times, title_of
+from harness.statistics import Aggregate
+from harness.statistics.paired_comparison import MeasureComparison
+from harness.statistics.power import can_show_anything
 
 LONGEST = 320
 _FEWEST_TIMES = 2.0

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from harness.analysis.sequential import anytime_p
-from harness.display.text import counted
-from harness.errors import HarnessError
+from harness.core.errors import HarnessError
+from harness.display.text_format import counted
 from harness.report.view import RunView
 from harness.report.words.contest import Contest
 from harness.report.words.wording import Gap, listed, odds
+from harness.statistics.anytime_valid import anytime_p
 from harness.store import Manifest, RunDir, find_runs
 
 _SAME = ("system", "models", "answers")

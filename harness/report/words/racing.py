@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.display.text import counted
-from harness.records import RaceGap, RaceRecord
+from harness.core.records import RaceGap, RaceRecord
+from harness.display.text_format import counted
 from harness.report.comparison.quantities import ON
 from harness.report.view import Group
 from harness.report.words.contest import Contest

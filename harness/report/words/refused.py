@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.analysis import NATURAL, OVERALL, Aggregate
-from harness.display.text import counted
+from harness.display.text_format import counted
 from harness.report.measures import ranged
 from harness.report.refusals import Refusals, refusals_of
 from harness.report.view import RunView
@@ -13,6 +12,7 @@ from harness.report.words.bounds import means_over
 from harness.report.words.contest import Contest
 from harness.report.words.standings import natural_mix
 from harness.report.words.wording import level, name, title_of
+from harness.statistics import NATURAL, OVERALL, Aggregate
 
 
 def refusal_sentences(contest: Contest) -> Iterator[str]:

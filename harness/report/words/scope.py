@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from harness.analysis.intervals import UNKNOWN
-from harness.analysis.paired import ComparedPair, MeasureComparison, Population
-from harness.display.text import counted
+from harness.display.text_format import counted
 from harness.report.comparison.quantities import ON
 from harness.report.words.contest import Contest
 from harness.report.words.wording import Gap, amount, bare, level, name, odds
+from harness.statistics.intervals import UNKNOWN
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, Population
 
 
 def holds_on(compared: MeasureComparison, best: int, others: Collection[int] | None = None) -> Population:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.analysis.paired import MeasureComparison
-from harness.analysis.power import can_show_anything
-from harness.display.text import counted
+from harness.display.text_format import counted
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
 from harness.report.words.contest import Contest, against
 from harness.report.words.costs import cost_sentences
@@ -17,6 +15,8 @@ from harness.report.words.scope import scope_sentences
 from harness.report.words.settling import needed_for, shown_by
 from harness.report.words.weaknesses import unranked, weaknesses
 from harness.report.words.wording import Gap, amount, level, listed, name, odds, title_of
+from harness.statistics.paired_comparison import MeasureComparison
+from harness.statistics.power import can_show_anything
 
 _MOST_PAIRS = 4
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.analysis.paired import ComparedPair, MeasureComparison
-from harness.analysis.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
 from harness.report.words.contest import Contest
 from harness.report.words.wording import amount, bare
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
+from harness.statistics.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
 
 
 class Needed(NamedTuple):

@@ -6,9 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
 
-from harness.analysis import NATURAL, OVERALL, Aggregate
-from harness.analysis.cost import TIMES
-from harness.analysis.paired_values import COSTS
 from harness.display import Quantity, Rank
 from harness.report.aggregates import share, taken
 from harness.report.measures import Ranged, ranged
@@ -16,6 +13,9 @@ from harness.report.own_models import told
 from harness.report.view import RunView
 from harness.report.words.bounds import Bound, means_over
 from harness.report.words.contest import Contest
+from harness.statistics import NATURAL, OVERALL, Aggregate
+from harness.statistics.cost import TIMES
+from harness.statistics.paired_values import COSTS
 
 NOT_FINISHED = "not finished"
 BRACKET = "bracket"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.analysis.cost import MOST_FAILED
-from harness.display.text import counted
+from harness.display.text_format import counted
 from harness.report.view import Group, RunView
 from harness.report.words.contest import Contest
 from harness.report.words.entrants import has_values, is_scored, why_apart
 from harness.report.words.wording import listed, name
+from harness.statistics.cost import MOST_FAILED
 
 _MOST_RUNS = 4
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.analysis.intervals import UNKNOWN, Interval
-from harness.analysis.paired import ComparedPair, MeasureComparison
-from harness.analysis.power import can_show_anything
-from harness.display.text import counted, number, printable
-from harness.display.written import LEAST_CHANCE
+from harness.display.number_format import LEAST_CHANCE
+from harness.display.text_format import counted, number, printable
 from harness.report.labels import shortened
+from harness.statistics.intervals import UNKNOWN, Interval
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
+from harness.statistics.power import can_show_anything
 
 _LONGEST_TITLE = 60
 """Of a measure: its end often says of what it is."""

@@ -9,20 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from harness.analysis.estimates import (
-    Earlier,
-    Rates,
-    answers_spent,
-    covered_seconds,
-    index_spent,
-    live_span,
-    rates_of,
-)
-from harness.analysis.estimates.predict import SAME_PARAMETERS
-from harness.errors import HarnessError
-from harness.models.identity import server_digests
-from harness.protocols import Corpus, Workload
-from harness.records import (
+from harness.core.errors import HarnessError
+from harness.core.records import (
     OWN_MODELS,
     AnswerStyle,
     Document,
@@ -32,7 +20,19 @@ from harness.records import (
     Phase,
     RunRecord,
 )
+from harness.models.model_identity import server_digests
+from harness.protocols import Corpus, Workload
 from harness.registry import SYSTEMS
+from harness.statistics.estimates import (
+    Earlier,
+    Rates,
+    answers_spent,
+    covered_seconds,
+    index_spent,
+    live_span,
+    rates_of,
+)
+from harness.statistics.estimates.prediction import SAME_PARAMETERS
 from harness.store import IndexDir, Manifest, RunDir, find_runs
 from harness.store.asked_calls import AskedCall, CallSpan, call_spans, latest_calls
 from harness.store.index_dir import Corpora

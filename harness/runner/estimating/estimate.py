@@ -6,20 +6,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.estimates import Allowed, Rates, Task, predict
-from harness.analysis.estimates.left import bases, phases_left, totals
-from harness.analysis.prices import Prices, usage_usd
 from harness.config import ModelConfig
+from harness.core.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
 from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
-from harness.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
 from harness.runner.estimating.earlier_runs import EarlierRuns, Wanted, server_of
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
-from harness.runner.executing.standing import index_dirs
-from harness.runner.lent import joined_expectation
-from harness.runner.machine import describe_machine
+from harness.runner.executing.run_status import index_dirs
+from harness.runner.machine_info import describe_machine
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
+from harness.runner.routed_systems import joined_expectation
+from harness.statistics.estimates import Allowed, Rates, Task, predict
+from harness.statistics.estimates.remaining_cost import bases, phases_left, totals
+from harness.statistics.prices import Prices, usage_usd
 from harness.store import RunDir
 
 SAMPLE_FIRST = "run a small sample first, e.g. --set dataset.sample.per_type=1, and estimate again"

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from harness.analysis.prices import usage_usd
-from harness.asking.loops import run_to_end
-from harness.errors import BudgetReached, HarnessError
+from harness.core.errors import BudgetReached, HarnessError
+from harness.core.peak_memory import Stopwatch
+from harness.core.records import Cost, EvaluationRecord, Score, Usage
 from harness.evaluators.base import Scorer
+from harness.llm_utils.event_loop import run_to_end
 from harness.models.budget import Budget
-from harness.own_process import Stopwatch
-from harness.records import Cost, EvaluationRecord, Score, Usage
+from harness.runner.budget_tracker import Spending
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.evaluating.scoring import Elsewhere, Scoring, ScoringHere, nobody
 from harness.runner.progress import Reporter
-from harness.runner.spending import Spending
+from harness.statistics.prices import usage_usd
 from harness.store import RunDir
 
 

@@ -17,17 +17,17 @@ from harness.models.budget import Budget
 from harness.models.clients import AnySeam, OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.identity import server_digests
-from harness.models.local_server import ServerAccess
+from harness.models.llama_server import ServerAccess
 from harness.models.metering import Meter, metered_apart
+from harness.models.model_identity import server_digests
 from harness.models.providers import provider_of
-from harness.models.relay_desk import CallDesk
+from harness.models.remote_call_server import CallDesk
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
 from harness.runner.evaluating.plan import EvaluationPlan
-from harness.runner.fetching import fetch_weights
 from harness.runner.progress import Reporter
+from harness.runner.weight_download import fetch_weights
 from harness.store import Dialect, Dialects, Journal
 
 SCOPE = "judge"

@@ -7,11 +7,11 @@ from pydantic import ValidationError
 
 from harness.config import BenchConfig, JudgeConfig, JudgeEmbedderConfig
 from harness.config.load import explain
-from harness.errors import ConfigError, nearest
-from harness.models.identity import model_identity
+from harness.core.errors import ConfigError, nearest
+from harness.core.records import EvaluationRecord
+from harness.models.model_identity import model_identity
 from harness.models.providers import check_reachable, resolve_embedder, resolve_generator
 from harness.protocols import EvaluatorSpec, Measure, Params
-from harness.records import EvaluationRecord
 from harness.registry import EVALUATORS
 
 
@@ -122,7 +122,7 @@ def _planned(name: str, config: BenchConfig) -> PlannedEvaluator:
 def _check_ranking(config: BenchConfig, evaluators: tuple[PlannedEvaluator, ...]) -> None:
     if config.measure is None:
         return
-    from harness.analysis.paired_values import COSTS
+    from harness.statistics.paired_values import COSTS
 
     scored = {measure.name for planned in evaluators for measure in planned.measures}
     if config.measure not in scored | set(COSTS):

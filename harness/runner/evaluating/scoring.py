@@ -5,10 +5,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from harness.core.records import Cost, Score, Usage
 from harness.evaluators.base import Scorer
 from harness.evaluators.run_answers import RunAnswers
 from harness.models.budget import Budget
-from harness.records import Cost, Score, Usage
 from harness.runner.costs import cost_of
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import PlannedEvaluator

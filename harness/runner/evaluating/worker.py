@@ -8,12 +8,12 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import BinaryIO
 
-from harness.errors import BudgetReached, ConfigError
+from harness.core.errors import BudgetReached, ConfigError
+from harness.core.peak_memory import Stopwatch
 from harness.evaluators.base import Scorer
 from harness.evaluators.run_answers import RunAnswers
 from harness.models.metering import metered_apart
-from harness.models.relaying import CallRelay, RelayedCall, RelayedSeam
-from harness.own_process import Stopwatch
+from harness.models.remote_calls import CallRelay, RelayedCall, RelayedSeam
 from harness.protocols import EvaluatorSpec
 from harness.registry import EVALUATORS
 from harness.runner.costs import cost_of

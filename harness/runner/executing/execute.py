@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Literal
 
 from harness.config import GeneratorConfig, ModelConfig
-from harness.errors import BudgetReached
+from harness.core.errors import BudgetReached
+from harness.core.records import RaceRecord
 from harness.models.entailment import check_entailment
-from harness.models.local_server import LocalServer
+from harness.models.llama_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
 from harness.models.rerankers import check_reranker, reranker_files
 from harness.protocols import BY_GENERATOR, Params, Role, SystemSpec
-from harness.records import RaceRecord
-from harness.runner.executing.header import build_manifest, sample_of
-from harness.runner.executing.messages import Todo
+from harness.runner.budget_tracker import Spending
+from harness.runner.executing.manifest_builder import build_manifest, sample_of
+from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution
-from harness.runner.executing.standing import index_dirs, is_whole
-from harness.runner.executing.supervise import SystemBroken
-from harness.runner.fetching import fetch_files, fetch_weights
+from harness.runner.executing.run_status import index_dirs, is_whole
+from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.plan import Cell
 from harness.runner.progress import Priced, Reporter
-from harness.runner.spending import Spending
+from harness.runner.weight_download import fetch_files, fetch_weights
 from harness.store import Done, RunDir
 
 
@@ -47,7 +47,7 @@ class CellResult:
 
 
 @dataclass(frozen=True)
-class Again:
+class RerunOptions:
     """What is done although it was done before."""
 
     failed: bool = False
@@ -57,7 +57,7 @@ class Again:
     seconds are measured. No other run may be answering from it meanwhile."""
 
 
-NOTHING_AGAIN = Again()
+NOTHING_AGAIN = RerunOptions()
 
 
 def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: None) -> RunDir:
@@ -71,7 +71,7 @@ def run_cell(
     reporter: Reporter,
     priced: Priced,
     *,
-    again: Again = NOTHING_AGAIN,
+    again: RerunOptions = NOTHING_AGAIN,
     spending: Spending | None = None,
 ) -> CellResult:
     """Index if needed, answer what is unanswered, write done.json; interrupted anywhere, the next call goes on.
@@ -79,22 +79,22 @@ def run_cell(
     A finished run is left as it is, unless `again` asks for its failed queries. `spending` stops it before a
     budget is passed.
     """
-    outset = Outset(results, reporter, priced, again, spending or Spending.unlimited())
+    outset = RunContext(results, reporter, priced, again, spending or Spending.unlimited())
     return carry_out(cell, outset, Execution)
 
 
 @dataclass(frozen=True)
-class Outset:
+class RunContext:
     """What a cell is run with: see `run_cell`."""
 
     results: Path
     reporter: Reporter
     priced: Priced
-    again: Again
+    again: RerunOptions
     spending: Spending
 
 
-def carry_out(cell: Cell, outset: Outset, make: Callable[..., Execution]) -> CellResult:
+def carry_out(cell: Cell, outset: RunContext, make: Callable[..., Execution]) -> CellResult:
     """See `run_cell`; `make` is `Execution`, or makes what is one."""
     results, reporter, again, spending = outset.results, outset.reporter, outset.again, outset.spending
     run = open_run(cell, results, reporter.warn)
@@ -121,7 +121,9 @@ def carry_out(cell: Cell, outset: Outset, make: Callable[..., Execution]) -> Cel
         return close_run(cell, run)
 
 
-def begin(cell: Cell, run: RunDir, results: Path, reporter: Reporter, again: Again) -> list[Todo] | None:
+def begin(
+    cell: Cell, run: RunDir, results: Path, reporter: Reporter, again: RerunOptions
+) -> list[QueryTask] | None:
     """Mend the run, open it again and say what is to be answered; None: it is finished, and stays as it is."""
     for line in run.mend():
         reporter.warn(f"{run.run_id}: {line}")
@@ -194,7 +196,7 @@ def check_system(spec: SystemSpec, index_params: Params, answer_params: Params) 
         check_entailment(str(entailment))
 
 
-def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[Todo]:
+def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:
     """What is still to be answered, in the sample's order, repeat by repeat."""
     endings, todo = run.endings(), []
     for repeat in range(cell.config.repeats):
@@ -202,7 +204,7 @@ def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[Todo]:
             ending = endings.get((query.query_id, repeat))
             if ending is None or (retry_failed and ending.status != "ok"):
                 attempt = ending.attempt + 1 if ending else 1
-                todo.append(Todo(query_id=query.query_id, repeat=repeat, attempt=attempt))
+                todo.append(QueryTask(query_id=query.query_id, repeat=repeat, attempt=attempt))
     return todo
 
 

@@ -4,13 +4,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.analysis.prices import Price
 from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, JudgeEmbedderConfig, LimitsConfig
+from harness.core.records import AnswerStyle, Cost, IndexStats, Phase, RunRecord, RunStatus, Score, Usage
 from harness.models.budget import Allowance, Amount
-from harness.models.local_server import ServerAccess
-from harness.models.relaying import CallNews, RelayedCall
+from harness.models.llama_server import ServerAccess
+from harness.models.remote_calls import CallNews, RelayedCall
 from harness.protocols import Route
-from harness.records import AnswerStyle, Cost, IndexStats, Phase, RunRecord, RunStatus, Score, Usage
+from harness.statistics.prices import Price
 
 
 class WorkerMessage(BaseModel):
@@ -19,7 +19,7 @@ class WorkerMessage(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Todo(WorkerMessage):
+class QueryTask(WorkerMessage):
     """One query to answer."""
 
     query_id: str
@@ -45,9 +45,9 @@ class WorkerJob(WorkerMessage):
     limits: LimitsConfig
     allowance: Allowance = Allowance()
     """What is left of the budget."""
-    todo: tuple[Todo, ...] = ()
+    todo: tuple[QueryTask, ...] = ()
     key_names: tuple[str, ...] = ()
-    """Variables of the environment that hold the keys of all roles: see `harness.outside.keep_secret`."""
+    """Variables of the environment that hold the keys of all roles: see `harness.core.sanitize.keep_secret`."""
     stays: bool = False
     """When `todo` is done, it waits for turns, a line each, until one is empty."""
 
@@ -107,7 +107,7 @@ class Job(WorkerJob):
     lent: tuple[LentJob, ...] = ()
     """Answering: the systems that it hands queries to."""
     n_readers: int = 0
-    """Building: so many workers at most may read texts for it (`harness.extraction.elsewhere`)."""
+    """Building: so many workers at most may read texts for it (`harness.extraction.remote_extraction`)."""
     is_relayed: bool = False
     """The worker is on another machine: it asks for model calls instead of making them, and sends its records. It
     reads what lies in `results`, and writes there only into the store of an index."""
@@ -121,7 +121,7 @@ class Turn(WorkerMessage):
 
     of_run: str | None = None
     """Scoring: the run directory whose answers `todo` names."""
-    todo: tuple[Todo, ...] = ()
+    todo: tuple[QueryTask, ...] = ()
     texts: str | None = None
     """Reading: the next `TextsToRead`, as JSON."""
     allowance: Allowance = Allowance()
@@ -156,7 +156,7 @@ class Event(WorkerMessage):
         "broken",
         "asks",
     ]
-    todo: Todo | None = None
+    todo: QueryTask | None = None
     """started, extended, finished."""
     left_s: float = 0.0
     """extended: seconds until the query is overdue, at least; its clock stood for a while."""

@@ -6,23 +6,23 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.models.local_server import LocalServer
-from harness.outside import secret_names
-from harness.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
-from harness.runner.executing.messages import Event, Job, LentJob, Todo
+from harness.core.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
+from harness.core.sanitize import secret_names
+from harness.models.llama_server import LocalServer
+from harness.runner.budget_tracker import Spending
+from harness.runner.executing.messages import Event, Job, LentJob, QueryTask
+from harness.runner.executing.progress_counter import Tally
 from harness.runner.executing.resources import ResourceSampler, Servers
-from harness.runner.executing.standing import index_dirs
-from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd, Workplace
-from harness.runner.executing.tally import Tally
-from harness.runner.lent import joined_index
+from harness.runner.executing.run_status import index_dirs
+from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
 from harness.runner.plan import Cell, LentCell
 from harness.runner.progress import Bar, Priced, Reporter
-from harness.runner.spending import Spending
+from harness.runner.routed_systems import joined_index
 from harness.store import IndexDir, RunDir
 from harness.store.index_dir import Corpora
 
 Heard = Callable[[Event], None]
-Ask = Callable[[Sequence[Todo], Heard], WorkerEnd]
+Ask = Callable[[Sequence[QueryTask], Heard], WorkerEnd]
 """ask(todo, heard): a worker answers what it can of it, and `heard` gets its events."""
 
 
@@ -89,7 +89,7 @@ class Execution:
             note = self.spending.note(event.spent) or (f"${usd:.4f}" if usd else "")
             bar.update(event.done, event.total, f"{event.doing}, {note}" if note else event.doing)
 
-    def answer(self, todo: Sequence[Todo]) -> None:
+    def answer(self, todo: Sequence[QueryTask]) -> None:
         """Answer `todo`; a query that kills the system's process becomes a record, and the rest goes on."""
         expected = self.cell.n_answers
         with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
@@ -100,7 +100,7 @@ class Execution:
         """While the system answers from its index."""
         return _all_in_use(index_dirs(self.cell, self.results))
 
-    def work_through(self, todo: Sequence[Todo], tally: Tally, ask: Ask) -> None:
+    def work_through(self, todo: Sequence[QueryTask], tally: Tally, ask: Ask) -> None:
         """Let workers `ask` until all of `todo` has a record."""
 
         def heard(event: Event) -> None:
@@ -116,12 +116,12 @@ class Execution:
                 pending.remove(suspect)
                 self._try_alone(suspect, heard)
 
-    def _try_alone(self, suspect: Todo, heard: Heard) -> None:
+    def _try_alone(self, suspect: QueryTask, heard: Heard) -> None:
         outcome = self._supervise("answer", [suspect], heard)
         if suspect in self._left([suspect], outcome):
             self.record_death(suspect, "error", outcome.death)
 
-    def _left(self, batch: Sequence[Todo], outcome: WorkerEnd) -> list[Todo]:
+    def _left(self, batch: Sequence[QueryTask], outcome: WorkerEnd) -> list[QueryTask]:
         """What of `batch` is still to do after a worker ended with `outcome`; overdue queries are recorded."""
         # It may have been killed while it wrote a record: the next one must not begin within that line.
         self.run.repair()
@@ -135,7 +135,7 @@ class Execution:
             raise SystemBroken("its process ended before every query was answered")
         return left
 
-    def _unanswered(self, batch: Sequence[Todo]) -> list[Todo]:
+    def _unanswered(self, batch: Sequence[QueryTask]) -> list[QueryTask]:
         """Those of which no record is on the disk."""
         endings = self.run.endings() if batch else {}
         return [
@@ -144,7 +144,7 @@ class Execution:
             if (found := endings.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
         ]
 
-    def record_death(self, todo: Todo, status: RunStatus, message: str) -> None:
+    def record_death(self, todo: QueryTask, status: RunStatus, message: str) -> None:
         """The record of a query that ended its worker's process."""
         # What it had asked of its model went with the process that counted it.
         cell, unmetered = self.cell, Usage(unmetered_calls=1)
@@ -163,15 +163,15 @@ class Execution:
             )
         )
 
-    def _supervise(self, phase: Phase, todo: Sequence[Todo], on_event: Heard) -> WorkerEnd:
+    def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> WorkerEnd:
         return self.supervisor(phase, todo, on_event).run()
 
-    def supervisor(self, phase: Phase, todo: Sequence[Todo], on_event: Heard) -> Supervisor:
+    def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> Supervisor:
         """What starts a worker for `todo` and follows it, within what is left of the budget."""
         interval_s = self.cell.config.runner.resources_interval_s
         sampler = ResourceSampler(self.run, phase, interval_s, self._servers(phase))
         self.spending.check()
-        at = Workplace(self.run.log_path, sampler, self.lock_fd)
+        at = WorkerEnvironment(self.run.log_path, sampler, self.lock_fd)
         return Supervisor(self.job(phase, todo), at, self.told(on_event))
 
     def told(self, on_event: Heard) -> Heard:
@@ -193,7 +193,7 @@ class Execution:
         databases = [url for one in asked if one.spec.servers for url in one.spec.servers(one.index_params)]
         return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
 
-    def job(self, phase: Phase, todo: Sequence[Todo]) -> Job:
+    def job(self, phase: Phase, todo: Sequence[QueryTask]) -> Job:
         """What a worker is told to do."""
         cell = self.cell
         roles = cell.roles.index if phase == "index" else cell.roles.answer

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import psutil
 
-from harness.analysis.resources import NOT_SAMPLED, QUANTITIES
-from harness.runner.executing.listening import listening_at
+from harness.runner.executing.process_at_url import listening_at
+from harness.statistics.resource_usage import NOT_SAMPLED, QUANTITIES
 from harness.store import RunDir
 
 HEADER = ",".join(("time_s", "phase", *QUANTITIES))

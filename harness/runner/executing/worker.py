@@ -23,15 +23,9 @@ from typing import BinaryIO, Protocol
 
 from pydantic import TypeAdapter
 
-from harness.errors import BudgetReached, HarnessError, StoreError
-from harness.models.budget import Amount, Budget
-from harness.models.clients import AnySeam
-from harness.models.metering import LOADING, Meter, current_meter, metered
-from harness.models.relaying import CallRelay, RelayedCall, RelayedSeam
-from harness.models.transport import Seam
-from harness.outside import keep_secret
-from harness.own_process import Stopwatch, count_stops
-from harness.records import (
+from harness.core.errors import BudgetReached, HarnessError, StoreError
+from harness.core.peak_memory import Stopwatch, count_stops
+from harness.core.records import (
     OWN_MODELS,
     Cost,
     Evidence,
@@ -39,12 +33,18 @@ from harness.records import (
     RunRecord,
     Usage,
 )
+from harness.core.sanitize import keep_secret
+from harness.models.budget import Amount, Budget
+from harness.models.clients import AnySeam
+from harness.models.metering import LOADING, Meter, current_meter, metered
+from harness.models.remote_calls import CallRelay, RelayedCall, RelayedSeam
+from harness.models.transport import Seam
 from harness.registry import SYSTEMS
-from harness.runner.executing.clock import SuspendableLoop
-from harness.runner.executing.messages import AnyJob, Event, Job, ReadingJob, ScoringJob, Todo, ToWorker, Turn
-from harness.runner.executing.opening import OpenedSystem, Surroundings, open_system, said
-from harness.runner.executing.places import EVENTS_ENV
-from harness.runner.executing.recording import RecordWriter
+from harness.runner.executing.messages import AnyJob, Event, Job, QueryTask, ReadingJob, ScoringJob, ToWorker, Turn
+from harness.runner.executing.process_launcher import EVENTS_ENV
+from harness.runner.executing.query_time_limit import SuspendableLoop
+from harness.runner.executing.record_writer import RecordWriter
+from harness.runner.executing.system_loader import OpenedSystem, WorkerContext, open_system, said
 from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 
@@ -105,8 +105,8 @@ class Worker:
         if not self._job.n_readers:
             yield
             return
-        from harness.extraction.elsewhere import READERS
-        from harness.runner.executing.reading import RelayedReaders
+        from harness.extraction.remote_extraction import READERS
+        from harness.runner.executing.remote_extraction import RelayedReaders
 
         token = READERS.set(RelayedReaders(self._job.n_readers, self.relay))
         try:
@@ -152,7 +152,7 @@ class Worker:
             for _ in range(self._job.limits.concurrency):
                 group.create_task(answer_some())
 
-    async def _answer_one(self, opened: OpenedSystem, query: Query, todo: Todo) -> None:
+    async def _answer_one(self, opened: OpenedSystem, query: Query, todo: QueryTask) -> None:
         self._tell(Event(kind="started", todo=todo))
         meter = Meter(f"answer/{todo.query_id}/{todo.repeat}/{todo.attempt}")
         started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
@@ -183,7 +183,7 @@ class Worker:
 
     def _system(self, seam: AnySeam) -> AbstractContextManager[OpenedSystem]:
         sees_gold = SYSTEMS.load(self._job.system).sees_gold
-        around = Surroundings(
+        around = WorkerContext(
             payer=self._job.run_id,
             warn=self._warn_once,
             progress=self._progress,
@@ -294,7 +294,7 @@ def worker_of(job: AnyJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> AnyW
 
         return ScoringWorker(job, events, turns)
     if isinstance(job, ReadingJob):
-        from harness.runner.executing.reading import ReadingWorker
+        from harness.runner.executing.remote_extraction import ReadingWorker
 
         return ReadingWorker(job, events, turns)
     return Worker(job, events, turns)

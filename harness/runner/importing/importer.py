@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import OWN_DOCUMENTS, BenchConfig, DatasetConfig
+from harness.core.errors import ConfigError
+from harness.core.records import RunRecord
 from harness.datasets import Dataset, select_queries
-from harness.errors import ConfigError
-from harness.records import RunRecord
 from harness.registry import EVALUATORS
-from harness.runner.importing.file import quoted, read_file
-from harness.runner.importing.queries import match_rows
-from harness.runner.importing.run import ImportedRun, ImportRequest
-from harness.runner.loading import load_whole
+from harness.runner.dataset_loading import load_whole
+from harness.runner.importing.answer_file import quoted, read_file
+from harness.runner.importing.imported_run import ImportedRun, ImportRequest
+from harness.runner.importing.query_matching import match_rows
 from harness.store import Done, RunDir
 from harness.store.index_dir import Corpora
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from harness.runner.executing.places import WorkerProcess
+from harness.runner.executing.process_launcher import WorkerProcess
 
 _NEWS_S = 1.0
 """How long `receive` waits for something to come."""

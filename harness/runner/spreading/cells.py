@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 
 from harness.models.providers import provider_of
-from harness.runner.executing.execute import Again, CellResult, Outset, carry_out
+from harness.runner.budget_tracker import Spending
+from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, carry_out
 from harness.runner.plan import Cell
 from harness.runner.progress import Priced, Reporter
-from harness.runner.spending import Spending
 from harness.runner.spreading.execution import SpreadExecution
 from harness.runner.spreading.fleet import Fleet
 from harness.runner.spreading.wires import MakeWire
@@ -23,7 +23,7 @@ class SpreadOptions:
 
     results: Path
     priced: Callable[[Cell], Priced]
-    again: Again
+    again: RerunOptions
     make: MakeWire
     n_workers: int
     """At once, over all cells."""
@@ -44,7 +44,7 @@ def run_spread(
         make = partial(SpreadExecution, fleet=fleet)
 
         def run(cell: Cell) -> CellResult:
-            outset = Outset(options.results, reporter, options.priced(cell), options.again, spending)
+            outset = RunContext(options.results, reporter, options.priced(cell), options.again, spending)
             return carry_out(cell, outset, make)
 
         with ThreadPoolExecutor(_n_side_by_side(cells, options.n_workers)) as pool:

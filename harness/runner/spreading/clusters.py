@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.config import BenchConfig
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.runner.progress import Reporter
 
 if TYPE_CHECKING:

@@ -10,17 +10,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from math import ceil
 
-from harness.errors import HarnessError
+from harness.core.errors import HarnessError
+from harness.core.records import IndexRecord, Phase
+from harness.core.sanitize import secret_names
 from harness.models.budget import Allowance
-from harness.outside import secret_names
-from harness.records import IndexRecord, Phase
-from harness.runner.executing.messages import Event, Job, ReadingJob, Todo, Turn
+from harness.runner.executing.messages import Event, Job, QueryTask, ReadingJob, Turn
 from harness.runner.executing.phases import Execution, Heard
-from harness.runner.executing.places import HERE, WorkerPlace
-from harness.runner.executing.reading import RULES
+from harness.runner.executing.process_launcher import HERE, WorkerPlace
+from harness.runner.executing.progress_counter import Tally
+from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import Unsampled
-from harness.runner.executing.supervise import Supervisor, SystemBroken, WorkerEnd, Workplace
-from harness.runner.executing.tally import Tally
+from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
 from harness.runner.spreading.board import Board
 from harness.runner.spreading.fleet import Fleet, Listener
 from harness.runner.spreading.reading import FleetReaders
@@ -38,7 +38,7 @@ class SpreadExecution(Execution):
     fleet: Fleet = field(kw_only=True)
     place: WorkerPlace = field(kw_only=True, default=HERE)
 
-    def answer(self, todo: Sequence[Todo]) -> None:
+    def answer(self, todo: Sequence[QueryTask]) -> None:
         """Answer `todo` in shards; what a lost worker was about to answer, others answer."""
         if not todo:
             return
@@ -54,7 +54,7 @@ class SpreadExecution(Execution):
             self.run.spread.keep(shards.n_workers)
             shards.run()
 
-    def supervisor(self, phase: Phase, todo: Sequence[Todo], on_event: Heard) -> Supervisor:
+    def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> Supervisor:
         """Likewise; what the fleet has spent is told with each event."""
         self.fleet.check()
         self.spending.check_time()
@@ -62,7 +62,7 @@ class SpreadExecution(Execution):
         def heard(event: Event) -> None:
             on_event(event.model_copy(update={"spent": self.fleet.spent}))
 
-        at = Workplace(self.run.log_path, Unsampled(), self.lock_fd, self.place)
+        at = WorkerEnvironment(self.run.log_path, Unsampled(), self.lock_fd, self.place)
         n_readers = self.fleet.n_workers - 1 if phase == "index" else 0
         return Supervisor(_relayed(self.job(phase, todo), n_readers), at, self.told(heard))
 
@@ -76,12 +76,12 @@ class SpreadExecution(Execution):
         job = ReadingJob(
             results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
         )
-        at = Workplace(self.run.log_path, Unsampled(), -1, place)
+        at = WorkerEnvironment(self.run.log_path, Unsampled(), -1, place)
         with FleetReaders(self.fleet, job, at, self.reporter.warn) as readers:
             place.serve(RULES, readers)
             yield
 
-    def _supervise(self, phase: Phase, todo: Sequence[Todo], on_event: Heard) -> WorkerEnd:
+    def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> WorkerEnd:
         """One worker to its end, or another where it is lost."""
         for _ in range(_MOST_LOST):
             outcome = super()._supervise(phase, todo, on_event)
@@ -104,12 +104,12 @@ class SpreadExecution(Execution):
 class _Shards:
     """Workers that answer one cell together, each followed by a thread of its own."""
 
-    def __init__(self, execution: SpreadExecution, todo: Sequence[Todo], tally: Tally) -> None:
+    def __init__(self, execution: SpreadExecution, todo: Sequence[QueryTask], tally: Tally) -> None:
         self._execution, self._tally = execution, tally
         at_once = execution.cell.config.limits.concurrency
         self.n_workers = min(execution.fleet.n_workers, ceil(len(todo) / at_once))
         self._board = Board(todo, self.n_workers, at_once)
-        self._answered: set[Todo] = set()
+        self._answered: set[QueryTask] = set()
         self._lock = threading.Lock()
 
     def run(self) -> None:
@@ -153,7 +153,7 @@ class _Shards:
                 self._answered.add(event.todo)
             self._tally.take(event, self._execution.priced)
 
-    def _settle(self, shard: Sequence[Todo], outcome: WorkerEnd, n_lost: int) -> None:
+    def _settle(self, shard: Sequence[QueryTask], outcome: WorkerEnd, n_lost: int) -> None:
         """See that what a worker left unanswered is answered, or has a record that says why not."""
         self._execution.fleet.check()
         for todo in outcome.overdue:
@@ -173,11 +173,11 @@ class _Shards:
             self._try_by_itself(suspect)
         self._board.give_back(self._left(shard))
 
-    def _left(self, shard: Sequence[Todo]) -> list[Todo]:
+    def _left(self, shard: Sequence[QueryTask]) -> list[QueryTask]:
         with self._lock:
             return [one for one in shard if one not in self._answered]
 
-    def _try_by_itself(self, suspect: Todo) -> None:
+    def _try_by_itself(self, suspect: QueryTask) -> None:
         """See `Execution.work_through`."""
         outcome = self._execution.supervisor("answer", [suspect], self._heard).run()
         self._execution.fleet.check()
@@ -187,7 +187,7 @@ class _Shards:
                 raise _cluster_lost(outcome)
             self._record(suspect, outcome)
 
-    def _record(self, todo: Todo, outcome: WorkerEnd) -> None:
+    def _record(self, todo: QueryTask, outcome: WorkerEnd) -> None:
         with self._lock:
             is_late = todo in outcome.overdue
             message = "the query blocked its process past its time limit" if is_late else outcome.death

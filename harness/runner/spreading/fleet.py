@@ -13,7 +13,7 @@ from harness.config import ModelConfig
 from harness.models.budget import Allowance, Amount, Budget
 from harness.models.limiters import Limiters
 from harness.models.providers import provider_of
-from harness.models.relay_desk import CallDesk
+from harness.models.remote_call_server import CallDesk
 from harness.models.transport import Seam
 from harness.runner.executing.messages import Job
 from harness.runner.spreading.wires import MakeWire, WiredPlace, WorkerWire

@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from harness.errors import ConfigError, HarnessError, ServiceUnavailable, explained_io, need
-from harness.outside import keep_made
+from harness.core.errors import ConfigError, HarnessError, ServiceUnavailable, explained_io, need
+from harness.core.sanitize import keep_made
 from harness.runner.spreading.agent import ALONE_S
 from harness.runner.spreading.ray_wire import RayWire
 from harness.runner.spreading.sameness import Installed, differs, held_by, installed, other_packages

@@ -7,10 +7,10 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Self
 
-from harness.errors import HarnessError
-from harness.models.relaying import RelayedCall
+from harness.core.errors import HarnessError
+from harness.models.remote_calls import RelayedCall
 from harness.runner.executing.messages import Event, ReadingJob, Turn
-from harness.runner.executing.supervise import Supervisor, Workplace
+from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnvironment
 from harness.runner.spreading.fleet import Fleet, FleetEnded
 
 _Answer = tuple[int, bytes]
@@ -20,7 +20,7 @@ _NOBODY: _Answer = HTTPStatus.SERVICE_UNAVAILABLE, b""
 class _Reader:
     """One worker, in a slot of the fleet."""
 
-    def __init__(self, job: ReadingJob, at: Workplace) -> None:
+    def __init__(self, job: ReadingJob, at: WorkerEnvironment) -> None:
         self._found: str | None = None
         self.supervisor = Supervisor(job, at, self._hear)
 
@@ -36,13 +36,13 @@ class _Reader:
 
 
 class FleetReaders:
-    """See `harness.models.relay_desk.CallWay`: a call is texts, its answer what they hold; none where nobody is
-    free.
+    """See `harness.models.remote_call_server.CallWay`: a call is texts, its answer what they hold; none where
+    nobody is free.
 
     As a context: at its end all are gone, or go without a word when they come back, and nobody waits for them.
     """
 
-    def __init__(self, fleet: Fleet, job: ReadingJob, at: Workplace, warn: Callable[[str], None]) -> None:
+    def __init__(self, fleet: Fleet, job: ReadingJob, at: WorkerEnvironment, warn: Callable[[str], None]) -> None:
         """`job`: what each is told first, but for its texts."""
         self._fleet, self._job, self._at, self._warn = fleet, job, at, warn
         self._idle: list[_Reader] = []

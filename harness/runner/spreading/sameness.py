@@ -8,8 +8,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from harness.errors import DISTRIBUTION
-from harness.runner.machine import package_versions
+from harness.core.errors import DISTRIBUTION
+from harness.runner.machine_info import package_versions
 
 _PACKAGES = ("harness", "systems")
 _MOST_NAMED = 5

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.config import LimitsConfig
-from harness.errors import BudgetReached, HarnessError
+from harness.core.errors import BudgetReached, HarnessError
+from harness.core.records import Cost, Score, Usage
+from harness.core.sanitize import secret_names
 from harness.evaluators.run_answers import RunAnswers
 from harness.models.budget import Allowance
-from harness.outside import secret_names
-from harness.records import Cost, Score, Usage
 from harness.runner.costs import cost_together, usage_together
 from harness.runner.evaluating.models import EvaluationModels
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.evaluating.scoring import Scoring, Tell
-from harness.runner.executing.messages import Event, ScoringJob, Todo, Turn
+from harness.runner.executing.messages import Event, QueryTask, ScoringJob, Turn
 from harness.runner.executing.resources import Unsampled
-from harness.runner.executing.supervise import Supervisor, WorkerEnd, Workplace
+from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, WorkerEnvironment
 from harness.runner.spreading.board import Board
 from harness.runner.spreading.fleet import Fleet
 from harness.runner.spreading.wires import MakeWire
@@ -67,7 +67,7 @@ class SpreadScoring:
             Fleet(self.make, self.n_workers, Allowance()) as fleet,
             fleet.place_at(lambda loop: models.desk(roles, server, loop)) as place,
         ):
-            at = Workplace(log, Unsampled(), lock_fd=-1, place=place)
+            at = WorkerEnvironment(log, Unsampled(), lock_fd=-1, place=place)
             scorers = _Scorers(self._job(planned, models), at, self, fleet.stop)
             try:
                 yield _Elsewhere(scorers, models, tell)
@@ -142,7 +142,7 @@ class _Shard:
 class _Scorer:
     """One worker."""
 
-    def __init__(self, job: ScoringJob, at: Workplace) -> None:
+    def __init__(self, job: ScoringJob, at: WorkerEnvironment) -> None:
         self._scored: Event | None = None
         self._supervisor = Supervisor(job, at, self._hear)
 
@@ -172,7 +172,9 @@ class _Scorer:
 class _Scorers:
     """The workers of one evaluator, which stay from run to run. Its methods are called from any thread."""
 
-    def __init__(self, job: ScoringJob, at: Workplace, options: SpreadScoring, stop: Callable[[], None]) -> None:
+    def __init__(
+        self, job: ScoringJob, at: WorkerEnvironment, options: SpreadScoring, stop: Callable[[], None]
+    ) -> None:
         """`stop` ends all of them, wherever they are."""
         self.options, self.stop = options, stop
         self._job, self._at = job, at
@@ -207,7 +209,7 @@ class _Work:
         self._run, self._scorers, self._models = run, scorers, models
         self._places = {query_id: place for place, query_id in enumerate(queries)}
         self.n_workers = max(1, min(scorers.options.n_workers, len(queries) // _LEAST))
-        todo = [Todo(query_id=query_id, repeat=0, attempt=0) for query_id in queries]
+        todo = [QueryTask(query_id=query_id, repeat=0, attempt=0) for query_id in queries]
         self._board = Board(todo, self.n_workers, _LEAST)
         self._scored: dict[int, _Shard] = {}
         self._threads: list[Future[None]] = []
@@ -250,7 +252,7 @@ class _Work:
             else:
                 self._lose(todo, outcome)
 
-    def _lose(self, todo: Sequence[Todo], outcome: WorkerEnd) -> None:
+    def _lose(self, todo: Sequence[QueryTask], outcome: WorkerEnd) -> None:
         """Let others score what a lost worker did not."""
         if not outcome.is_lost:
             fix = f"look into {self._scorers.options.results / 'judge' / 'workers.log'}"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import IO, Protocol
 
-from harness.models.relay_desk import CallDesk, CallWay
-from harness.models.relaying import CallNews
+from harness.models.remote_call_server import CallDesk, CallWay
+from harness.models.remote_calls import CallNews
 from harness.runner.executing.messages import Event, ToWorker, WorkerJob
-from harness.runner.executing.places import WorkerLink
+from harness.runner.executing.process_launcher import WorkerLink
 
 _ENDS_S = 10.0
 
@@ -65,7 +65,7 @@ class WiredPlace:
         self._desk.serve(role, way)
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """See `harness.runner.executing.places.WorkerPlace`: the lock stays here."""
+        """See `harness.runner.executing.process_launcher.WorkerPlace`: the lock stays here."""
         del lock_fd
         return WiredWorker(self._make, self._desk, log_fd)
 

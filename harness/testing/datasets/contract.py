@@ -10,9 +10,9 @@ from typing import ClassVar, get_args
 import pytest
 from pydantic import JsonValue
 
-from harness.evaluators.sides import why_not
+from harness.core.records import AnswerStyle, Document, Query, Reference
+from harness.evaluators.score_preconditions import why_not
 from harness.protocols import ClusterBy, DatasetRow, DatasetSpec, Measure, RawDataset, RunFacts
-from harness.records import AnswerStyle, Document, Query, Reference
 from harness.registry import DATASETS, EVALUATORS
 from harness.testing.datasets.process import DatasetTask, digest_of, load_watched, read_whole
 

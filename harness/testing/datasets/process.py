@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, JsonValue
 
+from harness.core.errors import HarnessError
 from harness.datasets.files import ENV
-from harness.errors import HarnessError
 from harness.protocols import DatasetSpec, RawDataset
 from harness.registry import DATASETS
 from harness.testing.guarding import Watched, finish, start, watched_main

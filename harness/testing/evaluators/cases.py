@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.core.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Triplet
 from harness.datasets import QuerySample, load_dataset
-from harness.protocols import Case, Evaluator, Measure, RunFacts
-from harness.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Triplet
+from harness.protocols import Evaluator, Measure, RunFacts, ScoringInput
 from harness.registry import DATASETS
 
 _ABSTENTION = "I don't know."
@@ -48,7 +48,9 @@ def answers_to_score() -> list[AnsweredQuery]:
     ]
 
 
-def cases_of(answered: Sequence[AnsweredQuery], evaluator: Evaluator, measures: Sequence[Measure]) -> list[Case]:
+def cases_of(
+    answered: Sequence[AnsweredQuery], evaluator: Evaluator, measures: Sequence[Measure]
+) -> list[ScoringInput]:
     """Those to which a measure applies, each with the measures that do."""
     cases = []
     for one in answered:
@@ -56,7 +58,7 @@ def cases_of(answered: Sequence[AnsweredQuery], evaluator: Evaluator, measures: 
             measure for measure in measures if not evaluator.not_applicable(one.reference, measure, RunFacts())
         )
         if applying:
-            cases.append(Case(one.query, one.reference, one.record, applying))
+            cases.append(ScoringInput(one.query, one.reference, one.record, applying))
     return cases
 
 

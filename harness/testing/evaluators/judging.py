@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
+from harness.core.records import Score
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.protocols import Case, ChatModel, Embedder, Evaluator, EvaluatorSpec, Params
-from harness.records import Score
+from harness.protocols import ChatModel, Embedder, Evaluator, EvaluatorSpec, Params, ScoringInput
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
@@ -30,7 +30,7 @@ class OpenEvaluation:
     evaluator: Evaluator
     runtime: NamedModels
 
-    async def scores(self, cases: Sequence[Case]) -> list[Score]:
+    async def scores(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """What it says of them."""
         return list(await self.evaluator.evaluate(cases))
 

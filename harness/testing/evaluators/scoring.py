@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.records import Score
 from harness.protocols import Evaluator, Measure, RunFacts
-from harness.records import Score
 from harness.testing.evaluators.cases import AnsweredQuery, references_without_a_side
 from harness.testing.evaluators.judging import ChosenEvaluator, QueryMeasure, by_key
 from harness.testing.evaluators.under_test import EvaluatorUnderTest, FirstEvaluation

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from harness.protocols import Case, Measure
-from harness.records import Score
+from harness.core.records import Score
+from harness.protocols import Measure, ScoringInput
 from harness.registry import EVALUATORS
 from harness.testing.evaluators.cases import AnsweredQuery, answers_to_score, cases_of
 from harness.testing.evaluators.judging import ChosenEvaluator
@@ -21,7 +21,7 @@ from harness.testing.evaluators.judging import ChosenEvaluator
 class FirstEvaluation:
     """Every answer scored for the first time."""
 
-    cases: list[Case]
+    cases: list[ScoringInput]
     scores: list[Score]
     roles_called: set[str]
 

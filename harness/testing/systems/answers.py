@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.records import Prediction
 from harness.datasets import Dataset
-from harness.records import Prediction
 from harness.testing.presentation import check_params, check_presentation
 from harness.testing.systems.checks import check_prediction
 from harness.testing.systems.opening import ChosenSystem, Opening, answers_from, requests_made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from harness.records import Context, Document, Prediction, Span
+from harness.core.records import Context, Document, Prediction, Span
 
 
 def check_prediction(prediction: Prediction, corpus: Sequence[Document]) -> None:

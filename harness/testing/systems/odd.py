@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.records import Document, Query
 from harness.datasets import Dataset
-from harness.records import Document, Query
 from harness.testing.systems.checks import check_prediction
 from harness.testing.systems.opening import (
     ChosenSystem,

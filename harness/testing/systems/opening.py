@@ -19,7 +19,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from harness.config import EmbedderConfig, GeneratorConfig
-from harness.identity import short_digest
+from harness.core.hashing import short_digest
+from harness.core.records import AnswerStyle, Document, Evidence, IndexStats, Phase, Prediction, Query
 from harness.models.clients import build_chat
 from harness.models.embedders import build_embedder
 from harness.models.embedding_cache import EmbeddingCache
@@ -27,10 +28,9 @@ from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.transport import Seam
 from harness.protocols import Params, Roles, System, SystemSpec
-from harness.records import AnswerStyle, Document, Evidence, IndexStats, Phase, Prediction, Query
 from harness.registry import DATASETS, SYSTEMS
-from harness.runner.executing.runtime import Unnamed, WorkerRuntime
-from harness.runner.lent import with_roles
+from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
+from harness.runner.routed_systems import with_roles
 from harness.store import Journal
 
 FAKE = GeneratorConfig(provider="fake", max_retries=0)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from harness.config import BenchConfig, load_config
+from harness.core.records import Expected
 from harness.datasets import Dataset
 from harness.protocols import Corpus, Workload
-from harness.records import Expected
 from harness.runner.estimating.estimate import expected_of
 from harness.runner.executing.execute import run_cell
 from harness.runner.plan import Cell, plan_cells

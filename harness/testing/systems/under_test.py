@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from harness.core.records import IndexStats, Prediction
 from harness.datasets import Dataset, QuerySample, load_dataset
-from harness.records import IndexStats, Prediction
 from harness.registry import DATASETS
 from harness.testing.guarding import finish, finish_and_kill, wait_until_told
 from harness.testing.systems.opening import ChosenSystem, answers_from, build_index, requests_made

@@ -10,7 +10,7 @@ import pytest
 from paired_runs import FAILED, ScoredRun, write_run
 
 import harness.api as rag
-from harness.errors import MissingDependency
+from harness.core.errors import MissingDependency
 
 pytestmark = pytest.mark.slow
 FAKE: dict[str, Any] = {
@@ -62,7 +62,7 @@ def test_every_frame_knows_its_run_and_holds_every_row(runs: rag.Runs) -> None:
     assert len(runs.records) == 8
     assert set(runs.records["status"]) == {"ok"}
     assert len(runs.contexts) == runs.records["n_contexts"].sum()
-    assert set(runs.scores["evaluator"]) == {"answer", "retrieval", "causes"}
+    assert set(runs.scores["evaluator"]) == {"answer", "retrieval", "failure_analysis"}
     assert (runs.scores.groupby(["run_id", "measure"]).size() == 4).all()
     for frame in (runs.runs, runs.records, runs.contexts, runs.scores):
         assert list(frame.columns[:4]) == ["run_id", "label", "system", "dataset"]

@@ -10,7 +10,7 @@ from earlier import rewrite_json, without_seals
 from paired_runs import ScoredRun, write_run
 
 import harness.api as rag
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.store import RunDir
 
 MadeWith = Callable[[str, str | None], RunDir]

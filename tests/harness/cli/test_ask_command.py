@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from command_line import CommandLineHere, over_http
 
-from harness.api.asking import AskedRun
-from harness.models.fake import FakeScript
+from harness.extensions.ask.session import AskedRun
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 
 QUESTION = "Who runs Tidewright Power?"

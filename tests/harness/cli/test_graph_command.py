@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine, CommandLineHere
 
-from harness.records import Context, Cost, EvaluationRecord, Failure, Prediction, Query, Reference, RunRecord
+from harness.core.records import Context, Cost, EvaluationRecord, Failure, Prediction, Query, Reference, RunRecord
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
 NEEDED = ("igraph", "matplotlib", "networkx", "spacy")

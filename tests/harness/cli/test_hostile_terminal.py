@@ -8,11 +8,11 @@ import pytest
 from command_line import CommandLineHere
 from paired_runs import ScoredRun, write_run
 
-from harness.cli.consoles import show_bug
-from harness.outside import visible
+from harness.cli.console import show_bug
+from harness.core.sanitize import visible
 
 EVIL = "\x1b[31m\x1b]0;owned\x07\x9b2J\rx\x08\u202e\u200b[bold]y[/nothing]"
-Case = Callable[[CommandLineHere], list[str]]
+ScoringInput = Callable[[CommandLineHere], list[str]]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def saved(cli: CommandLineHere, text: str, name: str = "own.yaml") -> str:
     return str(cli.folder / name)
 
 
-CASES: dict[str, Case] = {
+CASES: dict[str, ScoringInput] = {
     "run": lambda cli: ["show", evil_run(cli)],
     "runs": lambda cli: ["compare", evil_run(cli)],
     "query id": lambda cli: ["show", evil_run(cli), "q2"],

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine, CommandLineHere
 
-from harness.cli.importing import parse_pairs
+from harness.cli.import_answers import parse_pairs
+from harness.core.errors import ConfigError
 from harness.datasets import demo, load_dataset
-from harness.errors import ConfigError
 from harness.store import find_runs
 
 
@@ -44,9 +44,11 @@ def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, 
     assert done.stdout.splitlines()[-1] == f"next: rag-harness evaluate {run.run_id}"
     again = cli.call(*mapped)
     assert again.stdout.splitlines()[0] == f"{run.run_id} holds these answers already: left as it is"
-    scored = cli.call("evaluate", run.run_id, "-e", "answer", "-e", "causes")
+    scored = cli.call("evaluate", run.run_id, "-e", "answer", "-e", "failure_analysis")
     assert scored.returncode == 0, scored.stderr
-    assert {path.stem for path in (run.path / "scores").glob("*.json")} == {"answer", "causes"}, "no flag is lost"
+    assert {path.stem for path in (run.path / "scores").glob("*.json")} == {"answer", "failure_analysis"}, (
+        "no flag is lost"
+    )
     assert {score.value for score in run.scores() if score.measure == "accuracy"} == {1.0}
     shown = cli.call("show", run.run_id, "demo-0001").stdout.splitlines()
     assert ["latency", "–"] in [line.split() for line in shown]  # noqa: RUF001

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.creating import create
-from harness.config.shipped import shipped_examples
-from harness.errors import ConfigError, StoreError
+from harness.cli.new import create
+from harness.config.shipped_files import shipped_examples
+from harness.core.errors import ConfigError, StoreError
 
 KINDS = ("system", "dataset", "evaluator")
 OLD_NAMES = {"system": "bm25", "dataset": "bakery", "evaluator": "grounding"}
@@ -110,7 +110,7 @@ def test_what_tools_leave_in_an_example_is_not_copied(tmp_path: Path, monkeypatc
     for left in ("__pycache__/m.pyc", "tests/__pycache__/t.pyc", ".pytest_cache/v/x"):
         (shipped / left).parent.mkdir(parents=True, exist_ok=True)
         (shipped / left).write_bytes(b"\xff\x00")
-    monkeypatch.setattr("harness.cli.creating.shipped_examples", lambda: shipped.parent)
+    monkeypatch.setattr("harness.cli.new.shipped_examples", lambda: shipped.parent)
     create("system", "my-own", tmp_path)
     assert files(tmp_path / "my-own").keys() == {
         "pyproject.toml",

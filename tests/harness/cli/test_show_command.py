@@ -7,10 +7,10 @@ import pytest
 from earlier import without_seals
 from paired_runs import FAILED, IMPUTED, ScoredRun, close_again, write_run
 
-from harness.cli import showing
-from harness.display.consoles import SafeConsole
-from harness.errors import ConfigError
-from harness.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Step, Usage
+from harness.cli import show as show_command
+from harness.core.errors import ConfigError
+from harness.core.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Step, Usage
+from harness.display.safe_console import SafeConsole
 from harness.store import RunDir, SampleRow
 
 EVIL = "[bold]x[/] \x1b[2J\u202e"
@@ -18,8 +18,8 @@ EVIL = "[bold]x[/] \x1b[2J\u202e"
 
 def show(run: RunDir, query_id: str | None, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
     console = SafeConsole(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    monkeypatch.setattr(showing, "open_console", lambda: console)
-    showing.show_run(run.run_id, query_id, run.path.parent)
+    monkeypatch.setattr(show_command, "open_console", lambda: console)
+    show_command.show_run(run.run_id, query_id, run.path.parent)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -136,5 +136,5 @@ def test_what_timed_out_took_at_least_its_limit(tmp_path: Path, monkeypatch: pyt
     ],
 )
 def test_a_time_that_was_saved_is_said_to_be_no_latency(saved: dict[str, int], note: str) -> None:
-    assert showing.timing_table(Cost(wall_s=1.0, **saved)).note.endswith(note)  # type: ignore[arg-type]
-    assert bool(showing.timing_table(Cost(wall_s=1.0, **saved)).note) == bool(saved)  # type: ignore[arg-type]
+    assert show_command.timing_table(Cost(wall_s=1.0, **saved)).note.endswith(note)  # type: ignore[arg-type]
+    assert bool(show_command.timing_table(Cost(wall_s=1.0, **saved)).note) == bool(saved)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, SampleConfig, expand, load_config
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 SHIPPED = sorted(

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.config import BenchConfig, SampleConfig, expand
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 
 
 def bench(**fields: object) -> BenchConfig:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.config import expand, load_config
-from harness.config.trees import parse_yaml
-from harness.errors import ConfigError
+from harness.config.yaml_limits import parse_yaml
+from harness.core.errors import ConfigError
 
 NINE = ",".join(["{}"] * 9)
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(

@@ -6,8 +6,8 @@ import pytest
 
 from harness.config import EmbedderConfig, GeneratorConfig
 from harness.config.load import load_config
-from harness.errors import ConfigError
-from harness.models.identity import model_identity, server_digests
+from harness.core.errors import ConfigError
+from harness.models.model_identity import model_identity, server_digests
 from harness.models.providers import resolve_generator
 
 OURS = (

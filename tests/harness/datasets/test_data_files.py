@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.errors import DataError
 from harness.datasets import files
-from harness.datasets.entries import FileEntry
-from harness.errors import DataError
+from harness.datasets.row_fields import FileEntry
 
 ROWS = [{"a": "one", "b": 1}, {"a": "zwei \u2028 ü", "b": 2}]
 JSON = json.dumps(ROWS, ensure_ascii=False).encode()

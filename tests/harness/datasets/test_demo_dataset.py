@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from harness.core.errors import DataError
 from harness.datasets import demo, files, load_dataset
 from harness.datasets.demo import SPEC
-from harness.errors import DataError
 from harness.protocols import RawDataset
 
 

@@ -12,9 +12,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from harness.core.errors import DataError, MissingDependency
 from harness.datasets import files, hub, ms_marco, multihop_rag, rag_12000, uda_qa
 from harness.datasets.hub import HubTable
-from harness.errors import DataError, MissingDependency
 from harness.protocols import DatasetSpec, RawDataset
 
 TABLE = HubTable("someone/something", "part")
@@ -271,7 +271,7 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     assert (tmp_path / "bomb" / "train.parquet").stat().st_size < 5000
     script = (
         "from harness.datasets import hub, multihop_rag\n"
-        "from harness.errors import DataError\n"
+        "from harness.core.errors import DataError\n"
         f"rows = hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'table')!r}))\n"
         "print(multihop_rag.build(rows, [], prefix='x').documents[0].metadata['published_at'])\n"
         f"print(len(hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'good')!r}))))\n"
@@ -297,4 +297,4 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     assert "bytes of memory to read" in bomb
     assert "set RAG_HARNESS_DATA to a folder holding r.json" in bomb
     assert "is not intact Parquet" in damaged
-    assert "harness.errors.DataError" in done.stderr.splitlines()[-1]
+    assert "harness.core.errors.DataError" in done.stderr.splitlines()[-1]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.errors import DataError
 from harness.datasets import ms_marco
-from harness.datasets.entries import FileEntry
 from harness.datasets.ms_marco import SPEC, build
-from harness.errors import DataError
+from harness.datasets.row_fields import FileEntry
 from harness.protocols import DatasetSpec, RawDataset
 
 LoadReal = Callable[[DatasetSpec, str], RawDataset]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.errors import DataError
 from harness.datasets import files
 from harness.datasets.multihop_rag import SPEC
-from harness.errors import DataError
 from harness.protocols import DatasetSpec, RawDataset
 
 

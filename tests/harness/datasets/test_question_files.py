@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.errors import DataError
+from harness.core.records import Document
 from harness.datasets.folder import read_folder
 from harness.datasets.question_files import QuestionSet, read_questions
-from harness.errors import DataError
-from harness.records import Document
 
 DOCUMENTS = (
     Document(doc_id="leave.md", text="# Leave\n\nIn the first year, 24 days of\nleave are granted.\n"),

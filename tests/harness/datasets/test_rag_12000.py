@@ -2,9 +2,9 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.datasets.entries import FileEntry
+from harness.core.errors import DataError
 from harness.datasets.rag_12000 import SPEC, build
-from harness.errors import DataError
+from harness.datasets.row_fields import FileEntry
 from harness.protocols import DatasetSpec, RawDataset
 
 

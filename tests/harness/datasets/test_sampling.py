@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.core.errors import ConfigError, DataError
+from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets import Dataset, QuerySample, load_dataset, ms_marco, multihop_rag, select, select_queries
-from harness.errors import ConfigError, DataError
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
-from harness.records import Document, Evidence, Query, Reference
 
 LoadReal = Callable[[DatasetSpec, str], RawDataset]
 

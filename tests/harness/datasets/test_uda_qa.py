@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.errors import DataError
 from harness.datasets import files
-from harness.datasets.entries import FileEntry
+from harness.datasets.row_fields import FileEntry
 from harness.datasets.uda_qa import SPEC, build_feta, build_nq, clean_url
 from harness.datasets.uda_tables import (
     BENCH_FILE,
@@ -17,7 +18,6 @@ from harness.datasets.uda_tables import (
     gold_tables,
     read_table_files,
 )
-from harness.errors import DataError
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
 LoadReal = Callable[[DatasetSpec, str], RawDataset]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.records import Cost, Failure, Prediction, Query, Reference, RunRecord
+from harness.core.records import Cost, Failure, Prediction, Query, Reference, RunRecord
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
 MakeRecord = Callable[..., RunRecord]

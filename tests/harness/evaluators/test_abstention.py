@@ -3,7 +3,7 @@
 import pytest
 
 from harness.evaluators.answer import is_right
-from harness.evaluators.normalise import ABSTENTION, abstains, canonical
+from harness.evaluators.answer_normalisation import ABSTENTION, abstains, canonical
 
 ABSTENTIONS = [
     # The contract's phrase, and why.

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 from scoring import build_scorer, score_all
 
+from harness.core.records import Score
 from harness.evaluators.answer import SPEC
+from harness.evaluators.score_preconditions import is_null
 from harness.evaluators.scores import LONGEST_EXPLANATION
-from harness.evaluators.sides import is_null
-from harness.records import Score
 
 from .conftest import MakeRecord, MakeReference
 

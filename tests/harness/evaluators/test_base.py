@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scoring import score_all, score_run_answers
 
-from harness.errors import ModelUnavailable, StoreError
+from harness.core.errors import ModelUnavailable, StoreError
+from harness.core.records import Reference, RunRecord, Score
 from harness.evaluators.base import NO_GENERATOR, NO_RECORD, Scorer
 from harness.evaluators.scores import LONGEST_EXPLANATION
-from harness.protocols import Case, Measure, RunFacts
-from harness.records import Reference, RunRecord, Score
+from harness.protocols import Measure, RunFacts, ScoringInput
 
 from .conftest import MakeRecord, MakeReference, MakeRun
 
@@ -27,11 +27,11 @@ class LengthEvaluator:
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         return "not asked" if reference.query_type == "other" else ""
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         self.batches.append(len(cases))
         return list(self.scores(cases))
 
-    def scores(self, cases: Sequence[Case]) -> Iterator[Score]:
+    def scores(self, cases: Sequence[ScoringInput]) -> Iterator[Score]:
         for case in cases:
             answer = case.prediction.answer
             if answer == "raise":
@@ -95,7 +95,7 @@ def test_a_score_nobody_asked_for_is_a_broken_contract_that_shows(
     reference: MakeReference, record: MakeRecord
 ) -> None:
     class Stray(LengthEvaluator):
-        async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
             return [self.score("q1", 0, 1.0), self.score("q1", 0, 1.0, measure="other")]
 
     (score,) = scored(Stray(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
@@ -107,7 +107,7 @@ def test_the_same_score_twice_is_a_broken_contract_that_shows(
     reference: MakeReference, record: MakeRecord
 ) -> None:
     class Stutter(LengthEvaluator):
-        async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
             return [self.score("q1", 0, 1.0), self.score("q1", 0, 2.0)]
 
     (score,) = scored(Stutter(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
@@ -117,7 +117,7 @@ def test_the_same_score_twice_is_a_broken_contract_that_shows(
 
 def test_a_binary_measure_takes_no_half_points(reference: MakeReference, record: MakeRecord) -> None:
     class Half(LengthEvaluator):
-        async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
             return [self.score("q1", 0, 0.5)]
 
     binary = Measure("length", "", failure_value=0.0, binary=True)
@@ -142,7 +142,7 @@ def test_a_model_that_is_down_fails_the_scores_with_the_way_out(
     reference: MakeReference, record: MakeRecord
 ) -> None:
     class Down(LengthEvaluator):
-        async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
             raise ModelUnavailable("the judge is down", "start it")
 
     (score,) = scored(Down(), [reference("q1")], {("q1", 0): record("q1", "x")})
@@ -151,7 +151,7 @@ def test_a_model_that_is_down_fails_the_scores_with_the_way_out(
 
 def test_a_full_disk_ends_the_evaluation(reference: MakeReference, record: MakeRecord) -> None:
     class Full(LengthEvaluator):
-        async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+        async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
             raise StoreError("no space left", "free some")
 
     with pytest.raises(StoreError):

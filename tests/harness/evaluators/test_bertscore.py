@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scoring import BareEvaluation, score_all
 
-from harness.errors import MissingDependency, StoreError
+from harness.core.errors import MissingDependency, StoreError
+from harness.core.records import Context, ContextKind, Cost, Evidence, Prediction, Reference, RunRecord, Score
 from harness.evaluators.base import Scorer
 from harness.evaluators.bertscore import SPEC, BertScoreParams, loading
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.matching import Agreement, Window, match
 from harness.evaluators.bertscore.table import TokenTable
 from harness.protocols import RunFacts
-from harness.records import Context, ContextKind, Cost, Evidence, Prediction, Reference, RunRecord, Score
 
 if TYPE_CHECKING:
     from harness.evaluators.bertscore.windows import TokenIds, Weights

@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 from scoring import build_scorer
 
-from harness.evaluators.base import score_run
-from harness.evaluators.causes import SPEC
-from harness.evaluators.causes.evaluator import CauseParams
-from harness.protocols import RunFacts
-from harness.records import (
+from harness.core.records import (
     Context,
     Cost,
     Evidence,
@@ -25,6 +21,10 @@ from harness.records import (
     Score,
     Span,
 )
+from harness.evaluators.base import score_run
+from harness.evaluators.failure_analysis import SPEC
+from harness.evaluators.failure_analysis.evaluator import CauseParams
+from harness.protocols import RunFacts
 from harness.store import SampleRow
 
 FACT = "The bridge over the Aire opened in 1861."

@@ -3,8 +3,8 @@
 import pytest
 
 from harness.evaluators.answer import is_right
+from harness.evaluators.answer_normalisation import leading_yes_no, normalise
 from harness.evaluators.citations import without_citations
-from harness.evaluators.normalise import leading_yes_no, normalise
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import pytest
 from runtimes import Embedder
 from scoring import BareEvaluation, build_scorer, score_all
 
+from harness.core.records import Context, Cost, Evidence, Failure, Prediction, Reference, RunRecord, Score
 from harness.evaluators.evidence import MEASURES, SPEC
 from harness.protocols import RunFacts
-from harness.records import Context, Cost, Evidence, Failure, Prediction, Reference, RunRecord, Score
 
 A, B = "The mill was repaired under Mira Holt.", "Tidewright Power built the Gull Sound array in 1998."
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scoring import build_scorer, score_all
 
-from harness.asking.answers import answer_messages
+from harness.core.records import Context, Evidence, Prediction, Reference, Score
+from harness.evaluators.gold_ranks import without_white_space
 from harness.evaluators.prompt_sizes import seen
-from harness.evaluators.ranking import without_white_space
 from harness.evaluators.retrieval import SPEC, RetrievalParams
-from harness.records import Context, Evidence, Prediction, Reference, Score
+from harness.llm_utils.answer_contract import answer_messages
 
 from .conftest import MakeRecord
 
@@ -107,8 +107,8 @@ def test_each_text_stands_where_it_is_said_to(texts: list[str], place: int, extr
 )
 def test_a_fact_within_n_is_one_that_the_prompt_cut_at_n_still_states(texts: list[str], fact: str) -> None:
     """Held against cutting the prompt itself, context by context."""
+    from harness.evaluators.gold_ranks import FactFinder
     from harness.evaluators.prompt_sizes import facts_within
-    from harness.evaluators.ranking import FactFinder
 
     contexts = [passage(text) for text in texts]
     what = seen(contexts)

@@ -11,11 +11,11 @@ from judges import WordEmbedder
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
-from harness.asking.quoting import Tag
+from harness.core.records import Context, Prediction
+from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
+from harness.llm_utils.quoting import Tag
 from harness.models.fake_json import example_of
 from harness.protocols import Message
-from harness.questions.prompts import answer_from, same_answer, stated_answer
-from harness.records import Context, Prediction
 from harness.registry import EVALUATORS
 
 from .conftest import MakeRecord, MakeReference

@@ -11,12 +11,12 @@ import pytest
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
-from harness.errors import ModelUnavailable
+from harness.core.errors import ModelUnavailable
+from harness.core.records import Context, Prediction, Reference, RunRecord, Score
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS
 from harness.evaluators.rag_eval.prompts import material, messages
 from harness.protocols import Message, RunFacts
-from harness.records import Context, Prediction, Reference, RunRecord, Score
 
 from .conftest import MakeRecord
 

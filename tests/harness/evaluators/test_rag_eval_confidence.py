@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from harness.config.load import explain
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.evaluators.rag_eval import RagEvalParams
 from harness.evaluators.rag_eval.confidence import band_of, confidence_of
 from harness.evaluators.rag_eval.criteria import METRICS

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
+from harness.core.records import Context, Cost, Prediction
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.records import Context, Cost, Prediction
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter

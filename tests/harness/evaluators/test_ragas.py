@@ -8,11 +8,11 @@ from judges import ScriptedJudge, WordEmbedder
 from pydantic import ValidationError
 from scoring import BareEvaluation, build_scorer, score_all
 
-from harness.errors import MissingDependency
+from harness.core.errors import MissingDependency
+from harness.core.records import Context, Prediction, Reference, RunRecord, Score
 from harness.evaluators import ragas as ragas_evaluator
 from harness.evaluators.ragas import SPEC, RagasParams, measures
 from harness.protocols import RunFacts
-from harness.records import Context, Prediction, Reference, RunRecord, Score
 
 from .conftest import MakeRecord
 

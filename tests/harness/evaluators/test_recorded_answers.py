@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from harness.core.records import Reference
 from harness.evaluators.answer import is_right
-from harness.evaluators.normalise import abstains
-from harness.evaluators.overlap import contains, exact_match, shared_words, token_f1
-from harness.evaluators.sides import is_null
-from harness.records import Reference
+from harness.evaluators.answer_normalisation import abstains
+from harness.evaluators.score_preconditions import is_null
+from harness.evaluators.token_overlap import contains, exact_match, shared_words, token_f1
 
 GPT_4O_MINI = "trungviet17/gpt-4o-mini_k5_part2of6"
 

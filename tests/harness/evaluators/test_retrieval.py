@@ -7,11 +7,11 @@ import pytest
 from pydantic import ValidationError
 from scoring import build_scorer, score_all
 
-from harness import errors
-from harness.errors import MissingDependency
+from harness.core import errors
+from harness.core.errors import MissingDependency
+from harness.core.records import Context, Cost, Evidence, Failure, Prediction, Reference, RunRecord, Score
 from harness.evaluators.retrieval import SPEC, RetrievalParams
 from harness.protocols import RunFacts
-from harness.records import Context, Cost, Evidence, Failure, Prediction, Reference, RunRecord, Score
 
 Gold = Sequence[tuple[str, str]]
 """(doc_id, fact) for each piece of evidence."""

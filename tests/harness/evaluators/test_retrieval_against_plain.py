@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scoring import BareEvaluation
 
+from harness.core.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord
 from harness.datasets import multihop_rag
 from harness.datasets.files import ENV
 from harness.evaluators.retrieval import SPEC, RetrievalParams
-from harness.protocols import Case
-from harness.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord
+from harness.protocols import ScoringInput
 
 PARAMS = RetrievalParams(ks=(1, 3, 4, 10), sizes=(5, 20, 60, 4000))
 MEASURES = SPEC.measures(PARAMS)
@@ -111,7 +111,7 @@ def plain_sizes(contexts: Sequence[Context], evidence: Sequence[Evidence], sizes
     return found | {"context_characters": float(len(shown)), "contexts_shown": float(len(contexts))}
 
 
-def plain(case: Case) -> Values:
+def plain(case: ScoringInput) -> Values:
     contexts, evidence = case.prediction.contexts, case.reference.evidence
     texts, facts = [one.text for one in contexts], [one.fact for one in evidence]
     documents = plain_documents(contexts, {one.doc_id for one in evidence}, PARAMS.ks)
@@ -119,7 +119,7 @@ def plain(case: Case) -> Values:
     return documents | plain_facts(texts, facts, PARAMS.ks) | plain_script(texts, facts) | sizes
 
 
-def make_case(number: int, contexts: Sequence[Context], evidence: Sequence[Evidence]) -> Case:
+def make_case(number: int, contexts: Sequence[Context], evidence: Sequence[Evidence]) -> ScoringInput:
     query_id = f"q{number}"
     record = RunRecord(
         query_id=query_id,
@@ -131,10 +131,10 @@ def make_case(number: int, contexts: Sequence[Context], evidence: Sequence[Evide
         started_at="2026-11-20T10:00:00+00:00",
     )
     reference = Reference(query_id=query_id, query_type="x", answers=("x",), evidence=tuple(evidence))
-    return Case(Query(query_id=query_id, text="?"), reference, record, MEASURES)
+    return ScoringInput(Query(query_id=query_id, text="?"), reference, record, MEASURES)
 
 
-def scored(cases: Sequence[Case]) -> Mapping[str, Values]:
+def scored(cases: Sequence[ScoringInput]) -> Mapping[str, Values]:
     found: dict[str, Values] = {case.query.query_id: {} for case in cases}
     for score in asyncio.run(EVALUATOR.evaluate(cases)):
         assert score.value is not None
@@ -142,7 +142,7 @@ def scored(cases: Sequence[Case]) -> Mapping[str, Values]:
     return found
 
 
-def assert_equal(cases: Sequence[Case]) -> None:
+def assert_equal(cases: Sequence[ScoringInput]) -> None:
     found = scored(cases)
     for case in cases:
         assert found[case.query.query_id] == pytest.approx(plain(case), abs=1e-12)
@@ -184,7 +184,7 @@ def test_so_does_every_measure_of_many_queries_at_once() -> None:
 
 
 @pytest.fixture(scope="module")
-def real_cases(data_dir: Path) -> Iterator[Callable[[int], list[Case]]]:
+def real_cases(data_dir: Path) -> Iterator[Callable[[int], list[ScoringInput]]]:
     """real_cases(n): the first n queries with evidence, each with chunks of cited and of other articles."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ENV, str(data_dir))
@@ -199,7 +199,7 @@ def real_cases(data_dir: Path) -> Iterator[Callable[[int], list[Case]]]:
     ids = sorted(chunks)
     with_evidence = [row for row in raw.rows if row.reference.evidence]
 
-    def make(n: int) -> list[Case]:
+    def make(n: int) -> list[ScoringInput]:
         rng = random.Random(5)
         cases = []
         for number, row in enumerate(with_evidence[:n]):
@@ -212,7 +212,9 @@ def real_cases(data_dir: Path) -> Iterator[Callable[[int], list[Case]]]:
 
 
 @pytest.mark.slow
-def test_every_measure_equals_its_plain_definition_on_real_facts(real_cases: Callable[[int], list[Case]]) -> None:
+def test_every_measure_equals_its_plain_definition_on_real_facts(
+    real_cases: Callable[[int], list[ScoringInput]],
+) -> None:
     cases = real_cases(150)
     assert_equal(cases)
     found = [values["fact_Recall@10"] for values in scored(cases).values()]
@@ -220,7 +222,7 @@ def test_every_measure_equals_its_plain_definition_on_real_facts(real_cases: Cal
     assert max(found) == 1
 
 
-def test_no_real_fact_is_too_long_to_be_one(real_cases: Callable[[int], list[Case]]) -> None:
+def test_no_real_fact_is_too_long_to_be_one(real_cases: Callable[[int], list[ScoringInput]]) -> None:
     cases = real_cases(2255)
     assert len(cases) == 2255
     assert (

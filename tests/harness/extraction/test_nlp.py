@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ConfigError, MissingDependency
+from harness.core.errors import ConfigError, MissingDependency
+from harness.core.records import Document, Span
 from harness.extraction import nlp, nlp_found, nlp_phrases
 from harness.extraction.nlp import NlpExtractor, check_pipeline
 from harness.extraction.nlp_found import MAX_CHAINS, MAX_ENTITIES, MAX_TRIPLETS
-from harness.extraction.nouns import TextGraph
-from harness.records import Document, Span
-from systems.parts.chunking import Chunk
-from systems.parts.extraction.assemble import assemble
+from harness.extraction.types import TextGraph
+from systems.common.chunking import Chunk
+from systems.common.extraction.graph_assembly import assemble
 
 LOAD = functools.cache(nlp._load)
 """The real pipelines, each loaded once."""

@@ -11,8 +11,8 @@ import pytest
 
 from harness.config import GeneratorConfig
 from harness.models.clients import OpenAIChat, open_client
-from harness.models.fake import FakeModel, FakeScript
 from harness.models.fake_faults import Reply
+from harness.models.fake_model import FakeModel, FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.transport import Seam
 from harness.store import Journal

@@ -10,16 +10,16 @@ import pytest
 from strict_servers import KEY, StrictServer, anthropic, azure, refused, running
 
 from harness.config import EmbedderConfig, GeneratorConfig
-from harness.errors import ConfigError, ModelUnavailable
+from harness.core.errors import ConfigError, ModelUnavailable
+from harness.core.records import Usage
 from harness.models.clients import OpenAIChat, open_client
 from harness.models.embedders import build_embedder
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.identity import model_identity
 from harness.models.metering import Meter, metered
+from harness.models.model_identity import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.transport import Seam
 from harness.protocols import Message
-from harness.records import Usage
 
 pytestmark = pytest.mark.usefixtures("no_tls", "keys")
 PROMPT = [Message("system", "You tell."), Message("user", "Is it so?")]

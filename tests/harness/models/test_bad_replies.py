@@ -10,18 +10,18 @@ from typing import Any
 import openai
 import pytest
 
-from harness.errors import ModelUnavailable
-from harness.models import replies
+from harness.core.errors import ModelUnavailable
+from harness.core.records import Usage
+from harness.models import reply_parsing
 from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat
-from harness.models.fake import FakeScript
 from harness.models.fake_faults import Reply
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.replies import UnreadableReply
+from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import Seam
 from harness.protocols import Message
-from harness.records import Usage
 
 Serve = Callable[..., FakeServer]
 Connect = Callable[..., OpenAIChat]
@@ -35,7 +35,7 @@ ABSURD = ["usage_negative", "usage_huge", "usage_float", "usage_text"]
 @pytest.fixture
 def small_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound on a body is far below what a test would take seconds to send."""
-    monkeypatch.setattr(replies, "MAX_BODY_BYTES", 1 << 20)
+    monkeypatch.setattr(reply_parsing, "MAX_BODY_BYTES", 1 << 20)
 
 
 def faults(tmp_path: Path) -> list[tuple[Any, ...]]:

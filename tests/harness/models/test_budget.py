@@ -11,14 +11,14 @@ import httpx2
 import pytest
 from journals import usage_by_role
 
-from harness.errors import BudgetReached, HarnessError
+from harness.core.errors import BudgetReached, HarnessError
+from harness.core.records import Usage
 from harness.models.budget import Allowance, Amount, Budget, Call
-from harness.models.endpoint import Endpoint
-from harness.models.fake import FakeScript, FakeTransport
+from harness.models.fake_model import FakeScript, FakeTransport
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
+from harness.models.model_endpoint import Endpoint
 from harness.models.transport import MeteredTransport, Seam
-from harness.records import Usage
 from harness.store.journal import paid_by_runs
 
 OpenSeam = Callable[[], Seam]

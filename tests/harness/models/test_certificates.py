@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from harness.config import GeneratorConfig
-from harness.errors import ModelUnavailable
-from harness.models.catalogue import WeightFile, WheelPart
+from harness.core.errors import ModelUnavailable
 from harness.models.certificates import store_file, trust_as_others_do
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
-from harness.models.first_call import ask_once
+from harness.models.probe import ask_once
 from harness.models.providers import resolve_generator
 from harness.models.transport import Seam
+from harness.models.weight_catalogue import WeightFile, WheelPart
 from harness.models.weights import fetch
 from harness.store import Journal
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from harness.models.connections import KeptConnections
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 
 BODY = {"messages": [{"role": "user", "content": "Who runs the bakery?"}]}

@@ -16,19 +16,19 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from harness.config import EmbedderConfig
-from harness.errors import MissingDependency, ModelUnavailable
+from harness.core.errors import MissingDependency, ModelUnavailable
+from harness.core.records import Usage
 from harness.models import clients
 from harness.models.clients import OpenAIEmbedding, open_client
 from harness.models.embedders import CachedEmbedder, build_embedder
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.fake import EMBEDDING_DIM, FakeScript, bag_of_words
 from harness.models.fake_faults import Reply
+from harness.models.fake_model import EMBEDDING_DIM, FakeScript, bag_of_words
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered, metered_apart
 from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
 from harness.models.transport import Seam
 from harness.models.vectors import unit_rows
-from harness.records import Usage
 
 pytestmark = pytest.mark.usefixtures("no_tls")
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import StoreError
+from harness.core.errors import StoreError
+from harness.core.records import Usage
 from harness.models.embedding_cache import EmbeddingCache
-from harness.records import Usage
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ import openai
 import pytest
 from cross_encoders import write_onnx, write_torch
 
-from harness.asking.entailing import LetterEntailment
-from harness.errors import ModelUnavailable
+from harness.core.errors import ModelUnavailable
+from harness.core.records import Usage
+from harness.llm_utils.logprob_entailment import LetterEntailment
 from harness.models.clients import OpenAIChat
 from harness.models.entailment import check_entailment, entailment_identity, open_entailment
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.records import Usage
 
 MNLI = {"CONTRADICTION": -1.0, "NEUTRAL": 0.0, "ENTAILMENT": 1.0}
 WORTH = {"otter": 2.0, "mud": -2.0}

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from harness.models.fake import FakeModel, FakeScript
 from harness.models.fake_json import example_of
+from harness.models.fake_model import FakeModel, FakeScript
 
 PROMPT = "Ingrid Solvane runs Tidewright Power near Gull Sound."
 SCHEMA: dict[str, Any] = {

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from harness.config import GeneratorConfig
 from harness.models.clients import OpenAIChat, build_chat, open_client
-from harness.models.fake import EMBEDDING_DIM, FakeModel, FakeScript, FakeTransport, bag_of_words
+from harness.models.fake_model import EMBEDDING_DIM, FakeModel, FakeScript, FakeTransport, bag_of_words
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.transport import Seam

@@ -7,7 +7,7 @@ import pytest
 
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, OpenCall
-from harness.models.spans import Spans
+from harness.models.time_spans import Spans
 
 
 class Crowd:

@@ -17,7 +17,7 @@ import pytest
 
 from harness.config import GeneratorConfig
 from harness.models.clients import OpenAIChat, open_client
-from harness.models.local_server import LocalServer, serve_local
+from harness.models.llama_server import LocalServer, serve_local
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_generator
 from harness.models.transport import Seam
@@ -129,7 +129,7 @@ async def test_tokens_of_the_chat_template_in_a_text_begin_and_end_no_turn(
 
 
 def test_a_file_that_is_no_model_is_one_line_with_the_log(tmp_path: Path) -> None:
-    from harness.errors import ModelUnavailable
+    from harness.core.errors import ModelUnavailable
 
     wrong = tmp_path / "wrong.gguf"
     wrong.write_bytes(b"no model" * 100)
@@ -186,7 +186,7 @@ def test_it_is_gone_at_once_when_its_parent_was_killed(tmp_path: Path, moment: s
 import json, sys, threading, time, urllib.request
 from pathlib import Path
 from harness.config import GeneratorConfig
-from harness.models.local_server import serve_local
+from harness.models.llama_server import serve_local
 from harness.models.providers import resolve_generator
 config = resolve_generator(GeneratorConfig(model="qwen2.5-coder-0.5b", options={"context_tokens": 2048}))
 with serve_local(config, Path(sys.argv[1])) as server:

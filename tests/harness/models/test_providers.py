@@ -5,8 +5,7 @@ import socket
 import pytest
 
 from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, load_config
-from harness.errors import ConfigError, HarnessError, ModelUnavailable
-from harness.models.catalogue import QWEN_CODER
+from harness.core.errors import ConfigError, HarnessError, ModelUnavailable
 from harness.models.providers import (
     PROVIDERS,
     api_key,
@@ -14,6 +13,7 @@ from harness.models.providers import (
     resolve_embedder,
     resolve_generator,
 )
+from harness.models.weight_catalogue import QWEN_CODER
 
 GENERATORS = [name for name in PROVIDERS.names() if "generator" in PROVIDERS.load(name).roles]
 EMBEDDERS = [name for name in PROVIDERS.names() if "embedder" in PROVIDERS.load(name).roles]

@@ -8,7 +8,7 @@ import pytest
 from cross_encoders import write_onnx, write_torch
 
 from harness.config import load_config
-from harness.errors import HarnessError, ModelUnavailable
+from harness.core.errors import HarnessError, ModelUnavailable
 from harness.models.rerankers import check_reranker, open_reranker, reranker_identity
 from harness.protocols import Reranker
 from harness.runner.executing.execute import check_needs

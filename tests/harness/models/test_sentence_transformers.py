@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from harness.config import EmbedderConfig
-from harness.errors import ModelUnavailable
-from harness.models.minilm import MiniLM
+from harness.core.errors import ModelUnavailable
+from harness.models.minilm_embedder import MiniLM
 from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]

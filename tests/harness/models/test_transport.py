@@ -17,15 +17,15 @@ import openai
 import pytest
 from journals import usage_by_role
 
-from harness.errors import ModelUnavailable, StoreError
+from harness.core.errors import ModelUnavailable, StoreError
+from harness.core.records import Usage
 from harness.models.clients import OpenAIChat
-from harness.models.fake import FakeScript
 from harness.models.fake_faults import Reply
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.transport import Seam
 from harness.protocols import Message
-from harness.records import Usage
 
 Serve = Callable[..., FakeServer]
 Connect = Callable[..., OpenAIChat]

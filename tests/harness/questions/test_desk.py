@@ -8,14 +8,14 @@ import pytest
 from question_writers import FERRY, YARD, Models, draft, judge, site
 from runtimes import Asked, Chat
 
-from harness.errors import ModelUnavailable
-from harness.questions.controls import controls_of
-from harness.questions.desk import Desk, Order
-from harness.questions.judging import QuestionJudging
-from harness.questions.models import WriterModels
-from harness.questions.nouns import Candidate, QuestionKind, Site
-from harness.questions.searching import PassageSearch
-from harness.questions.shares import shares_of
+from harness.core.errors import ModelUnavailable
+from harness.extensions.testset.check_pass_rates import shares_of
+from harness.extensions.testset.generator import Desk, Order
+from harness.extensions.testset.judge_sanity_checks import controls_of
+from harness.extensions.testset.model_checks import QuestionJudging
+from harness.extensions.testset.models import WriterModels
+from harness.extensions.testset.retrieval_check import PassageSearch
+from harness.extensions.testset.types import Candidate, QuestionKind, Site
 
 FOUNDED = draft("When was the Tarnby yard founded?", "1911", "A2")
 UNKNOWN = "Insufficient information"

@@ -7,14 +7,14 @@ import pytest
 from question_reviews import CHAIR, DOCUMENTS, EDIT, FACT, ROWS, fill, question_file, rows_in, sheet_rows
 from question_writers import FERRY, YARD
 
-from harness.api.reviewing import open_review
+from harness.core.errors import ConfigError, DataError, StoreError
 from harness.datasets.question_files import read_questions
-from harness.errors import ConfigError, DataError, StoreError
-from harness.questions.files import rows_text
-from harness.questions.review.checking import Edit, EditedQuote, RowWords
-from harness.questions.review.decisions import AskedDecision, PersonsVerdict, Review
-from harness.questions.review.page import review_page
-from harness.questions.review.sheets import take_sheet, write_sheet
+from harness.extensions.testset.review.csv_sheet import take_sheet, write_sheet
+from harness.extensions.testset.review.decisions import AskedDecision, PersonsVerdict, Review
+from harness.extensions.testset.review.edit_checks import Edit, EditedQuote, RowWords
+from harness.extensions.testset.review.page import review_page
+from harness.extensions.testset.review.session import open_review
+from harness.extensions.testset.work_folder import rows_text
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from question_reviews import DOCUMENTS, EDIT, ROWS, fill, question_file, rows_in, sheet_rows
 
-from harness.api.reviewing import open_review
-from harness.errors import ConfigError, StoreError
-from harness.questions.files import question_file_lock, rows_text
-from harness.questions.review.decisions import Review
-from harness.questions.review.page import review_page
-from harness.questions.review.sheets import take_sheet, write_sheet
+from harness.core.errors import ConfigError, StoreError
+from harness.extensions.testset.review.csv_sheet import take_sheet, write_sheet
+from harness.extensions.testset.review.decisions import Review
+from harness.extensions.testset.review.page import review_page
+from harness.extensions.testset.review.session import open_review
+from harness.extensions.testset.work_folder import question_file_lock, rows_text
 
 CORRECTED = {**ROWS[1], "answers": ["Hanne Olvik, since 2029"]}
 ADDED = {"id": "mine", "question": "What did I add by hand?", "answers": ["a row"]}

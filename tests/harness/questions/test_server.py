@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from question_reviews import DOCUMENTS, ROWS, question_file, rows_in
 
-from harness.errors import ConfigError
-from harness.questions.review.decisions import Review
-from harness.questions.review.page import review_page
-from harness.serving import PageServer, open_page
+from harness.core.errors import ConfigError
+from harness.extensions.testset.review.decisions import Review
+from harness.extensions.testset.review.page import review_page
+from harness.extensions.web import PageServer, open_page
 
 
 @pytest.fixture

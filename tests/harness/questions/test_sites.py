@@ -6,14 +6,14 @@ from collections import Counter
 import pytest
 from question_writers import FERRY, MILL, YARD
 
-from harness.errors import ConfigError, DataError
-from harness.questions.dates import date_of
-from harness.questions.links import Pair, linked_pairs
-from harness.questions.nouns import KINDS, QuestionKind
-from harness.questions.orders import Orders, WantedQuestions, parse_kinds, plan_orders
-from harness.questions.passages import passages_of, sentences_of
-from harness.questions.sites import WritingSources, sites_of
-from harness.records import Document
+from harness.core.errors import ConfigError, DataError
+from harness.core.records import Document
+from harness.extensions.testset.document_dates import date_of
+from harness.extensions.testset.excerpts import passages_of, sentences_of
+from harness.extensions.testset.question_counts import Orders, WantedQuestions, parse_kinds, plan_orders
+from harness.extensions.testset.question_slots import WritingSources, sites_of
+from harness.extensions.testset.shared_entities import Pair, linked_pairs
+from harness.extensions.testset.types import KINDS, QuestionKind
 
 LONG = [
     Document(

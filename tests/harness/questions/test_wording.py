@@ -3,8 +3,16 @@
 import pytest
 from question_writers import FERRY, YARD
 
-from harness.questions.wording import about, gives_away, left_out, quoted, stands_alone, unlike, well_formed
-from harness.records import Evidence
+from harness.core.records import Evidence
+from harness.extensions.testset.text_checks import (
+    about,
+    gives_away,
+    left_out,
+    quoted,
+    stands_alone,
+    unlike,
+    well_formed,
+)
 
 TEXTS = {document.doc_id: document.text for document in (FERRY, YARD)}
 

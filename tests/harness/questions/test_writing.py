@@ -9,17 +9,23 @@ from typing import Any
 import pytest
 from question_writers import FERRY, MILL, YARD, draft
 
-from harness.analysis.prices import load_prices
-from harness.api.reviewing import open_review
 from harness.config import BudgetConfig, ModelsConfig
+from harness.core.errors import ConfigError, StoreError
+from harness.core.hashing import file_digest
 from harness.datasets.question_files import read_questions
-from harness.errors import ConfigError, StoreError
-from harness.identity import file_digest
-from harness.questions.files import WorkFolder
-from harness.questions.judging import QuestionJudging
-from harness.questions.orders import WantedQuestions, parse_kinds
-from harness.questions.writing import PlannedWriting, WritingRequest, Written, plan_writing, write_questions
+from harness.extensions.testset.model_checks import QuestionJudging
+from harness.extensions.testset.question_counts import WantedQuestions, parse_kinds
+from harness.extensions.testset.review.session import open_review
+from harness.extensions.testset.work_folder import WorkFolder
+from harness.extensions.testset.write_questions import (
+    PlannedWriting,
+    WritingRequest,
+    Written,
+    plan_writing,
+    write_questions,
+)
 from harness.runner.progress import Reporter
+from harness.statistics.prices import load_prices
 from harness.store.journal import paid_by_runs
 
 QUIET = Reporter(quiet=True)
@@ -145,7 +151,7 @@ def test_a_file_that_is_changed_while_questions_are_written_is_left_alone_and_bo
         return QuestionJudging(*words)
 
     plan = planned(out)
-    monkeypatch.setattr("harness.questions.writing.QuestionJudging", changed_meanwhile)
+    monkeypatch.setattr("harness.extensions.testset.write_questions.QuestionJudging", changed_meanwhile)
     with pytest.raises(ConfigError):
         write_questions(plan, QUIET)
     monkeypatch.undo()

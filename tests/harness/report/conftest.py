@@ -12,8 +12,8 @@ import pytest
 from scoring import score_run_answers
 
 from harness.config import BenchConfig
-from harness.identity import short_digest
-from harness.records import (
+from harness.core.hashing import short_digest
+from harness.core.records import (
     Cost,
     Failure,
     IndexRecord,
@@ -28,7 +28,7 @@ from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
 HEADER = (
     "time_s,phase,machine_cpu_percent,machine_ram_bytes,system_cpu_percent,system_rss_bytes,"
-    "server_cpu_percent,server_rss_bytes"
+    "server_cpu_percent,server_rss_bytes,database_cpu_percent,database_rss_bytes"
 )
 MULTIHOP = {"comparison_query": 856, "inference_query": 816, "null_query": 301, "temporal_query": 583}
 OPENAI = {"provider": "openai", "model": "gpt-4o-mini", "temperature": 0.0, "max_tokens": 256, "seed": 0}
@@ -200,7 +200,7 @@ def _write_resources(run: RunDir, plan: RunPlan) -> None:
             machine = f"{busy + rng.uniform(-8, 8):.1f},{4_000_000_000 + number * 5_000_000}"
             system = f"{busy * 1.5 + rng.uniform(-8, 8):.1f},{300_000_000 + number * 3_000_000}"
             server = f"{rng.uniform(20, 120):.1f},{900_000_000}" if plan.server else ","
-            run.append_resources(HEADER, f"{now:.3f},{phase},{machine},{system},{server}")
+            run.append_resources(HEADER, f"{now:.3f},{phase},{machine},{system},{server},,")
         now += 3600.0
 
 

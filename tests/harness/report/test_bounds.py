@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from paired_runs import ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
-from harness.display import written
+from harness.display import format_value
 from harness.report.chapter import load_chapters
 from harness.report.view import Group, load_groups
 from harness.report.words.findings import Findings, find
+from harness.statistics.prices import load_prices
 
 GOLD = "It is given the reference evidence: a ceiling for the systems, not one of them."
 BLIND = "It sees no document: what the model knows by itself, a floor for the systems and not one of them."
@@ -164,4 +164,4 @@ def test_the_leaderboard_ends_with_what_is_not_finished_behind_brackets_and_boun
         "gold (bracket)",
         "cut (not finished)",
     ]
-    assert [written(row[1]) for row in board.rows][2:] == ["–"] * 3  # noqa: RUF001 - not known
+    assert [format_value(row[1]) for row in board.rows][2:] == ["–"] * 3  # noqa: RUF001 - not known

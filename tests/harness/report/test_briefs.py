@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.records import Failure, Prediction, RunRecord
+from harness.core.records import Failure, Prediction, RunRecord
 from harness.report.briefs import ANSWERED, ERROR, MISSING, read_briefly
 from harness.store import RunDir
-from harness.store import packed as packing
+from harness.store import compressed_records as packing
 
 MakeRun = Callable[..., RunDir]
 

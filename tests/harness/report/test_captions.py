@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from paired_runs import ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
 from harness.display import Drawing
 from harness.display.plotting import plotting
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.page.leaderboard import leaderboard
 from harness.report.sections import Reported
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]

@@ -9,11 +9,11 @@ import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from pydantic import JsonValue
 
-from harness.analysis.prices import load_prices
-from harness.display import NOTHING, Entry, Picture, Quantity, Several, Table, written
-from harness.records import Cost, EvaluationRecord, Score, Usage
+from harness.core.records import Cost, EvaluationRecord, Score, Usage
+from harness.display import NOTHING, Entry, Picture, Quantity, Several, Table, format_value
 from harness.report.aggregates import count, part
 from harness.report.chapter import Chapter, load_chapters
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -81,7 +81,7 @@ def test_the_leaderboard_says_what_a_query_costs_in_the_mix_in_which_its_sentenc
     ]
     chapter = chapter_of(*(write_run(tmp_path, plan) for plan in plans))
     (rows,) = [rows_of(table) for table in chapter.tables() if table.name == "leaderboard"]
-    assert {written(row["tokens a query"]) for row in rows} == {"1,064", "164"}
+    assert {format_value(row["tokens a query"]) for row in rows} == {"1,064", "164"}
     (told,) = [one for one in chapter.findings.sentences if "fewest tokens" in one]
     assert "(164, with" in told
     assert "(1,064, with" in told
@@ -112,7 +112,7 @@ def test_the_significance_matrix_reads_the_same_from_both_sides(tmp_path: Path) 
     assert 0 < better.low < 2 / 3 < better.high
     assert better.mark == ">"
     assert worse == replace(better, value=-better.value, low=-better.high, high=-better.low, mark="<")
-    assert re.fullmatch(r"\+0\.667 \[\+0\.\d{3}, \+0\.\d{3}\] >", written(better))
+    assert re.fullmatch(r"\+0\.667 \[\+0\.\d{3}, \+0\.\d{3}\] >", format_value(better))
 
 
 def test_every_pair_has_its_numbers(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_every_pair_has_its_numbers(tmp_path: Path) -> None:
     p = row["p (Holm)"]
     assert isinstance(p, Quantity)
     assert p.value == pytest.approx(2 / 2**20)
-    assert (written(row["better/equal/worse"]), written(p)) == ("0/10/20", "<0.001")
+    assert (format_value(row["better/equal/worse"]), format_value(p)) == ("0/10/20", "<0.001")
 
 
 def test_latency_says_what_it_left_out(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_coverage_counts_every_answer_and_joins_measures_that_are_alike(tmp_path
         ("naive", "kg_a, kg_b", *map(count, (1, 1, 1, 1)), part(2, 3)),
         ("naive", "kg_c", *map(count, (4, 0, 0, 0)), part(4, 4)),
     )
-    assert [written(row[-1]) for row in rows] == ["2 of 3", "4 of 4"]
+    assert [format_value(row[-1]) for row in rows] == ["2 of 3", "4 of 4"]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_measure_without_any_value_has_no_number(tmp_path: Path) -> None:
     chapter = chapter_of(run)
     ((name, mean),) = table_of(chapter, "measures-ragas").rows
     assert (name, mean) == ("ragas_x", Quantity(None, n=0, of=2, unit="share"))
-    assert written(mean) == f"{NOTHING} (n = 0 of 2)"
+    assert format_value(mean) == f"{NOTHING} (n = 0 of 2)"
     assert table_of(chapter, "coverage-ragas").rows[0][-1] == part(0, 2)
 
 

@@ -7,11 +7,11 @@ import pytest
 from command_line import CommandLine
 from paired_runs import FAILED, ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
+from harness.core.errors import ConfigError
 from harness.display import Quantity, Rank, Table
-from harness.errors import ConfigError
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison import Choice, compare_runs
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 Scores = dict[str, Sequence[Value]]

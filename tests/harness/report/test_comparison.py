@@ -11,16 +11,16 @@ import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from rich.console import Console
 
-from harness.analysis.prices import load_prices
+from harness.core.errors import ConfigError
+from harness.core.records import Cost, EvaluationRecord
 from harness.display import Quantity, Rank, Table
-from harness.errors import ConfigError
-from harness.records import Cost, EvaluationRecord
 from harness.report.comparison import compare
 from harness.report.comparison.compare import Choice, Comparison
 from harness.report.comparison.data import COLUMNS, comparison_csv, comparison_json, differences_csv
 from harness.report.comparison.markdown import comparison_markdown, write_comparison
 from harness.report.comparison.sections import comparison_sections
 from harness.report.comparison.terminal import render_comparison
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow

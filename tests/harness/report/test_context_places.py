@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.records import Context, Document, Span
+from harness.core.records import Context, Document, Span
 from harness.report.page.explorer.reading import _context as in_explorer
 from harness.report.places import ContextPlaces
 from harness.store import RunDir

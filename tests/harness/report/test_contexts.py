@@ -6,11 +6,11 @@ import pytest
 from paired_runs import ScoredRun, write_run
 from pydantic import ValidationError
 
-from harness.analysis import Prices
+from harness.core.records import Cost, EvaluationRecord, Score
 from harness.evaluators.retrieval import RetrievalParams
-from harness.records import Cost, EvaluationRecord, Score
 from harness.report.contexts import share_notes
 from harness.report.view import load_groups
+from harness.statistics import Prices
 
 
 def evaluated(*measures: str) -> EvaluationRecord:

@@ -12,10 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from paired_runs import ScoredRun, close_again, write_run
 
-from harness.analysis.prices import load_prices
+from harness.core.records import Cost, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table
 from harness.display.plotting import PALETTE, page_svg, plotting, publish
-from harness.records import Cost, Usage
 from harness.report.comparison.compare import Choice, compare_runs
 from harness.report.figures.break_even import draw_break_even
 from harness.report.figures.index_cost import draw_index_cost
@@ -27,6 +26,7 @@ from harness.report.figures.tokens import draw_tokens
 from harness.report.tables.break_even import break_even_tables
 from harness.report.view import Group, load_groups
 from harness.report.words.findings import Findings, find
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 if TYPE_CHECKING:

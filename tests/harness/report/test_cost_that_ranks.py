@@ -7,14 +7,13 @@ import pytest
 from paired_runs import ScoredRun, close_again, write_run
 from report_groups import group_of, right
 
-from harness.analysis import NATURAL
-from harness.display import Quantity
-from harness.display.written import written
-from harness.records import OWN_MODELS, Failure, Usage
+from harness.core.records import OWN_MODELS, Failure, Usage
+from harness.display import Quantity, format_value
 from harness.report.page.leaderboard import Leaderboard, leaderboard
 from harness.report.tables import answers
 from harness.report.view import Group
 from harness.report.words.findings import find
+from harness.statistics import NATURAL
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -50,7 +49,7 @@ def test_means_of_a_cost_are_over_the_queries_that_all_ranked_runs_have(tmp_path
     last_30 = sum(seconds[10:]) / 30
     assert {name: mean.value for name, mean in table.items()} == {"naive": last_30, "kg": last_30}
     assert [one.score and one.score.value for one in page.standings] == [last_30, last_30]
-    assert [written(one.n) for one in page.standings] == ["30 of 40", "30 of 40"]
+    assert [format_value(one.n) for one in page.standings] == ["30 of 40", "30 of 40"]
 
 
 def test_queries_whose_tokens_were_not_all_counted_are_in_no_mean_that_ranks(tmp_path: Path) -> None:
@@ -73,7 +72,7 @@ def test_what_timed_out_makes_a_mean_a_lower_bound_and_is_called_that(make_run: 
     )
     page, table = boards(group, "latency_s")
     assert {name: mean.at_least for name, mean in table.items()} == {"naive": False, "kg": True}
-    assert {one.label: one.score and written(one.score).startswith("≥ ") for one in page.standings} == {
+    assert {one.label: one.score and format_value(one.score).startswith("≥ ") for one in page.standings} == {
         "naive": False,
         "kg": True,
     }
@@ -97,7 +96,7 @@ def test_a_small_cost_keeps_its_digits_on_the_page(make_run: MakeRun) -> None:
     usages = (Usage(calls=1, input_tokens=1_000), Usage(calls=1, input_tokens=2_000))
     group = group_of(*(make_run(system=str(usage.input_tokens), types=types, usage=usage) for usage in usages))
     page, _ = boards(group, "usd")
-    assert [written(one.score).split()[0] for one in page.standings] == ["0.000150", "0.000300"]
+    assert [format_value(one.score).split()[0] for one in page.standings] == ["0.000150", "0.000300"]
 
 
 def test_page_and_tables_show_costs_in_one_mix(tmp_path: Path) -> None:
@@ -120,9 +119,9 @@ def test_page_and_tables_show_costs_in_one_mix(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_says_whose_word_a_number_of_tokens_is(tmp_path: Path) -> None:
-    from harness.analysis.prices import load_prices
     from harness.report.chapter import load_chapters
     from harness.report.write import write_report
+    from harness.statistics.prices import load_prices
 
     told = Usage(calls=1, input_tokens=1, output_tokens=1, unmetered_calls=1)
     runs = [

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.analysis.prices import load_prices
-from harness.display import Entry, Quantity, Table, written
-from harness.records import Estimate, PhaseEstimate, Usage
+from harness.core.records import Estimate, PhaseEstimate, Usage
+from harness.display import Entry, Quantity, Table, format_value
 from harness.report.tables.estimates import estimate_tables
 from harness.report.view import load_groups
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -51,7 +51,7 @@ def test_the_error_is_that_of_the_estimate_in_per_cent_of_the_actual(make_run: M
     ((_, _, calls, read, said, *_),) = rows(errors, "answers")
     # 20 answers of 2,200 tokens in and 8 out.
     assert (calls, read, said) == (error(0.0), error(-0.5), error(1.0))
-    assert [written(one) for one in (calls, read, said)] == ["0.0", "-50.0", "+100.0"]
+    assert [format_value(one) for one in (calls, read, said)] == ["0.0", "-50.0", "+100.0"]
     ((_, _, _, embedded, _, _, minutes, _),) = rows(errors, "index")
     assert (embedded, minutes) == (error(0.0), error(1.0))
     assert ("tokens in", Quantity(22_000), Quantity(44_000)) in [row[2:] for row in rows(figures, "answers")]

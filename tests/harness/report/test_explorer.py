@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from explorer_runs import Answers, Asked, Said, explorer_of, record, records, score
 
-from harness.records import Context, Evidence, Failure
+from harness.core.records import Context, Evidence, Failure
 from harness.report.page.explorer import Explorer
 from harness.report.page.explorer.reading import ShownColumn
 from harness.report.page.explorer.values import ValueTable

@@ -8,7 +8,7 @@ import pytest
 from explorer_page import write_page
 from explorer_runs import Answers, Asked, Said, explorer_of, record, score
 
-from harness.records import Failure
+from harness.core.records import Failure
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from paired_runs import ScoredRun, close_again, write_run
 
-from harness.analysis.prices import load_prices
-from harness.display import NOTHING, Quantity, Table
+from harness.core.records import Failure, Usage
+from harness.display import NOTHING, Quantity, Table, format_value
 from harness.display.plotting import plotting
-from harness.display.written import written
-from harness.records import Failure, Usage
 from harness.report.figures.break_even import draw_break_even
 from harness.report.figures.latency import draw_latency
 from harness.report.figures.marks import name_of
@@ -23,6 +21,7 @@ from harness.report.tables.break_even import break_even_tables
 from harness.report.tables.cost import latency_table, phases_table, query_cost_table
 from harness.report.view import Group, load_groups
 from harness.report.words.findings import find
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def crossings_of(group: Group) -> list[Table]:
 
 def cells(table: Table | None, column: str) -> list[str]:
     assert table is not None
-    return [written(row[table.header.index(column)]) for row in table.rows]
+    return [format_value(row[table.header.index(column)]) for row in table.rows]
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
 from harness.display import Drawing, Picture
 from harness.display.plotting import NewFigure, plotting, publish
 from harness.registry import EVALUATORS
@@ -19,6 +18,7 @@ from harness.report.figures.measured import draw_measured
 from harness.report.figures.pareto import draw_pareto, frontier
 from harness.report.figures.scatter import ScatterPoint, Stretch
 from harness.report.view import Group, load_groups
+from harness.statistics.prices import load_prices
 
 pytestmark = pytest.mark.slow  # Drawing takes about a second a figure.
 

@@ -8,14 +8,14 @@ import pytest
 from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from report_groups import group_of, right, written
 
-from harness.analysis.prices import load_prices
+from harness.core.records import Cost, EvaluationRecord, Usage
 from harness.display import Rank
-from harness.records import Cost, EvaluationRecord, Usage
 from harness.report.comparison.compare import compare_runs
 from harness.report.view import load_groups
 from harness.report.words.findings import Findings, find
 from harness.report.words.headlines import LONGEST
 from harness.report.words.wording import odds
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 BRACKET = "It is given the reference evidence: a ceiling for the systems, not one of them."

@@ -10,10 +10,10 @@ from paired_runs import FAILED, ScoredRun, Value, write_run
 from plugins import PlugIn
 from rich.console import Console
 
-from harness.analysis.prices import load_prices
-from harness.records import Cost, EvaluationRecord
+from harness.core.records import Cost, EvaluationRecord
 from harness.report import load_chapters, render_terminal, write_report
 from harness.report.chapter import Chapter
+from harness.statistics.prices import load_prices
 
 EVIL = "<script>x</script>|a|\n# b \x1b[2J [bold]c[/] $x^2$ \\input{d} `e` \u202efg"
 EVALUATOR = f"""

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.analysis.prices import load_prices
-from harness.display.written import written
-from harness.records import Cost
+from harness.core.records import Cost
+from harness.display import format_value
 from harness.report.tables.index import index_table
 from harness.report.view import load_groups
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -33,6 +33,6 @@ def test_seconds_are_measured_or_rebuilt_or_a_lower_bound(
     (group,) = load_groups([make_run(types=TYPES, index_cost=cost)], load_prices())
     table = index_table(group)
     assert table is not None
-    assert written(table.rows[0][table.header.index("seconds")]).replace(".0", "") == said
+    assert format_value(table.rows[0][table.header.index("seconds")]).replace(".0", "") == said
     assert noted in "\n".join(group.note_lines)
     assert ("Index seconds" in "\n".join(group.note_lines)) is bool(noted)

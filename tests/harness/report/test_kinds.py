@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from explorer_runs import Answers, Asked, Said, records, score, write_run
 
-from harness.analysis.prices import load_prices
-from harness.display import Drawing, written
+from harness.core.records import Score
+from harness.display import Drawing, format_value
 from harness.display.plotting import plotting, publish, tell
-from harness.records import Score
 from harness.report.chapter import Chapter, build_chapter
 from harness.report.figures.measured import draw_measured
 from harness.report.tables.kinds import advice, kinds_table
 from harness.report.view import Group, load_groups
+from harness.statistics.prices import load_prices
 
 IDS = tuple(f"q{number}" for number in range(6))
 MEASURE = "wrong_answers"
@@ -36,15 +36,15 @@ def group(tmp_path: Path) -> Group:
         "naive": ("answered-wrong", "ranked-too-low", "", "", "", "from elsewhere"),
     }
     runs = [Answers(name, said, sorted_scores(own)) for name, own in labels.items()]
-    written = [write_run(tmp_path, [Asked(name) for name in IDS], run) for run in runs]
-    return load_groups(written, load_prices())[0]
+    format_value = [write_run(tmp_path, [Asked(name) for name in IDS], run) for run in runs]
+    return load_groups(format_value, load_prices())[0]
 
 
 def test_every_kind_that_any_run_has_is_counted_in_the_order_of_the_measure(group: Group) -> None:
     table = kinds_table(group, group.known[MEASURE])
     titles = ["ranked too low", "in the context, answered wrong", "in the context, refused", "from elsewhere"]
     assert [row[0] for row in table.rows[1:]] == titles
-    counts = [[written(entry) for entry in row[1:]] for row in table.rows[1:]]
+    counts = [[format_value(entry) for entry in row[1:]] for row in table.rows[1:]]
     assert counts == [[f"{n} of 6" for n in row] for row in ((2, 1), (0, 1), (1, 0), (0, 1))]
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from paired_runs import ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
 from harness.report.view import Group, load_groups
 from harness.report.words.findings import find
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 SIZES = {"a": 120, "b": 90}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from report_groups import group_of
 
+from harness.core.records import OWN_MODELS, Cost, Failure, Usage
 from harness.display.plotting import page_svg, plotting
-from harness.records import OWN_MODELS, Cost, Failure, Usage
 from harness.report.figures.break_even import draw_break_even
 from harness.report.figures.pareto import draw_pareto
 from harness.report.figures.tokens import draw_tokens

@@ -7,10 +7,10 @@ from matplotlib.text import Text
 from paired_runs import ScoredRun
 from report_groups import right, written
 
+from harness.core.records import OWN_MODELS, Usage
 from harness.display import NOTHING
+from harness.display.number_format import format_value as said
 from harness.display.plotting import plotting
-from harness.display.written import written as said
-from harness.records import OWN_MODELS, Usage
 from harness.report.figures.pareto import draw_pareto
 from harness.report.figures.tokens import draw_tokens
 from harness.report.tables.answers import leaderboard

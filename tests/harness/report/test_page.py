@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from page_chapters import HEADLINE, SENTENCE, chapter, explorer, numbers, picture
 
+from harness.core.errors import MissingDependency
 from harness.display import NOTHING, Content, Quantity, Section, Table
-from harness.errors import MissingDependency
 from harness.report.page import page, page_html
 
 Tag = tuple[str, dict[str, str]]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
 from harness.display import Entry, Quantity, Several, Table
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison import Choice, compare_runs
 from harness.report.comparison.data import comparison_csv
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 NAMES = ("naive", "kg", "community", "recursive")

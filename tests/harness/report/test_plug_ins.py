@@ -8,15 +8,15 @@ from paired_runs import ScoredRun, write_run
 from plugins import PlugIn
 from rich.console import Console
 
-from harness.analysis.prices import load_prices
+from harness.core.records import Cost, EvaluationRecord
 from harness.display import Drawing, Quantity, Table
 from harness.display.plotting import plotting
-from harness.records import Cost, EvaluationRecord
 from harness.report import load_chapters, render_terminal, write_report
 from harness.report.chapter import Chapter
 from harness.report.page import page_html
 from harness.report.sections import Reported
 from harness.report.summary import summary_markdown
+from harness.statistics.prices import load_prices
 
 TONE = """
     from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params

@@ -8,13 +8,13 @@ import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
 from plugins import PlugIn
 
-from harness.analysis.prices import load_prices
+from harness.core.records import Cost, EvaluationRecord
 from harness.display import Drawing
 from harness.display.plotting import plotting
-from harness.records import Cost, EvaluationRecord
 from harness.report.chapter import load_chapters
 from harness.report.figures.marks import look_of
 from harness.report.sections import Reported
+from harness.statistics.prices import load_prices
 
 pytestmark = pytest.mark.slow  # Drawing takes about a second a figure.
 

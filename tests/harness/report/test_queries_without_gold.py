@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison.compare import compare_runs
+from harness.statistics.prices import load_prices
 
 N = 40
 NOTHING: Sequence[Value] = [NOT_APPLICABLE] * N

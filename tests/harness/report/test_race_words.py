@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from paired_runs import IMPUTED, ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
-from harness.records import RaceDrop, RaceGap, RaceRecord
+from harness.core.records import RaceDrop, RaceGap, RaceRecord
 from harness.report.chapter import describe
 from harness.report.comparison.compare import compare_runs
 from harness.report.view import load_groups
 from harness.report.words.findings import Findings, find
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 N = 40

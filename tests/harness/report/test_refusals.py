@@ -5,10 +5,10 @@ from pathlib import Path
 
 from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
-from harness.display import Quantity, Table, written
-from harness.records import Cost, EvaluationRecord
+from harness.core.records import Cost, EvaluationRecord
+from harness.display import Quantity, Table, format_value
 from harness.report.chapter import Chapter, load_chapters
+from harness.statistics.prices import load_prices
 
 N = 200
 JUDGED = "ragas_response_relevancy"
@@ -45,7 +45,7 @@ def bold_and_careful(results: Path, measure: str | None = None) -> Chapter:
 def test_a_mean_over_other_queries_says_over_how_many_of_how_many(tmp_path: Path) -> None:
     table = table_of(bold_and_careful(tmp_path))
     (own,) = [row for row in table.rows if row[0] == JUDGED]
-    assert [written(entry).split(" (")[1:] for entry in own[1:3]] == [["n = 200)"], ["n = 108 of 200)"]]
+    assert [format_value(entry).split(" (")[1:] for entry in own[1:3]] == [["n = 200)"], ["n = 108 of 200)"]]
 
 
 def test_refusing_what_is_hard_gains_nothing_on_the_queries_that_all_have(tmp_path: Path) -> None:

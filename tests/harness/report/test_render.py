@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.display import Content, Entry, Quantity, Section, Table, written
+from harness.display import Content, Entry, Quantity, Section, Table, format_value
 from harness.report.render.csv import table_csv
 from harness.report.render.latex import latex, table_latex
 from harness.report.render.markdown import section_lines, table_markdown
@@ -108,7 +108,7 @@ def test_signs_and_letters_that_pdflatex_lacks_become_what_it_has() -> None:
 @pytest.mark.parametrize("in_words", [True, False])
 def test_no_line_is_wider_than_the_console_and_no_cell_is_lost(width: int, in_words: bool) -> None:
     quantities = [Quantity(place / 10 + 0.023, 0.1, 0.2, unit="share") for place in range(1, 8)]
-    cells: list[Entry] = [written(one) if in_words else one for one in quantities]
+    cells: list[Entry] = [format_value(one) if in_words else one for one in quantities]
     text = printed(table(("naive top_k=10 with a very long name", *cells)), width)
     assert max(len(line) for line in text.splitlines()) <= width
     for place in range(1, 8):

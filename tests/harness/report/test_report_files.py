@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from scoring import evaluation, score_run_answers
 
-from harness.analysis.prices import load_prices
-from harness.errors import ConfigError, MissingDependency
-from harness.records import Cost, EvaluationRecord, Failure, Score, Usage
+from harness.core.errors import ConfigError, MissingDependency
+from harness.core.records import Cost, EvaluationRecord, Failure, Score, Usage
 from harness.registry import EVALUATORS
 from harness.report import chapter as chapters
 from harness.report import write_report
@@ -21,6 +20,7 @@ from harness.report.chapter import Chapter
 from harness.report.summary import summary_markdown
 from harness.report.tables import summary_csv
 from harness.report.view import load_groups
+from harness.statistics.prices import load_prices
 from harness.store import Dialect, RunDir
 
 MakeRun = Callable[..., RunDir]

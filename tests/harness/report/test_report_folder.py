@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ConfigError, StoreError
+from harness.core.errors import ConfigError, StoreError
 from harness.report.folder import LIST, report_folder
 
 

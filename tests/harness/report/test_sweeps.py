@@ -9,15 +9,15 @@ import pytest
 from paired_runs import ScoredRun
 from report_groups import written as groups_written
 
-from harness.analysis import NATURAL
-from harness.analysis.prices import load_prices
-from harness.display import Entry, Quantity, Table, written
+from harness.core.records import Usage
+from harness.display import Entry, Quantity, Table, format_value
 from harness.display.plotting import plotting
-from harness.records import Usage
 from harness.report.sweeps import draw_sweeps, find_sweeps, sweep_tables
 from harness.report.sweeps.budgets import budget_tables
 from harness.report.view import Group, load_groups
 from harness.report.words.findings import find
+from harness.statistics import NATURAL
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -39,7 +39,7 @@ def values(table: Table, column: int) -> list[float | None]:
 
 def said(entries: tuple[Entry, ...]) -> list[str]:
     """As every renderer writes them."""
-    return [written(entry) for entry in entries]
+    return [format_value(entry) for entry in entries]
 
 
 def swept(make_run: MakeRun, rights: dict[int, float], **wishes: object) -> list[RunDir]:

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from harness.analysis.prices import load_prices
-from harness.display import written
-from harness.records import Failure
+from harness.core.records import Failure
+from harness.display import format_value
 from harness.report import load_chapters, render_terminal
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -77,7 +77,7 @@ def test_the_terminal_shows_the_tables_of_the_files(make_run: MakeRun) -> None:
     for table in chapter.tables():
         if table.name in {"leaderboard", "accuracy", "refusals", "query_cost", "index"}:
             assert table.title in text
-            assert {written(entry) for row in table.rows for entry in row} <= told
+            assert {format_value(entry) for row in table.rows for entry in row} <= told
     for sentence in (chapter.findings.headline, *chapter.findings.sentences):
         assert sentence in " ".join(text.split())
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.display.text import NOTHING, csv_name, file_name, markdown, number, printable, type_name
+from harness.display.text_format import NOTHING, csv_name, file_name, markdown, number, printable, type_name
 
 
 @pytest.mark.parametrize(

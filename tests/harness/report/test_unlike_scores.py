@@ -5,14 +5,13 @@ from pathlib import Path
 from paired_runs import IMPUTED, ScoredRun, close_again, write_run
 from report_groups import group_of, right
 
-from harness.analysis.prices import load_prices
-from harness.display import Table
-from harness.display.written import written
-from harness.records import Cost, EvaluationRecord
+from harness.core.records import Cost, EvaluationRecord
+from harness.display import Table, format_value
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison.compare import Choice, compare_runs
 from harness.report.figures.marks import runs_with
 from harness.report.words.findings import find
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 JUDGED = "ragas_faithfulness"
@@ -39,7 +38,7 @@ def chapter_of(runs: list[RunDir], measure: str = JUDGED) -> Chapter:
 
 
 def rows_of(table: Table) -> dict[str, list[str]]:
-    return {str(row[0]): [written(entry) for entry in row[1:]] for row in table.rows}
+    return {str(row[0]): [format_value(entry) for entry in row[1:]] for row in table.rows}
 
 
 def test_the_leaderboard_says_who_was_scored_otherwise(tmp_path: Path) -> None:

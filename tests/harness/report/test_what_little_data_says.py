@@ -8,7 +8,7 @@ import pytest
 from paired_runs import ScoredRun, Value, write_run
 from report_groups import group_of, right, written
 
-from harness.records import Cost, EvaluationRecord, Score
+from harness.core.records import Cost, EvaluationRecord, Score
 from harness.report.words.findings import Findings, find
 
 BRACKET = "It is given the reference evidence: a ceiling for the systems, not one of them."

@@ -8,12 +8,12 @@ from earlier import rewrite_json, without_seals
 from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
 from pydantic import JsonValue
 
-from harness.analysis.prices import load_prices
-from harness.errors import ConfigError
-from harness.records import Cost, EvaluationRecord
+from harness.core.errors import ConfigError
+from harness.core.records import Cost, EvaluationRecord
 from harness.registry import EVALUATORS
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.measures import known_measures
+from harness.statistics.prices import load_prices
 
 N = 40
 Judges = dict[str, dict[str, JsonValue]]

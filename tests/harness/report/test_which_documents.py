@@ -5,9 +5,9 @@ from pathlib import Path
 
 from paired_runs import ScoredRun, write_run
 
-from harness.analysis.prices import load_prices
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.words.findings import Findings
+from harness.statistics.prices import load_prices
 
 N = 40
 SHARED = [f"d{number // 4}" for number in range(N)]

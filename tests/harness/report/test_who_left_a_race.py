@@ -9,8 +9,8 @@ import pytest
 from matplotlib.text import Text
 from report_groups import group_of
 
+from harness.core.records import RaceDrop, RaceRecord, Usage
 from harness.display.plotting import plotting
-from harness.records import RaceDrop, RaceRecord, Usage
 from harness.report.figures.break_even import draw_break_even
 from harness.report.figures.pareto import draw_pareto
 from harness.report.tables.break_even import break_even_tables

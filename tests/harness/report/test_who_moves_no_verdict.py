@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from paired_runs import IMPUTED, ScoredRun, Value, write_run
 
-from harness.analysis.prices import load_prices
+from harness.core.errors import ConfigError
+from harness.core.records import Usage
 from harness.display import Rank, Table
-from harness.errors import ConfigError
-from harness.records import Usage
 from harness.report.comparison.compare import Choice, Comparison, compare_runs
 from harness.report.comparison.data import comparison_csv, comparison_json, differences_csv
 from harness.report.comparison.sections import comparison_sections
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 pytestmark = pytest.mark.slow

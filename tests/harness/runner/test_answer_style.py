@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.asking import answers
-from harness.asking.answers import answer_messages
 from harness.config import load_config
+from harness.core.records import AnswerStyle
 from harness.datasets import demo
-from harness.records import AnswerStyle
+from harness.llm_utils import answer_contract
+from harness.llm_utils.answer_contract import answer_messages
 from harness.registry import DATASETS
 from harness.runner.executing.execute import CellResult, run_cell
 from harness.runner.plan import Cell, plan_cells
@@ -78,7 +78,7 @@ def test_where_nobody_generates_there_is_no_style() -> None:
 
 def test_another_wording_of_the_contract_is_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
     before, alone = cell(), cell(RETRIEVAL_ALONE)
-    assert before.identity["answers"]["contract"] == answers.CONTRACT
+    assert before.identity["answers"]["contract"] == answer_contract.CONTRACT
     monkeypatch.setattr("harness.runner.plan.CONTRACT", "next")
     assert cell().run_id != before.run_id
     assert cell(RETRIEVAL_ALONE).run_id == alone.run_id

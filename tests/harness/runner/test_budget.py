@@ -12,20 +12,20 @@ import pytest
 from journals import usage_by_role
 from paired_runs import ScoredRun, write_run
 
-from harness.analysis.prices import Price, Prices
 from harness.config import BudgetConfig, JudgeConfig, JudgeEmbedderConfig
-from harness.errors import BudgetReached, ConfigError
+from harness.core.errors import BudgetReached, ConfigError
+from harness.core.records import Score, Usage
 from harness.evaluators.answer import SPEC as ANSWER
-from harness.evaluators.judged import judge_each
+from harness.evaluators.judge_calls import judge_each
 from harness.models.budget import Amount
-from harness.models.identity import model_identity
+from harness.models.model_identity import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.protocols import Case, EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts
-from harness.records import Score, Usage
+from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts, ScoringInput
+from harness.runner.budget_tracker import CostOwner, Spending
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter
-from harness.runner.spending import Payer, Spending
+from harness.statistics.prices import Price, Prices
 from harness.store import CallKey, Journal, RunDir, StoredCall
 
 GRADE = Measure("grade", "what the judge says, 0 to 1", failure_value=0.0, range=(0.0, 1.0))
@@ -48,10 +48,10 @@ class Grader:
     def not_applicable(self, reference: Any, measure: Measure, run: RunFacts) -> str:
         return ""
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         return await judge_each(cases, self._runtime, self._grade)
 
-    async def _grade(self, case: Case, measure: Measure) -> tuple[float, str]:
+    async def _grade(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
         try:
             reply = await self._judge.complete([Message("user", f"Grade {case.record.query_id}.")])
         except BudgetReached as error:
@@ -99,7 +99,7 @@ def spending(
     results: Path, runs: Sequence[RunDir], budget: BudgetConfig, plan: EvaluationPlan | None = None
 ) -> Spending:
     plan = plan or plan_with(grader())
-    payers = [Payer.of(run, run.manifest().identity["models"], plan) for run in runs]
+    payers = [CostOwner.of(run, run.manifest().identity["models"], plan) for run in runs]
     return Spending(budget, PRICES, results, payers)
 
 
@@ -248,7 +248,7 @@ def test_a_damaged_call_counts_against_the_budget_as_the_most_it_can_have_been_a
     with closing(sqlite3.connect(run.journal_path)) as db:
         db.execute("UPDATE calls SET input_tokens = 1")
         db.commit()
-    payers = [Payer.of(run, run.manifest().identity["models"], plan_with(grader()))]
+    payers = [CostOwner.of(run, run.manifest().identity["models"], plan_with(grader()))]
     budget = Spending(BudgetConfig(tokens=400), PRICES, results, payers, warn=said.append)
     for _ in range(2):
         with pytest.raises(BudgetReached, match=r"nothing is left of budget\.tokens"):

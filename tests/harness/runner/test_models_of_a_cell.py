@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harness.config import load_config
-from harness.errors import ConfigError
-from harness.identity import folder_digest
+from harness.core.errors import ConfigError
+from harness.core.hashing import folder_digest
 from harness.models.embedders import embedder_cache_key
 from harness.models.providers import minilm
 from harness.protocols import Role, Roles

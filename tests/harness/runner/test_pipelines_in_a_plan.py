@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from harness.config import load_config
-from harness.errors import ConfigError
-from harness.records import OWN_MODELS
+from harness.core.errors import ConfigError
+from harness.core.records import OWN_MODELS
 from harness.report.labels import labels
 from harness.runner.plan import Cell, plan_cells
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from harness.config import load_config
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.runner.plan import Cell, plan_cells
 
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=2")
@@ -106,9 +106,6 @@ def test_a_matrix_spans_cells_that_share_one_index() -> None:
         (["matrix.answer.topk=[1]"], "did you mean 'top_k'?"),
         (["per_system.naive.answer.topk=3"], "did you mean 'top_k'?"),
         (["per_system.nave.answer.top_k=3"], "did you mean 'naive'?"),
-        (["answer.style=sentence"], "unknown key 'answer.style': set answer_style, which holds for every system"),
-        (["matrix.answer.style=[short]"], "unknown key 'answer.style': set answer_style, "),
-        (["per_system.naive.answer.style=short"], "unknown key 'answer.style': set answer_style, "),
         (["answer.styel=short"], "unknown key 'answer.styel': known: fetch_k, rerank, search, top_k"),
         (["index.chunk_size=0"], "index.chunk_size"),
         (["index.chunk_overlap=1200"], "chunk_overlap must be smaller"),

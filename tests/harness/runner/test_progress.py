@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from harness.display.consoles import SafeConsole
+from harness.display.safe_console import SafeConsole
 from harness.runner import progress
 from harness.runner.progress import Reporter, SharedBars
 

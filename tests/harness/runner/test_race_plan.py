@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.config import BenchConfig
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.protocols import Measure
 from harness.runner.evaluating.plan import EvaluationPlan, plan_evaluation
 from harness.runner.plan import plan_cells

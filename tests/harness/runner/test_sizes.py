@@ -3,7 +3,7 @@
 import pytest
 
 from harness.config import BenchConfig
-from harness.runner.estimating.sizes import SampleSize, sample_sizes, size_lines, sizes_json
+from harness.runner.estimating.sample_size_notice import SampleSize, sample_sizes, size_lines, sizes_json
 from harness.runner.plan import plan_cells
 
 SYSTEMS = ["naive", "recursive", "closed-book"]

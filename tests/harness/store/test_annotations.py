@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from labelled_runs import keep_labels, labelled_run
 
-from harness.errors import ConfigError, StoreError
-from harness.records import Annotation
+from harness.core.errors import ConfigError, StoreError
+from harness.core.records import Annotation
 from harness.store import RunDir
 from harness.store.annotations import opened_annotations, read_annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records import Usage
+from harness.core.records import Usage
 from harness.store import CallKey, Journal, StoredCall
 from harness.store.asked_calls import call_spans, latest_calls
 

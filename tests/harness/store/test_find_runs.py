@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.store import Manifest, RunDir, find_runs
 
 KG, NAIVE, OTHER = "demo--kg--aaaaaaaaaaaa", "demo--naive--bbbbbbbbbbbb", "ms_marco--naive--bbbbbbbbbbbc"

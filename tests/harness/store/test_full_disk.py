@@ -23,10 +23,10 @@ TOO_LARGE = "the file size limit is reached"
 PRELUDE = """
 import json, resource, sys
 from pathlib import Path
-from harness.errors import StoreError
-from harness.records import Cost, Prediction, RunRecord, Usage
+from harness.core.errors import StoreError
+from harness.core.records import Cost, Prediction, RunRecord, Usage
 from harness.store import CallKey, Journal, RunDir, StoredCall
-from harness.store import files
+from harness.store import atomic_files as files
 folder = Path(sys.argv[1])
 filler = folder / "filler"
 soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -72,7 +72,7 @@ files.write_atomic(path, "new")
 found["atomic"] = {"line": line, "written": 1, "kept": kept and path.read_text() == "new"}
 """
 SCORES = """
-from harness.records import EvaluationRecord, Score
+from harness.core.records import EvaluationRecord, Score
 scores = [Score(query_id=f"q{n:04}", repeat=0, measure="accuracy", status="failed", explanation="x" * 200)
           for n in range(2000)]
 judged = EvaluationRecord(evaluator="answer", version="1", cost=Cost(wall_s=1.0))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import StoreError
-from harness.records import Cost, Document, IndexRecord, IndexStats
-from harness.store import IndexDir, files
+from harness.core.errors import StoreError
+from harness.core.records import Cost, Document, IndexRecord, IndexStats
+from harness.store import IndexDir, atomic_files
 from harness.store.index_dir import Corpora, corpus_digest
 from harness.store.stored_files import StoredFiles
 
@@ -174,7 +174,7 @@ def test_a_run_that_is_interrupted_leaves_the_files_as_they_are_then(index: Inde
 
 def test_what_an_earlier_version_left_in_use_is_held_against_its_names(index: IndexDir) -> None:
     path = built(index).path / "store.json"
-    files.write_json(path, StoredFiles(digests={"graph.db": ""}))
+    atomic_files.write_json(path, StoredFiles(digests={"graph.db": ""}))
     (index.store / "graph.db").write_bytes(b"opened")
     assert index.mend() == []
     (index.store / "graph.db").unlink()

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journals import usage_by_role
 
-from harness.errors import StoreError
-from harness.records import Usage
+from harness.core.errors import StoreError
+from harness.core.records import Usage
 from harness.store import CallKey, Journal, StoredCall
 from harness.store.journal import paid_by_runs
 
@@ -155,7 +155,7 @@ def test_a_committed_call_survives_kill_9_of_its_process(path: Path) -> None:
     code = """
 import os, signal, sys
 from pathlib import Path
-from harness.records import Usage
+from harness.core.records import Usage
 from harness.store import CallKey, Journal, StoredCall
 journal = Journal(Path(sys.argv[1]))
 for n in range(5):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from scoring import evaluation
 
-from harness.errors import StoreError
-from harness.records import Cost, IndexRecord, IndexStats, RunRecord, Score
+from harness.core.errors import StoreError
+from harness.core.records import Cost, IndexRecord, IndexStats, RunRecord, Score
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
 MakeRecord = Callable[..., RunRecord]
@@ -76,12 +76,13 @@ def test_an_identity_is_the_same_after_a_trip_through_the_file(
     RunDir.create(tmp_path, make_manifest(**identity), [])
 
 
-def test_a_newer_schema_is_refused_in_one_line(run: RunDir) -> None:
+@pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1, "5"])
+def test_another_schema_is_refused_in_one_line(run: RunDir, version: object) -> None:
     path = run.path / "manifest.json"
     manifest = json.loads(path.read_text())
-    path.write_text(json.dumps({**manifest, "schema_version": SCHEMA_VERSION + 1, "a_new_field": {}}))
+    path.write_text(json.dumps({**manifest, "schema_version": version}))
     line = refusal(run.manifest)
-    assert f"(schema {SCHEMA_VERSION + 1}, this one reads {SCHEMA_VERSION}): upgrade rag-bench-harness" in line
+    assert f"schema {version}," in line
 
 
 def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:

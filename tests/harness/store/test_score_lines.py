@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import StoreError
-from harness.records import Cost, EvaluationRecord, Score
+from harness.core.errors import StoreError
+from harness.core.records import Cost, EvaluationRecord, Score
 from harness.store import RunDir
 from harness.store.score_lines import ScoreLines
 from harness.store.score_writer import ScoreWriter

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import StoreError
-from harness.records import Query, RunRecord
-from harness.store import files
+from harness.core.errors import StoreError
+from harness.core.records import Query, RunRecord
+from harness.store import atomic_files
 
 MakeRecord = Callable[..., RunRecord]
 
 
 def lines_of(path: Path) -> list[Query]:
-    return list(files.iter_jsonl(path, Query))
+    return list(atomic_files.iter_jsonl(path, Query))
 
 
 def refusal(call: Callable[[], object]) -> str:
@@ -41,21 +41,21 @@ def test_a_last_line_torn_at_any_byte_is_refused_and_cut(tmp_path: Path, make_re
     last = make_record("q3").model_dump_json().encode() + b"\n"
     for length in range(len(last)):
         path.write_bytes(whole + last[:length])
-        reading = files.iter_jsonl(path, RunRecord)
+        reading = atomic_files.iter_jsonl(path, RunRecord)
         assert [next(reading), next(reading)] == kept, length
         if length:
             assert f"{path} line 3 is torn" in refusal(lambda reading=reading: next(reading)), length  # type: ignore[misc]
-        assert files.repair_tail(path) is (length > 0), length
+        assert atomic_files.repair_tail(path) is (length > 0), length
         assert path.read_bytes() == whole, length
-    files.append_bytes(path, last)
+    atomic_files.append_bytes(path, last)
     assert path.read_bytes() == whole + last
 
 
 def test_a_whole_last_line_is_kept(tmp_path: Path, make_record: MakeRecord) -> None:
     path = tmp_path / "records.jsonl"
-    files.append_bytes(path, make_record("q1").model_dump_json().encode() + b"\n")
+    atomic_files.append_bytes(path, make_record("q1").model_dump_json().encode() + b"\n")
     before = path.read_bytes()
-    assert files.repair_tail(path) is False
+    assert atomic_files.repair_tail(path) is False
     assert path.read_bytes() == before
 
 
@@ -66,7 +66,7 @@ def test_a_torn_line_longer_than_the_blocks_it_is_searched_in_is_cut(
 ) -> None:
     path = tmp_path / "records.jsonl"
     path.write_bytes(kept + b"y" * torn)
-    assert files.repair_tail(path) is True
+    assert atomic_files.repair_tail(path) is True
     assert path.read_bytes() == kept
 
 
@@ -78,13 +78,13 @@ def test_repair_keeps_every_whole_line_and_nothing_else(
     path = tmp_path_factory.mktemp("repair") / "file"
     kept = b"".join(line + b"\n" for line in whole)
     path.write_bytes(kept + torn.replace(b"\n", b""))
-    files.repair_tail(path)
+    atomic_files.repair_tail(path)
     assert path.read_bytes() == kept
-    assert files.repair_tail(path) is False
+    assert atomic_files.repair_tail(path) is False
 
 
 def test_nothing_is_repaired_or_read_where_there_is_no_file(tmp_path: Path) -> None:
-    assert files.repair_tail(tmp_path / "none") is False
+    assert atomic_files.repair_tail(tmp_path / "none") is False
     assert lines_of(tmp_path / "none") == []
     assert not (tmp_path / "none").exists()
 
@@ -111,7 +111,7 @@ def test_a_damaged_line_that_is_not_the_torn_last_one_is_named_by_its_number(
     path = tmp_path / "sample.jsonl"
     good = [Query(query_id=f"q{n}", text="?").model_dump_json().encode() for n in range(3)]
     path.write_bytes(b"\n".join([*good[: number - 1], damage, *good[number - 1 :]]) + b"\n")
-    line = refusal(lambda: list(files.iter_jsonl(path, Query, "do this")))
+    line = refusal(lambda: list(atomic_files.iter_jsonl(path, Query, "do this")))
     assert line.startswith(f"{path} line {number} is damaged (")
     assert line.endswith(": do this")
 
@@ -119,7 +119,7 @@ def test_a_damaged_line_that_is_not_the_torn_last_one_is_named_by_its_number(
 def test_the_lines_before_the_damage_are_read(tmp_path: Path) -> None:
     path = tmp_path / "sample.jsonl"
     path.write_bytes(Query(query_id="q1", text="?").model_dump_json().encode() + b"\nbroken\n")
-    reading = files.iter_jsonl(path, Query)
+    reading = atomic_files.iter_jsonl(path, Query)
     assert next(reading).query_id == "q1"
     refusal(lambda: next(reading))
 
@@ -128,18 +128,18 @@ def test_the_lines_before_the_damage_are_read(tmp_path: Path) -> None:
 def test_a_damaged_json_file_is_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "index.json"
     path.write_bytes(content)
-    assert refusal(lambda: files.read_json(path, Query)).startswith(f"{path} is damaged (")
+    assert refusal(lambda: atomic_files.read_json(path, Query)).startswith(f"{path} is damaged (")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"3", b"\xff"])
 def test_a_file_without_a_json_object_is_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "manifest.json"
     path.write_bytes(content)
-    assert str(path) in refusal(lambda: files.read_object(path))
+    assert str(path) in refusal(lambda: atomic_files.read_object(path))
 
 
 def test_a_file_that_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
-    for read in (files.read_json, lambda path, kind: list(files.iter_jsonl(path, kind))):
+    for read in (atomic_files.read_json, lambda path, kind: list(atomic_files.iter_jsonl(path, kind))):
         assert str(tmp_path) in refusal(lambda read=read: read(tmp_path, Query))  # type: ignore[misc]
 
 
@@ -160,11 +160,11 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_part_of_the_new(
         path.write_text(old)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, fails)
-        line = refusal(lambda: files.write_atomic(path, "new\n"))
+        line = refusal(lambda: atomic_files.write_atomic(path, "new\n"))
     assert line.startswith(f"cannot write {path}: no space left on the disk")
     assert [found.name for found in tmp_path.iterdir()] == ([] if old is None else ["done.json"])
     assert old is None or path.read_text() == old
-    files.write_atomic(path, "new\n")
+    atomic_files.write_atomic(path, "new\n")
     assert path.read_text() == "new\n"
 
 
@@ -182,14 +182,14 @@ def test_the_text_is_on_the_disk_before_it_takes_the_name(tmp_path: Path, monkey
 
     monkeypatch.setattr(os, "fsync", told_fsync)
     monkeypatch.setattr(Path, "replace", told_replace)
-    files.write_atomic(tmp_path / "done.json", "new\n")
+    atomic_files.write_atomic(tmp_path / "done.json", "new\n")
     assert steps == ["fsync", "replace"]
 
 
 def test_what_a_killed_writer_left_is_no_obstacle(tmp_path: Path) -> None:
     path = tmp_path / "done.json"
     code = (
-        "import os, signal, sys; from pathlib import Path; from harness.store import files\n"
+        "import os, signal, sys; from pathlib import Path; from harness.store import atomic_files as files\n"
         "os.fsync = lambda fd: os.kill(os.getpid(), signal.SIGKILL)\n"
         "files.write_atomic(Path(sys.argv[1]), 'new')"
     )
@@ -197,14 +197,14 @@ def test_what_a_killed_writer_left_is_no_obstacle(tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
     assert killed.returncode == -9
     assert path.read_text() == "old"
-    files.write_atomic(path, "newer")
+    atomic_files.write_atomic(path, "newer")
     assert path.read_text() == "newer"
 
 
 def test_two_processes_that_write_one_file_never_mix_their_texts(tmp_path: Path) -> None:
     """Two runs side by side save the same corpus."""
     code = (
-        "import sys; from pathlib import Path; from harness.store import files\n"
+        "import sys; from pathlib import Path; from harness.store import atomic_files as files\n"
         "path, letter = Path(sys.argv[1]), sys.argv[2]\n"
         "sys.stdin.readline()\n"
         "for n in range(15): files.write_atomic(path, letter * 300_000)\n"
@@ -231,14 +231,14 @@ def test_an_appended_line_is_on_the_disk_when_the_call_returns(
 ) -> None:
     path, sizes = tmp_path / "records.jsonl", []
     monkeypatch.setattr(os, "fsync", lambda fd: sizes.append(os.fstat(fd).st_size))
-    files.append_bytes(path, "å\n".encode())
-    files.append_bytes(path, b"b\n")
+    atomic_files.append_bytes(path, "å\n".encode())
+    atomic_files.append_bytes(path, b"b\n")
     assert sizes == [3, 5]
 
 
 def test_what_is_written_as_lines_is_read_as_records(tmp_path: Path) -> None:
     queries = [Query(query_id=str(n), text="a\nb\u2028c") for n in range(3)]
-    files.write_jsonl(tmp_path / "new" / "sample.jsonl", queries)
+    atomic_files.write_jsonl(tmp_path / "new" / "sample.jsonl", queries)
     assert lines_of(tmp_path / "new" / "sample.jsonl") == queries
 
 
@@ -248,18 +248,18 @@ def test_what_is_written_as_lines_is_read_as_records(tmp_path: Path) -> None:
 def test_a_results_folder_below_a_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "x.json", tmp_path / "file" / "deep" / "x.json"):
-        line = refusal(lambda path=path: files.write_atomic(path, "x"))  # type: ignore[misc]
+        line = refusal(lambda path=path: atomic_files.write_atomic(path, "x"))  # type: ignore[misc]
         assert line.endswith("choose another folder")
-    assert "cannot append to" in refusal(lambda: files.append_bytes(tmp_path / "file" / "x", b"x\n"))
+    assert "cannot append to" in refusal(lambda: atomic_files.append_bytes(tmp_path / "file" / "x", b"x\n"))
 
 
 def test_what_killed_writers_left_is_removed_and_nothing_of_a_writer_at_work(tmp_path: Path) -> None:
     path = tmp_path / "done.json"
     (tmp_path / ".done.json.killed.partial").write_text("half")
     (tmp_path / ".manifest.json.killed.partial").write_text("of another file")
-    with files.open_partial(path) as at_work:
+    with atomic_files.open_partial(path) as at_work:
         at_work.write(b"whole")
-        files.write_atomic(path, "first")
+        atomic_files.write_atomic(path, "first")
         assert {one.name for one in tmp_path.glob(".done*")} == {Path(at_work.name).name}
         assert path.read_text() == "first"
         Path(at_work.name).replace(path)

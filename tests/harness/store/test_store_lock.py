@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import StoreError
+from harness.core.errors import StoreError
 from harness.store import IndexDir, RunDir
 from harness.store.lock import exclusive
 
@@ -27,7 +27,7 @@ with exclusive(Path(sys.argv[1])) as descriptor:
 TRY = """
 import sys
 from pathlib import Path
-from harness.errors import StoreError
+from harness.core.errors import StoreError
 from harness.store.lock import exclusive
 try:
     with exclusive(Path(sys.argv[1]), wait_s=0):

@@ -12,12 +12,12 @@ import pytest
 from paired_runs import ScoredRun, write_run
 from scoring import evaluation
 
-from harness import plain_files
-from harness.analysis.resources import load_resources
-from harness.errors import StoreError
-from harness.records import Cost, Estimate, IndexRecord, IndexStats, PhaseEstimate, RunRecord, Score, Usage
-from harness.runner.executing.logs import CleanedLog
-from harness.store import CallKey, Done, IndexDir, Journal, RunDir, StoredCall, reading
+from harness.core import bounded_files
+from harness.core.errors import StoreError
+from harness.core.records import Cost, Estimate, IndexRecord, IndexStats, PhaseEstimate, RunRecord, Score, Usage
+from harness.runner.executing.worker_log import CleanedLog
+from harness.statistics.resource_usage import load_resources
+from harness.store import CallKey, Done, IndexDir, Journal, RunDir, StoredCall, safe_open
 from harness.store.asked_calls import call_spans, latest_calls
 
 FILES: dict[str, Callable[[RunDir], object]] = {
@@ -85,8 +85,8 @@ def finished(tmp_path: Path) -> RunDir:
 @pytest.fixture(autouse=True)
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is too long is found after less."""
-    monkeypatch.setattr(reading, "LONGEST_LINE", 1 << 20)
-    monkeypatch.setattr(reading, "LARGEST_OBJECT", 1 << 20)
+    monkeypatch.setattr(safe_open, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(safe_open, "LARGEST_OBJECT", 1 << 20)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -280,13 +280,13 @@ def test_a_run_whose_files_are_links_is_read(finished: RunDir, tmp_path: Path) -
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that are opened to be read, as often as they are."""
     names: list[str] = []
-    open_plain = plain_files.open_plain
+    open_plain = bounded_files.open_plain
 
     def counting(path: Path) -> object:
         names.append(path.name)
         return open_plain(path)
 
-    monkeypatch.setattr(reading, "open_plain", counting)
+    monkeypatch.setattr(safe_open, "open_plain", counting)
     return names
 
 

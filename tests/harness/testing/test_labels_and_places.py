@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from harness.core.records import Document, Places, Prediction, Span
 from harness.protocols import Measure, ScoreLabel
-from harness.records import Document, Places, Prediction, Span
 from harness.testing.evaluators.measures import mistakes
 from harness.testing.systems.checks import check_prediction
 

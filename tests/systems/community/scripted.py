@@ -12,11 +12,11 @@ from typing import Any
 
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.records import Document, Query
+from harness.core.records import Document, Query
+from systems.common.prompts import reports as prompts
 from systems.community import library
 from systems.community.params import AnswerParams, IndexParams
 from systems.community.system import CommunitySystem
-from systems.parts.prompts import reports as prompts
 
 _NAME = r"[A-Z]\w+(?: [A-Z]\w+)*"
 _STATEMENT = re.compile(rf"({_NAME}) (\w+) ({_NAME})\.")

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from runtimes import BareRuntime, Chat
 
-from harness.errors import ModelUnavailable
-from harness.records import Document
+from harness.core.errors import ModelUnavailable
+from harness.core.records import Document
+from systems.common.chunking import ChunkParams, iter_chunks
+from systems.common.extraction.bounded import BoundedExtractor
+from systems.common.joined_fields import SEPARATOR
+from systems.common.prompts import reports as prompts
+from systems.common.token_estimate import count_tokens
 from systems.community import library
 from systems.community.params import IndexParams
-from systems.community.units import TextUnits
-from systems.parts.chunking import ChunkParams, iter_chunks
-from systems.parts.extraction.bounded import BoundedExtractor
-from systems.parts.fields import SEPARATOR
-from systems.parts.prompts import reports as prompts
-from systems.parts.tokens import count_tokens
+from systems.community.text_units import TextUnits
 from tests.systems.community import scripted
 from tests.systems.community.scripted import (
     CORPUS,

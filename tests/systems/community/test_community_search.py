@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.asking.answers import ABSTENTION, answer_messages
-from harness.asking.structured import Unreadable
-from harness.errors import ModelUnavailable
-from harness.models.fake import bag_of_words
-from harness.records import Context, Document, Query
+from harness.core.errors import ModelUnavailable
+from harness.core.records import Context, Document, Query
+from harness.llm_utils.answer_contract import ABSTENTION, answer_messages
+from harness.llm_utils.structured_output import Unreadable
+from harness.models.fake_model import bag_of_words
+from systems.common.prompts import reports as prompts
+from systems.common.token_estimate import count_tokens
 from systems.community.params import AnswerParams, IndexParams
 from systems.community.system import CommunitySystem
-from systems.parts.prompts import reports as prompts
-from systems.parts.tokens import count_tokens
 from tests.systems.community.scripted import CORPUS, QUERY, Failing, answer_by_rule, build, opened, stored
 
 # Each process that loads nano-graphrag waits for it for seconds.

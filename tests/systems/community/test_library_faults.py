@@ -15,9 +15,9 @@ import pytest
 from bounded import TooLong, at_most
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.asking.answers import ABSTENTION
-from harness.models.fake import bag_of_words
-from harness.records import Document, Query
+from harness.core.records import Document, Query
+from harness.llm_utils.answer_contract import ABSTENTION
+from harness.models.fake_model import bag_of_words
 from systems.community import library
 from tests.systems.community.scripted import QUERY, TEXTS, Failing, answer_by_rule, build, opened, records, stored
 

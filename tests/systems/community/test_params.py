@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from harness.errors import MissingDependency
+from harness.core.errors import MissingDependency
 from harness.protocols import Params
 from systems.community.params import AnswerParams, IndexParams
 from systems.community.system import SPEC

@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
+from systems.common.prompts import reports as prompts
+from systems.common.token_estimate import count_tokens
 from systems.community.global_search import in_batches
 from systems.community.reports import bounded_number, read_report
-from systems.community.ruled_reports import report_by_rules
-from systems.community.stored import Report, ReportedRelation
-from systems.parts.prompts import reports as prompts
-from systems.parts.tokens import count_tokens
+from systems.community.rule_based_reports import report_by_rules
+from systems.community.stored_index import Report, ReportedRelation
 
 WHOLE = {
     "title": "Tidewright",

@@ -8,11 +8,11 @@ import pytest
 from kg_corpus import CORPUS, scripted
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.asking.answers import ABSTENTION
-from harness.records import Document, Prediction, Query
+from harness.core.records import Document, Prediction, Query
+from harness.llm_utils.answer_contract import ABSTENTION
+from systems.common.graph_index import GraphIndexParams
 from systems.cypher_agent.params import AnswerParams
 from systems.cypher_agent.system import CypherAgentSystem
-from systems.parts.graph_index import GraphIndexParams
 
 RUNS = (
     "MATCH (a:Entity)-[r:RELATES]->(b:Entity) WHERE toLower(b.name) CONTAINS 'tidewright' "

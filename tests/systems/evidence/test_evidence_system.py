@@ -9,11 +9,11 @@ import pytest
 from kg_corpus import CORPUS, TEXTS, scripted
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.errors import ConfigError
-from harness.records import Document, Prediction, Query
+from harness.core.errors import ConfigError
+from harness.core.records import Document, Prediction, Query
+from systems.common.graph_index import GraphIndexParams
 from systems.evidence.params import AnswerParams
 from systems.evidence.system import SPEC, EvidenceSystem
-from systems.parts.graph_index import GraphIndexParams
 
 STEPS = ["Tidewright Power builds turbines for Gull Sound.", "Ingrid Solvane runs Tidewright Power."]
 

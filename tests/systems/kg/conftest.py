@@ -6,9 +6,9 @@ import pytest
 from kg_corpus import CORPUS, scripted
 from runtimes import BareRuntime, Chat
 
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_search.params import GraphSearchParams
 from systems.kg.system import KgSystem
-from systems.parts.graph_index import GraphIndexParams
-from systems.parts.graph_search.params import GraphSearchParams
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import pytest
 from kg_corpus import ask, loaded, of_kind
 from runtimes import BareRuntime
 
-from harness.errors import ConfigError
-from harness.evaluators.extracted import stated_by
-from harness.records import Query
+from harness.core.errors import ConfigError
+from harness.core.records import Query
+from harness.evaluators.triplet_extraction import stated_by
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_search.params import GraphSearchParams
 from systems.kg.system import SPEC
-from systems.parts.graph_index import GraphIndexParams
-from systems.parts.graph_search.params import GraphSearchParams
 
 MEANING = {"names_by": "graph", "rank": "meaning"}
 

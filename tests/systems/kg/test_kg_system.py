@@ -5,11 +5,11 @@ from kg_corpus import CORPUS, THESIS, ask, loaded, of_kind, scripted
 from pydantic import ValidationError
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.errors import ConfigError, ModelUnavailable
-from harness.records import Query, Triplet
+from harness.core.errors import ConfigError, ModelUnavailable
+from harness.core.records import Query, Triplet
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_search.params import GraphSearchParams
 from systems.kg.system import SPEC, KgSystem
-from systems.parts.graph_index import GraphIndexParams
-from systems.parts.graph_search.params import GraphSearchParams
 
 SOLVANE = "(Ingrid Solvane)-[RUNS]->(Tidewright Power)"
 TURBINES = "(Tidewright Power)-[BUILDS_TURBINES_FOR]->(Gull Sound)"

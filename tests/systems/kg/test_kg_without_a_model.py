@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from runtimes import BareRuntime, Embedder
 
+from harness.core.records import Document, Prediction, Query
 from harness.models.metering import Meter, metered
-from harness.records import Document, Prediction, Query
-from harness.runner.executing.runtime import Unnamed, WorkerRuntime
+from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_search.params import GraphSearchParams
 from systems.kg.system import KgSystem
-from systems.parts.graph_index import GraphIndexParams
-from systems.parts.graph_search.params import GraphSearchParams
 
 pytestmark = pytest.mark.slow
 

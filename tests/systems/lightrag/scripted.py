@@ -11,7 +11,7 @@ from typing import Any
 
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.records import Document, IndexStats, Query
+from harness.core.records import Document, IndexStats, Query
 from systems.lightrag.params import AnswerParams, IndexParams
 from systems.lightrag.system import LightRAGSystem
 

@@ -1,6 +1,6 @@
 import pytest
 
-from harness.errors import MissingDependency
+from harness.core.errors import MissingDependency
 from systems.lightrag import library
 
 

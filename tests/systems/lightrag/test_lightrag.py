@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.asking.answers import ABSTENTION
-from harness.asking.structured import Unreadable
-from harness.errors import ModelUnavailable
-from harness.records import Document, Query
+from harness.core.errors import ModelUnavailable
+from harness.core.records import Document, Query
+from harness.llm_utils.answer_contract import ABSTENTION
+from harness.llm_utils.structured_output import Unreadable
 from tests.systems.lightrag import scripted
 from tests.systems.lightrag.scripted import CORPUS, MODES, QUERY, REPEATED, TEXTS, answer_by_rule, build, opened
 

@@ -9,15 +9,15 @@ import pytest
 from pydantic import ValidationError
 from runtimes import BareRuntime, Chat, Embedder
 
-from harness.asking.answers import answer_messages
-from harness.errors import ConfigError
-from harness.models.fake import bag_of_words
+from harness.core.errors import ConfigError
+from harness.core.records import Document, Query, Span
+from harness.llm_utils.answer_contract import answer_messages
+from harness.models.fake_model import bag_of_words
 from harness.protocols import Roles
-from harness.records import Document, Query, Span
+from systems.common.chunking import iter_chunks
+from systems.common.passages import PassageParams
 from systems.naive.params import AnswerParams
 from systems.naive.system import SPEC, NaiveSystem
-from systems.parts.chunking import iter_chunks
-from systems.parts.passages import PassageParams
 
 CORPUS = [
     Document(

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from runtimes import BareRuntime
 
-from harness.errors import ConfigError, HarnessError
+from harness.core.errors import ConfigError, HarnessError
+from harness.core.records import Document, Prediction, Query, Usage
 from harness.protocols import SystemSpec
-from harness.records import Document, Prediction, Query, Usage
 from harness.registry import SYSTEMS
 from systems.pipelines.http import ServiceFailed
 from systems.pipelines.replies import WrongShape

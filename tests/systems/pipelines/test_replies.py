@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.records import Context, Usage
+from harness.core.records import Context, Usage
 from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
 
 

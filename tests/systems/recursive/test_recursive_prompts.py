@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from harness.records import Context
-from systems.parts.prompts.sub_questions import (
+from harness.core.records import Context
+from systems.common.prompts.sub_questions import (
     LONGEST_QUESTION,
     read_questions,
     reply_schema,

@@ -9,14 +9,14 @@ import pytest
 from pydantic import ValidationError
 from runtimes import Asked, BareRuntime, Chat, Embedder
 
-from harness.asking.answers import answer_messages
+from harness.core.records import AnswerStyle, Context, Document, Prediction, Query
 from harness.datasets import demo
+from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import ChatModel, Message, Roles
-from harness.records import AnswerStyle, Context, Document, Prediction, Query
+from systems.common.passages import PassageParams
+from systems.common.prompts.sub_questions import reply_schema, reply_tokens
 from systems.naive import system as naive
 from systems.naive.params import AnswerParams as NaiveAnswerParams
-from systems.parts.passages import PassageParams
-from systems.parts.prompts.sub_questions import reply_schema, reply_tokens
 from systems.recursive.params import AnswerParams
 from systems.recursive.system import SPEC, RecursiveSystem
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.config import load_config
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.runner.executing.execute import run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter

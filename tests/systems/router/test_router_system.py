@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 from runtimes import BareRuntime
 
+from harness.core.records import IndexStats, Prediction, Query, Step
 from harness.protocols import GENERATES, NO_ROLE, Route
-from harness.records import IndexStats, Prediction, Query, Step
 from systems.router.params import AnswerParams, IndexParams
 from systems.router.system import SPEC, RouterSystem
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from harness.datasets.entries import FileEntry
+from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets.files import iter_jsonl
+from harness.datasets.row_fields import FileEntry
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
-from harness.records import Document, Evidence, Query, Reference
 
 _FOLDER = Path(__file__).parent
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from pydantic import Field
 
+from harness.core.records import Reference, Score
+from harness.evaluators.score_preconditions import settled, why_not
 from harness.evaluators.scores import not_applicable, scored
-from harness.evaluators.sides import settled, why_not
 from harness.protocols import (
-    Case,
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
@@ -17,8 +17,8 @@ from harness.protocols import (
     PanelFigure,
     Params,
     RunFacts,
+    ScoringInput,
 )
-from harness.records import Reference, Score
 
 _FIGURE = PanelFigure("grounding_figure", "Answers and their contexts", "Words and numbers found in a context")
 WORDS = Measure(
@@ -58,14 +58,14 @@ class Grounding:
         """Nobody generates, or no context is known: what the measure reads says it."""
         return why_not(measure, reference, run)
 
-    async def evaluate(self, cases: Sequence[Case]) -> list[Score]:
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every measure of every case."""
         return [self._score(case, measure) for case in cases for measure in case.measures]
 
     def close(self) -> None:
         """Nothing is open."""
 
-    def _score(self, case: Case, measure: Measure) -> Score:
+    def _score(self, case: ScoringInput, measure: Measure) -> Score:
         if (score := settled(case, measure)) is not None:
             return score  # The answer is empty or abstains, or nothing was retrieved.
         pattern = self._word if measure.name == WORDS.name else re.compile(r"\d+")

@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 
 from harness.config import ModelConfig
+from harness.models.protocol_translation import ServerRefused, Translation, chat_reply
 from harness.models.providers import api_key
 from harness.models.providers.http import HttpDefaults, http_provider
-from harness.models.translating import ServerRefused, Translation, chat_reply
 
 
 class Completion(Translation):

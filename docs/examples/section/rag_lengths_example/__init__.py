@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from statistics import fmean
 
-from harness.analysis.intervals import mean_interval
+from harness.core.records import RunRecord
 from harness.display import Content, Drawing, Quantity, Table, counted, printable
 from harness.display.plotting import HALF_IN, PALETTE, NewFigure
-from harness.records import RunRecord
 from harness.report.sections import Reported, SectionSpec
+from harness.statistics.intervals import mean_interval
 
 Lengths = dict[str, float]
 """Words of the answer by query, the mean over repeats; a query without an answer has none."""

@@ -8,9 +8,19 @@ from itertools import pairwise
 
 from pydantic import Field
 
-from harness.asking.answers import answer_messages
+from harness.core.records import (
+    Context,
+    Document,
+    Expected,
+    ExpectedCalls,
+    IndexStats,
+    Prediction,
+    Query,
+    Span,
+    Work,
+)
+from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import GENERATES, NO_ROLE, Params, Runtime, SystemSpec, Workload
-from harness.records import Context, Document, Expected, ExpectedCalls, IndexStats, Prediction, Query, Span, Work
 
 _WORD = re.compile(r"\w+")
 

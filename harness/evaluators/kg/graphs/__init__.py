@@ -38,12 +38,12 @@ What the paper leaves open, as it is here:
 `distinct_labels` to embed, `connect` to the graph, `scores_of` it, the `paths` behind `multi_hop`.
 """
 
+from harness.core.records import Triplet
 from harness.evaluators.kg.graphs.graph import KgGraph, SimilarEdge, connect
 from harness.evaluators.kg.graphs.multi_hop import Match, paths
 from harness.evaluators.kg.graphs.scores import KgScores, kg_scores, scores_of
-from harness.evaluators.kg.graphs.sides import TripletSide, distinct_labels
-from harness.evaluators.kg.graphs.similar import TOLERANCE
-from harness.records import Triplet
+from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
+from harness.evaluators.kg.graphs.triplet_graph import TripletSide, distinct_labels
 
 __all__ = [
     "TOLERANCE",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from harness.errors import MissingDependency, install
+from harness.core.errors import MissingDependency, install
 from harness.evaluators.kg.graphs.graph import TRIPLET_WEIGHT, KgGraph
 
 if TYPE_CHECKING:

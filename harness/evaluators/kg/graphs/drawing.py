@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
-from harness.display.text import counted, printable
+from harness.display.text_format import counted, printable
 from harness.evaluators.kg.graphs import KgGraph, Match, TripletSide
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from harness.errors import MissingDependency, install
+from harness.core.errors import MissingDependency, install
 from harness.evaluators.kg.graphs.graph import TRIPLET_COST, TRIPLET_WEIGHT, KgGraph, SimilarEdge
 from harness.evaluators.kg.graphs.multi_hop import Match
-from harness.evaluators.kg.graphs.sides import TripletSide
-from harness.extraction.names import one_line
+from harness.evaluators.kg.graphs.triplet_graph import TripletSide
+from harness.extraction.entity_names import one_line
 
 if TYPE_CHECKING:
     from networkx import DiGraph

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.evaluators.kg.graphs.sides import TripletSide
-from harness.evaluators.kg.graphs.similar import Pairs, no_pairs, similar_pairs, unit_rows
+from harness.evaluators.kg.graphs.similar_edges import Pairs, no_pairs, similar_pairs, unit_rows
+from harness.evaluators.kg.graphs.triplet_graph import TripletSide
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

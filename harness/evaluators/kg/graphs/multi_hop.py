@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from harness.core.records import Triplet
 from harness.evaluators.kg.graphs.graph import TRIPLET_COST, KgGraph, SimilarEdge
-from harness.evaluators.kg.graphs.similar import DECIMALS, TOLERANCE
-from harness.records import Triplet
+from harness.evaluators.kg.graphs.similar_edges import DECIMALS, TOLERANCE
 
 DELTA = 0.5
 

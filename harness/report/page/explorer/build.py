@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.display.text import printable
+from harness.display.text_format import printable
 from harness.report.page.explorer.details import Details
 from harness.report.page.explorer.packing import Block, pack_json
 from harness.report.page.explorer.reading import (

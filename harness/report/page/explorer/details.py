@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.records import Evidence
+from harness.core.records import Evidence
 from harness.report.page.explorer.packing import Block, as_json, cut, pack, pack_json
 from harness.report.page.explorer.reading import NO_WORDS, TEXT_CHARS, Detail, ShownWords, UnitDetails
 

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.slots import Slots
-from harness.display.text import printable
+from harness.core.records import Context, Cost, RunRecord, said_of
+from harness.display.text_format import printable
 from harness.protocols import Measure, ScoreLabel
-from harness.records import Context, Cost, RunRecord, said_of
 from harness.report.briefs import MISSING
 from harness.report.page.explorer.packing import cut
 from harness.report.places import ContextPlaces
 from harness.report.view import RunView
+from harness.statistics.score_alignment import Slots
 from harness.store import RecordKey
 from harness.store.score_lines import ScoreLine
 

@@ -8,7 +8,7 @@ from math import isnan
 
 import numpy as np
 
-from harness.display.text import printable
+from harness.display.text_format import printable
 from harness.protocols import Measure
 from harness.report.page.explorer.packing import as_json, pack
 from harness.report.page.explorer.reading import NO_CELL, ShownColumn, ShownScore

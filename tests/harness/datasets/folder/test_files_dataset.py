@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import harness.api as rag
+from harness.core.errors import DataError
 from harness.datasets.folder import dataset
-from harness.errors import DataError
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def test_without_questions_nothing_is_read_and_the_way_to_some_is_said(
 
 
 def test_plan_says_what_was_skipped_and_why(papers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from harness.api.configs import DatasetChoice, as_settings, bench_configs
-    from harness.cli.planning import print_plan
+    from harness.api.config_building import DatasetChoice, as_settings, bench_configs
+    from harness.cli.plan import print_plan
 
     configs = bench_configs(
         dataset=DatasetChoice(docs=papers, questions="asked.jsonl"), settings=as_settings(SETTINGS)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.errors import DataError
 from harness.datasets.folder import FolderCorpus, read_folder
-from harness.display.places import has_places
-from harness.errors import DataError
+from harness.display.document_positions import has_places
 
 
 def put(folder: Path, **files: str | bytes) -> Path:

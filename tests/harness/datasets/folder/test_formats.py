@@ -9,10 +9,10 @@ from made_files import pdf, word
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import NameObject
 
+from harness.datasets.folder.docx import read_word
+from harness.datasets.folder.html import read_html
 from harness.datasets.folder.pdf import read_pdf
-from harness.datasets.folder.texts import NoDocument, ReadText
-from harness.datasets.folder.web import read_html
-from harness.datasets.folder.word import read_word
+from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 
 
 def idle() -> None:

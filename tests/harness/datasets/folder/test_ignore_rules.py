@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.errors import ConfigError, DataError
 from harness.datasets.folder import FolderCorpus, read_folder
-from harness.errors import ConfigError, DataError
 
 PEM = "-----BEGIN {}-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n-----END {}-----\n"
 

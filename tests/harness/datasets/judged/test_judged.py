@@ -9,12 +9,12 @@ import ir_datasets
 import pytest
 
 from harness.config import DatasetConfig
+from harness.core.errors import DataError, HarnessError
 from harness.datasets import Dataset
 from harness.datasets.judged import collection
-from harness.errors import DataError, HarnessError
 from harness.evaluators.retrieval import RetrievalEvaluator, RetrievalParams, rules
 from harness.protocols import RunFacts
-from harness.runner.loading import load_whole
+from harness.runner.dataset_loading import load_whole
 
 QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t1\nq1\td3\t0\nq2\td4\t1\nq3\td3\t0\nd5\td5\t1\n"
 N = 30

@@ -12,13 +12,13 @@ from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
-from harness import errors
-from harness.errors import MissingDependency
+from harness.core import errors
+from harness.core.errors import MissingDependency
+from harness.core.records import Context, Prediction, RunRecord, Score, Triplet
 from harness.evaluators.kg.evaluator import NLP_SPEC, SPEC
 from harness.evaluators.kg.graphs import kg_scores
 from harness.evaluators.kg.measures import KgParams
 from harness.protocols import EvaluatorSpec, RunFacts
-from harness.records import Context, Prediction, RunRecord, Score, Triplet
 
 Triplets = list[tuple[str, str, str]]
 Scores = Mapping[str, Score]

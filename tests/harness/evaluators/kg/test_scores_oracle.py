@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kg_samples import Sample, sample
 
 from harness.evaluators.kg.graphs import KgScores, TripletSide, connect, kg_scores, paths, scores_of
-from harness.evaluators.kg.graphs.similar import TOLERANCE
+from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
 
 Triplets = list[tuple[str, str, str]]
 Vectors = dict[str, oracle.Vector]

@@ -10,10 +10,10 @@ from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer
 
+from harness.core.records import Context, Prediction, Query, Reference, RunRecord, Score
 from harness.evaluators.base import score_run
 from harness.evaluators.triplet import SPEC, TripletParams
 from harness.protocols import Embedder
-from harness.records import Context, Prediction, Query, Reference, RunRecord, Score
 from harness.store import SampleRow
 
 from ..conftest import MakeRecord

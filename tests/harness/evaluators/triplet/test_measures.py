@@ -9,10 +9,10 @@ from judges import quoted_in
 from pydantic import ValidationError
 from scoring import build_scorer
 
+from harness.core.records import Reference
 from harness.evaluators.triplet import SPEC, TripletParams
 from harness.evaluators.triplet.evaluator import measures
 from harness.protocols import RunFacts
-from harness.records import Reference
 
 from .conftest import (
     ALL,

@@ -12,10 +12,10 @@ from journals import usage_by_role
 from judges import WordEmbedder, quoted_in
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
-from harness.errors import ModelUnavailable, StoreError
+from harness.core.errors import ModelUnavailable, StoreError
+from harness.core.records import Context, Cost, Prediction, Reference, Triplet
 from harness.evaluators.triplet import SPEC, TripletParams
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.records import Context, Cost, Prediction, Reference, Triplet
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter

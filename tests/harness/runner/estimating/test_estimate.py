@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.estimates.left import phases_left
-from harness.analysis.prices import load_prices
 from harness.config import load_config
-from harness.records import Estimate, PhaseEstimate
+from harness.core.records import Estimate, PhaseEstimate
 from harness.runner.estimating import estimate as estimating
 from harness.runner.estimating.estimate import Estimator, in_one_line, keep_estimate
 from harness.runner.evaluating.evaluate import evaluate_runs
@@ -17,6 +15,8 @@ from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing.execute import open_run, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
+from harness.statistics.estimates.remaining_cost import phases_left
+from harness.statistics.prices import load_prices
 
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
 

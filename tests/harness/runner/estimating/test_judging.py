@@ -6,7 +6,7 @@ import pytest
 from paired_runs import ScoredRun, write_run
 from pydantic import JsonValue
 
-from harness.records import Cost, EvaluationRecord, Usage
+from harness.core.records import Cost, EvaluationRecord, Usage
 from harness.runner.estimating.earlier_runs import EarlierRuns
 
 JUDGE: dict[str, JsonValue] = {"provider": "fake", "model": "fake"}

@@ -11,13 +11,13 @@ from journals import usage_by_role
 
 from harness.config import BenchConfig, JudgeConfig
 from harness.config.load import build_config
-from harness.errors import ConfigError, MissingDependency
+from harness.core.errors import ConfigError, MissingDependency
+from harness.core.records import Cost
 from harness.evaluators.answer import SPEC as ANSWER
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.providers import resolve_generator
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Params
-from harness.records import Cost
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, plan_evaluation
 from harness.runner.progress import Reporter

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness.config import load_config
-from harness.records import Cost
-from harness.runner.executing.execute import NOTHING_AGAIN, Again, run_cell
+from harness.core.records import Cost
+from harness.runner.executing.execute import NOTHING_AGAIN, RerunOptions, run_cell
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
 from harness.store import RunDir
@@ -29,7 +29,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
 
 
-def run(results: Path, system: str, again: Again = NOTHING_AGAIN) -> RunDir:
+def run(results: Path, system: str, again: RerunOptions = NOTHING_AGAIN) -> RunDir:
     (cell,) = plan_cells(load_config(None, [*FAKE, f"systems=[{system}]"]))
     return run_cell(cell, results, Reporter(quiet=True), lambda _usage: None, again=again).run
 
@@ -56,10 +56,10 @@ def test_a_fresh_index_is_built_with_nothing_that_another_left_and_measured(tmp_
     reusing = run(results, "recursive")
     assert cost_of(reusing) == cost_of(naive)
     shutil.rmtree(reusing.path)
-    recursive = run(results, "recursive", Again(index=True))
+    recursive = run(results, "recursive", RerunOptions(index=True))
     index = recursive.index()
     assert index is not None
     assert (index.built_by, index.reused_from) == (recursive.run_id, None)
     assert (index.cost.cached_texts, index.cost.replayed_calls) == (0, 0)
     assert index.cost.embedded_texts == cost_of(naive).embedded_texts
-    assert cost_of(run(results, "naive", Again(index=True))) == cost_of(naive), "what is finished stays"
+    assert cost_of(run(results, "naive", RerunOptions(index=True))) == cost_of(naive), "what is finished stays"

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.config import BenchConfig
-from harness.records import Cost, Prediction, RunRecord, Usage
+from harness.core.records import Cost, Prediction, RunRecord, Usage
+from harness.runner.budget_tracker import Spending
 from harness.runner.executing.execute import open_run
-from harness.runner.executing.messages import Todo
+from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution, Heard
-from harness.runner.executing.supervise import WorkerEnd
-from harness.runner.executing.tally import Tally
+from harness.runner.executing.progress_counter import Tally
+from harness.runner.executing.worker_supervisor import WorkerEnd
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
-from harness.runner.spending import Spending
 
 
 def execution(results: Path) -> Execution:
@@ -31,11 +31,11 @@ def _unpriced(_usage: dict[str, Usage]) -> None:
 
 def test_who_is_killed_for_one_query_has_answered_what_its_records_say(tmp_path: Path) -> None:
     going = execution(tmp_path)
-    todo = [Todo(query_id=query.query_id, repeat=0, attempt=1) for query in going.cell.dataset.queries[:3]]
+    todo = [QueryTask(query_id=query.query_id, repeat=0, attempt=1) for query in going.cell.dataset.queries[:3]]
     answered, blocking, torn = todo
-    asked: list[Sequence[Todo]] = []
+    asked: list[Sequence[QueryTask]] = []
 
-    def ask(pending: Sequence[Todo], _heard: Heard) -> WorkerEnd:
+    def ask(pending: Sequence[QueryTask], _heard: Heard) -> WorkerEnd:
         asked.append(list(pending))
         if len(asked) > 1:
             going.run.append_records([record(one) for one in pending])
@@ -56,7 +56,7 @@ def test_who_is_killed_for_one_query_has_answered_what_its_records_say(tmp_path:
     }
 
 
-def record(todo: Todo) -> RunRecord:
+def record(todo: QueryTask) -> RunRecord:
     return RunRecord(
         query_id=todo.query_id,
         repeat=todo.repeat,

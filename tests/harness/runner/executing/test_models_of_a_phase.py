@@ -7,7 +7,7 @@ import pytest
 from plugins import PlugIn
 
 from harness.config import ModelConfig, load_config
-from harness.records import RunRecord
+from harness.core.records import RunRecord
 from harness.runner.executing import execute
 from harness.runner.executing.execute import CellResult, run_cell
 from harness.runner.plan import plan_cells
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
 SLY = """
 from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Params, SystemSpec
-from harness.records import IndexStats, Prediction
+from harness.core.records import IndexStats, Prediction
 
 class Answer(Params):
     wants: str = ""

@@ -6,8 +6,8 @@ import pytest
 from damaging import WorkersHere
 
 from harness.config import load_config
-from harness.errors import HarnessError
-from harness.records import OWN_MODELS, Usage
+from harness.core.errors import HarnessError
+from harness.core.records import OWN_MODELS, Usage
 from harness.runner.executing.execute import CellResult, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter

@@ -9,8 +9,8 @@ from plugins import PlugIn
 from teller_server import CLIENT, TellerServer
 
 from harness.config import load_config
-from harness.errors import HarnessError
-from harness.records import RunRecord, Usage
+from harness.core.errors import HarnessError
+from harness.core.records import RunRecord, Usage
 from harness.runner.executing.execute import CellResult, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter

@@ -6,7 +6,7 @@ import time
 from virtual_time import run_in_virtual_time
 
 from harness.models.metering import Meter
-from harness.runner.executing.clock import latency_limit
+from harness.runner.executing.query_time_limit import latency_limit
 
 
 async def _work(meter: Meter, stretches: list[tuple[bool, float]]) -> None:

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from harness.config import BenchConfig
-from harness.errors import BudgetReached, ConfigError
-from harness.records import Cost, Failure, Prediction, RaceRecord, RunRecord
+from harness.core.errors import BudgetReached, ConfigError
+from harness.core.records import Cost, Failure, Prediction, RaceRecord, RunRecord
+from harness.runner.budget_tracker import Spending
 from harness.runner.evaluating.plan import plan_evaluation
-from harness.runner.executing import turns
+from harness.runner.executing import interleaved_scheduler
 from harness.runner.executing.execute import CellResult
-from harness.runner.executing.messages import Todo
-from harness.runner.executing.seat import Seat
-from harness.runner.executing.supervise import SystemBroken
-from harness.runner.order import query_order
+from harness.runner.executing.interleaved_run import Seat
+from harness.runner.executing.messages import QueryTask
+from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
+from harness.runner.query_order import query_order
 from harness.runner.race_plan import plan_race, race_lines
-from harness.runner.spending import Spending
 
 RIGHT = {1: 0.1, 4: 0.9, 8: 0.8}
 """How often a cell is right, by its top_k."""
@@ -47,7 +47,7 @@ def top_k(cell: Cell) -> int:
     return int(cell.answer_params.model_dump().get("top_k", 0))
 
 
-def answer(seat: Seat, todo: Todo, failure: Failure | None = None) -> None:
+def answer(seat: Seat, todo: QueryTask, failure: Failure | None = None) -> None:
     """An answer is made up, and the same whenever it is; or there is none."""
     cell = seat.execution.cell
     (reference,) = (one for one in cell.dataset.references if one.query_id == todo.query_id)
@@ -73,13 +73,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """(top_k, query) of each answer, in the order asked."""
     found: Asked = []
 
-    def take(self: Seat, todo: list[Todo], tally: Any) -> None:
+    def take(self: Seat, todo: list[QueryTask], tally: Any) -> None:
         for one in todo:
             found.append((top_k(self.execution.cell), one.query_id))
             answer(self, one)
 
     monkeypatch.setattr(Seat, "take_turn", take)
-    monkeypatch.setattr(turns._Table, "_build", lambda _self, _seat: None)
+    monkeypatch.setattr(interleaved_scheduler._Table, "_build", lambda _self, _seat: None)
     return found
 
 
@@ -87,8 +87,10 @@ def go(results: Path, **keys: Any) -> tuple[list[Cell], list[CellResult]]:
     chosen = config(**keys)
     cells, evaluation = plan_cells(chosen), plan_evaluation(chosen)
     race = plan_race(chosen, cells, evaluation)
-    options = turns.TurnOptions(results, lambda _cell: lambda _usage: None, race=race, evaluation=evaluation)
-    return cells, turns.run_in_turns(cells, options, Reporter(quiet=True), Spending.unlimited())
+    options = interleaved_scheduler.TurnOptions(
+        results, lambda _cell: lambda _usage: None, race=race, evaluation=evaluation
+    )
+    return cells, interleaved_scheduler.run_in_turns(cells, options, Reporter(quiet=True), Spending.unlimited())
 
 
 def established(results: list[CellResult]) -> RaceRecord:
@@ -101,7 +103,7 @@ def established(results: list[CellResult]) -> RaceRecord:
 def raise_after(n_turns: int, error: Callable[[], BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
     take, seen = Seat.take_turn, []
 
-    def taken(self: Seat, todo: list[Todo], tally: Any) -> None:
+    def taken(self: Seat, todo: list[QueryTask], tally: Any) -> None:
         seen.append(1)
         if len(seen) > n_turns:
             raise error()
@@ -170,7 +172,7 @@ def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
     whole = established(go(tmp_path / "whole")[1])
     draw, n_left = Random(0), 40
 
-    def take(self: Seat, todo: list[Todo], tally: Any) -> None:
+    def take(self: Seat, todo: list[QueryTask], tally: Any) -> None:
         nonlocal n_left
         for one in draw.sample(todo, len(todo)):
             n_left -= 1
@@ -198,7 +200,7 @@ def test_a_system_that_fails_at_every_query_leaves_as_worse_and_the_others_go_on
 ) -> None:
     take = Seat.take_turn
 
-    def taken(self: Seat, todo: list[Todo], tally: Any) -> None:
+    def taken(self: Seat, todo: list[QueryTask], tally: Any) -> None:
         if top_k(self.execution.cell) != 4:
             return take(self, todo, tally)
         for one in todo:
@@ -217,7 +219,7 @@ def test_a_system_that_fails_at_every_query_leaves_as_worse_and_the_others_go_on
 def break_after(n_turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     take, seen = Seat.take_turn, []
 
-    def taken(self: Seat, todo: list[Todo], tally: Any) -> None:
+    def taken(self: Seat, todo: list[QueryTask], tally: Any) -> None:
         if top_k(self.execution.cell) == 4:
             seen.append(1)
             if len(seen) > n_turns:

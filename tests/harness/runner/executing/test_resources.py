@@ -12,9 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.analysis.resources import load_resources
-from harness.runner.executing.listening import listening_at
+from harness.runner.executing.process_at_url import listening_at
 from harness.runner.executing.resources import HEADER, ResourceSampler, Servers
+from harness.statistics.resource_usage import load_resources
 from harness.store import RunDir
 
 CHILD = "x = bytearray(80_000_000)\nwhile True: pass"

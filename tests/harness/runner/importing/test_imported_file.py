@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import HarnessError
-from harness.records import Context
-from harness.runner.importing.file import ImportedFile, read_file
-from harness.runner.importing.rows import FIELDS, ImportedRow
+from harness.core.errors import HarnessError
+from harness.core.records import Context
+from harness.runner.importing.answer_file import ImportedFile, read_file
+from harness.runner.importing.answer_row import FIELDS, ImportedRow
 
 WriteRows = Callable[..., Path]
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.errors import DataError
-from harness.records import Query
-from harness.runner.importing.queries import Matched, match_rows
-from harness.runner.importing.rows import ImportedRow
+from harness.core.errors import DataError
+from harness.core.records import Query
+from harness.runner.importing.answer_row import ImportedRow
+from harness.runner.importing.query_matching import Matched, match_rows
 
 QUERIES = [
     Query(query_id="q1", text="Who wrote the café's   menu?"),

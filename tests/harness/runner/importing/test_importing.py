@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from harness.analysis import load_prices, run_costs
+from harness.core.errors import ConfigError, DataError, HarnessError, StoreError
+from harness.core.records import Cost, Prediction, RunRecord, Usage
 from harness.datasets import demo, load_dataset, multihop_rag
-from harness.errors import ConfigError, DataError, HarnessError, StoreError
 from harness.evaluators.answer import is_right
-from harness.records import Cost, Prediction, RunRecord, Usage
+from harness.runner.importing.imported_run import ImportRequest
 from harness.runner.importing.importer import ImportResult, import_run
-from harness.runner.importing.run import ImportRequest
+from harness.statistics import load_prices, run_costs
 from harness.store import RunDir, find_runs
 from harness.store.index_dir import Corpora, corpus_digest
 

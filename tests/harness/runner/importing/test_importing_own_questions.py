@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ConfigError, DataError
+from harness.core.errors import ConfigError, DataError
+from harness.runner.importing.imported_run import ImportRequest
 from harness.runner.importing.importer import ImportResult, import_run
-from harness.runner.importing.run import ImportRequest
 
 QUESTIONS = 'question,answers,quote,document\n"How long, then?",24 days,24 days,leave.md\nWho?,,,\nWhat else?,,,\n'
 

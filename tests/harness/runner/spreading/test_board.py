@@ -1,11 +1,11 @@
 """Shards of a cell's queries, as workers ask for them."""
 
-from harness.runner.executing.messages import Todo
+from harness.runner.executing.messages import QueryTask
 from harness.runner.spreading.board import Board
 
 
-def todo(n: int) -> list[Todo]:
-    return [Todo(query_id=str(number), repeat=0, attempt=1) for number in range(n)]
+def todo(n: int) -> list[QueryTask]:
+    return [QueryTask(query_id=str(number), repeat=0, attempt=1) for number in range(n)]
 
 
 def taken(board: Board) -> list[list[str]]:

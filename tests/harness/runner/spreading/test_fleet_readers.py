@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from harness.config import LimitsConfig
-from harness.errors import ConfigError
+from harness.core.errors import ConfigError
 from harness.models.budget import Allowance
-from harness.models.relaying import RelayedCall
+from harness.models.remote_calls import RelayedCall
 from harness.runner.executing.messages import Event, ReadingJob, Turn
-from harness.runner.executing.reading import RULES
+from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import Unsampled
-from harness.runner.executing.supervise import Workplace
+from harness.runner.executing.worker_supervisor import WorkerEnvironment
 from harness.runner.spreading import reading
 from harness.runner.spreading.fleet import Fleet
 from harness.runner.spreading.reading import FleetReaders
@@ -31,7 +31,7 @@ class Followed:
     refuses = False
     n_ended = 0
 
-    def __init__(self, _job: ReadingJob, _at: Workplace, on_event: Callable[[Event], None]) -> None:
+    def __init__(self, _job: ReadingJob, _at: WorkerEnvironment, on_event: Callable[[Event], None]) -> None:
         self._on_event, self._killed, self.is_waiting = on_event, threading.Event(), False
 
     def turn(self, turn: Turn) -> None:
@@ -66,7 +66,7 @@ def fleet(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
 
 def readers_of(fleet: Fleet, warned: list[str]) -> FleetReaders:
     job = ReadingJob(results="", limits=LimitsConfig(), texts="")
-    return FleetReaders(fleet, job, Workplace(Path("log"), Unsampled(), -1), warned.append)
+    return FleetReaders(fleet, job, WorkerEnvironment(Path("log"), Unsampled(), -1), warned.append)
 
 
 def n_free(fleet: Fleet) -> int:

@@ -12,7 +12,7 @@ import pytest
 from command_line import CommandLine, over_http
 from killing import journaled
 
-from harness.models.fake import FakeScript
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.store import RunDir, find_runs
 

@@ -12,15 +12,15 @@ from killing import journaled, what_was_answered
 from workers_in_threads import Machines, WorkerInThread, losing_at
 
 from harness.config import BenchConfig
-from harness.errors import HarnessError
-from harness.models.fake import FakeScript
+from harness.core.errors import HarnessError
+from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
+from harness.runner.budget_tracker import CostOwner, Spending
 from harness.runner.executing.execute import NOTHING_AGAIN, CellResult, run_cell
 from harness.runner.executing.messages import Event as WorkerEvent
-from harness.runner.executing.reading import RULES
+from harness.runner.executing.remote_extraction import RULES
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
-from harness.runner.spending import Payer, Spending
 from harness.runner.spreading.cells import SpreadOptions, run_spread
 from harness.store import RunDir
 
@@ -156,7 +156,7 @@ class Reading:
 def test_texts_that_rules_read_are_read_by_several_workers_and_the_graph_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number_lost: int
 ) -> None:
-    monkeypatch.setattr("harness.extraction.elsewhere.BATCH", 2)
+    monkeypatch.setattr("harness.extraction.remote_extraction.BATCH", 2)
     found = cells(None, "community", per_system={"community": {"index": {"extractor": "nlp"}}})
     here = run_here(found, tmp_path / "here")
     reading, reporter = Reading(number_lost), Heard()
@@ -176,7 +176,7 @@ def test_texts_that_rules_read_are_read_by_several_workers_and_the_graph_is_the_
 def test_who_would_read_otherwise_reads_nothing_and_the_index_is_built_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.runner.executing.reading.pipeline_digest", lambda _: "another")
+    monkeypatch.setattr("harness.runner.executing.remote_extraction.pipeline_digest", lambda _: "another")
     found = cells(None, "community", per_system={"community": {"index": {"extractor": "nlp"}}})
     reporter = Heard()
     reading = Reading(until=reporter.has_warned)
@@ -226,7 +226,7 @@ def test_a_budget_is_kept_over_all_workers_of_all_cells_and_the_same_command_goe
     server = serve(latency_s=0.01)
     budget = {"tokens": 900}
     found = cells(server, "gold", "closed-book", budget=budget)
-    payers = [Payer(RunDir(tmp_path / cell.run_id), cell.identity["models"]) for cell in found]
+    payers = [CostOwner(RunDir(tmp_path / cell.run_id), cell.identity["models"]) for cell in found]
     spending = Spending(found[0].config.budget, Spending.unlimited().prices, tmp_path, payers)
     stopped = spread(found, tmp_path, Machines(), spending=spending)
     counted = server.model.served

@@ -11,16 +11,16 @@ from grading import GRADER, Grader, fake_judge, graded_run, plan_with
 from journals import usage_by_role
 from workers_in_threads import Machines, losing_at
 
-from harness.analysis.prices import Prices
 from harness.config.schema import BudgetConfig
+from harness.core.records import EvaluationRecord
 from harness.evaluators.answer import SPEC as ANSWER
 from harness.protocols import EvaluatorSpec, Params
-from harness.records import EvaluationRecord
+from harness.runner.budget_tracker import CostOwner, Spending
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
-from harness.runner.spending import Payer, Spending
 from harness.runner.spreading.scoring import SpreadScoring
+from harness.statistics.prices import Prices
 from harness.store import RunDir
 
 REPLIES = {"Paris": "1", "Rome": "0.25", "Oslo": "0", "Bern": "0.5"}
@@ -129,7 +129,7 @@ def test_an_evaluator_without_a_model_is_not_sent_anywhere(tmp_path: Path) -> No
 def test_a_budget_that_is_reached_elsewhere_is_kept_and_nothing_is_written(tmp_path: Path) -> None:
     run, plan = graded_run(tmp_path, "naive", ANSWERS), judging()
     budget = BudgetConfig(tokens=1200)
-    spending = Spending(budget, Prices(()), tmp_path, [Payer.of(run, {}, plan)])
+    spending = Spending(budget, Prices(()), tmp_path, [CostOwner.of(run, {}, plan)])
     outcome, _ = scored_elsewhere(tmp_path, [run], plan, Machines(), spending)
     assert outcome.stopped is not None
     assert run.evaluations() == []
@@ -140,7 +140,7 @@ def test_a_budget_that_is_reached_elsewhere_is_kept_and_nothing_is_written(tmp_p
 def test_where_the_time_is_over_no_worker_takes_more(tmp_path: Path) -> None:
     run = graded_run(tmp_path, "naive", [f"Paris {number}" for number in range(60)])
     plan = plan_with(fake_judge(reply="1", latency_s=0.2), GRADER)
-    spending = Spending(BudgetConfig(minutes=0.005), Prices(()), tmp_path, [Payer.of(run, {}, plan)])
+    spending = Spending(BudgetConfig(minutes=0.005), Prices(()), tmp_path, [CostOwner.of(run, {}, plan)])
     outcome, _ = scored_elsewhere(tmp_path, [run], plan, Machines(), spending)
     assert outcome.stopped is not None
     assert outcome.stopped.what == "the time is over"

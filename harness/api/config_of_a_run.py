@@ -1,0 +1,118 @@
+"""What the config of a run says of judges, parameters and prices is shown, never obeyed: a run may be somebody
+else's, and its judge would name the server that gets the texts, and the variable whose value it gets.
+"""
+
+import json
+import shlex
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness.config import JudgeConfig, JudgeEmbedderConfig
+from harness.config.yaml_limits import flatten
+from harness.core.errors import ConfigError
+from harness.runner.evaluating.plan import EvaluationPlan
+from harness.store import RunDir
+
+if TYPE_CHECKING:
+    from harness.runner.live_run_check import LiveRun
+
+_ROLES: tuple[type[JudgeConfig | JudgeEmbedderConfig], ...] = (JudgeConfig, JudgeEmbedderConfig)
+
+
+def refuse_unsaid_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str]) -> None:
+    """ConfigError where the run's config names another judge or other parameters than the default for an evaluator
+    of the plan, and the dotted keys that were `said` on the command line name none.
+    """
+    config = run.manifest().config
+    for role in _ROLES:
+        own = _below(config, "models", role.role)
+        unsaid = _unlike(own, role().model_dump(mode="json"), f"models.{role.role}.")
+        if plan.needs(role.role) and unsaid and f"models.{role.role}.provider" not in said:
+            default = f"--set models.{role.role}.provider={role().provider}"
+            provider = {f"models.{role.role}.provider": own.get("provider", role().provider)}
+            raise _unnamed(run, f"a {role.role}", provider | unsaid, default)
+    for planned in plan.evaluators:
+        key = f"per_evaluator.{planned.spec.name}."
+        params = planned.spec.params().model_dump(mode="json")
+        unsaid = _unlike(_below(config, "per_evaluator", planned.spec.name), params, key)
+        if unsaid and not any(one.startswith(key) or f"{one}." == key for one in said):
+            first = next(one for one in unsaid)
+            default = " ".join(["--set", *_words({first: params.get(first.removeprefix(key))})])
+            raise _unnamed(run, f"parameters of {planned.spec.name}", unsaid, default)
+
+
+def refuse_unsaid_system(run: RunDir, live: "LiveRun") -> None:
+    """ConfigError where opening the run's system would reach a server, read a variable of the environment, or load
+    code or files that the run names.
+    """
+    named: dict[str, Any] = {}
+    if ":" in live.spec.name:
+        named["systems"] = [live.spec.name]
+    for role, model in live.answering.items():
+        own = _below(live.manifest.config, "models", role)
+        told = {key: own.get(key) for key in ("base_url", "api_key_env", "options") if own.get(key)}
+        if _is_place(model.model or ""):
+            told["model"] = model.model
+        named |= {f"models.{role}.{key}": value for key, value in told.items()}
+    for half, params in (("index", live.index_params), ("answer", live.answer_params)):
+        unlike = _unlike(params.model_dump(mode="json"), type(params)().model_dump(mode="json"), f"{half}.")
+        named |= {key: value for key, value in unlike.items() if isinstance(value, str) and _is_place(value)}
+    if named:
+        words = " ".join(_words(named))
+        raise ConfigError(
+            f"{run.run_id} names places of its own, and what a run says is not obeyed ({words})",
+            "add --trust if the run is yours",
+        )
+
+
+def judge_settings(run: RunDir) -> tuple[str, ...]:
+    """What the run's config says of judges and of how they judge, as --set would say it."""
+    config = run.manifest().config
+    trees = {f"models.{role.role}": _below(config, "models", role.role) for role in _ROLES}
+    trees["per_evaluator"] = _below(config, "per_evaluator")
+    said = {f"{prefix}.{key}": value for prefix, tree in trees.items() for key, value in flatten(tree).items()}
+    return tuple(f"{key}={json.dumps(value)}" for key, value in said.items())
+
+
+def refuse_unsaid_prices(runs: Iterable[RunDir]) -> None:
+    """ConfigError where the config of a run names a price table, and nobody says which is meant."""
+    for run in runs:
+        if named := run.manifest().config.get("prices"):
+            raise ConfigError(
+                f"the config of {run.run_id} names a price table of its own, which is read only if you name it",
+                f"add --prices {shlex.quote(str(named))}, or --prices configs/prices.yaml for the one that ships",
+            )
+
+
+def _unnamed(run: RunDir, what: str, unsaid: Mapping[str, Any], default: str) -> ConfigError:
+    words = " ".join(f"--set {shlex.quote(word)}" for word in _words(unsaid))
+    return ConfigError(
+        f"the config of {run.run_id} names {what} of its own, and what a run says is not obeyed",
+        f"add --config FILE with yours, or what it says ({words}), or the default ({default})",
+    )
+
+
+def _words(settings: Mapping[str, Any]) -> list[str]:
+    """As --set reads them. Every command comes by here, and only a refusal needs the words of reports."""
+    from harness.report.sections.reproduce import setting_words
+
+    return setting_words(settings)
+
+
+def _is_place(value: str) -> bool:
+    """Whether a value may be a path, a URL or a name on a hub."""
+    return any(char in value for char in "/\\:~")
+
+
+def _unlike(own: Mapping[str, Any], default: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Dotted key -> value, of what differs."""
+    kept = flatten(default)
+    return {f"{prefix}{key}": value for key, value in flatten(own).items() if kept.get(key) != value}
+
+
+def _below(tree: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """The mapping there, or an empty one: nothing in a run's config has been checked."""
+    found: Any = tree
+    for key in keys:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

@@ -1,0 +1,27 @@
+"""What went wrong with scoring and ended nothing."""
+
+from collections.abc import Sequence
+
+from harness.config import BenchConfig
+from harness.core.errors import BudgetReached, HarnessError
+from harness.runner.evaluating.evaluate import EvaluationOutcome
+
+Outcomes = Sequence[tuple[EvaluationOutcome, BenchConfig]]
+
+
+def troubles(outcomes: Outcomes) -> list[str]:
+    """A line for each evaluator that gave fewer scores of a run than `runner.failure_tolerance` wants."""
+    lines = []
+    for outcome, config in outcomes:
+        for one in outcome.evaluated:
+            total = one.n_counted + one.n_failed
+            if one.n_failed and one.n_failed / total > config.runner.failure_tolerance:
+                what = f"{one.evaluator} has no value for {one.n_failed:,} of {total:,} scores"
+                lines.append(f"{one.run.run_id}: {what} ({one.reason})")
+    return lines
+
+
+def refused(outcomes: Outcomes) -> HarnessError | None:
+    """Why the first of the evaluators could not work at all; one that the budget stopped did not refuse."""
+    errors = (error for outcome, _ in outcomes for _, error in outcome.refusals)
+    return next((error for error in errors if not isinstance(error, BudgetReached)), None)

@@ -1,0 +1,50 @@
+"""`rag-harness compare`."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.api.config_building import prices_of_runs
+from harness.cli.console import open_console
+from harness.report.comparison import (
+    Choice,
+    compare_runs,
+    comparison_json,
+    render_comparison,
+    write_comparison,
+)
+from harness.store import find_runs
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """The flags of the command."""
+
+    measures: tuple[str, ...]
+    query_type: str | None
+    baseline: str | None
+    out: Path | None
+    results: Path
+    as_json: bool
+    prices: Path | None = None
+    """A price table of one's own."""
+    margin: float | None = None
+    """In points; None: what the configs say."""
+
+
+def compare(names: Sequence[str], options: CompareOptions) -> None:
+    """Compare the named runs, print what came out, and write it to `out` where that is given."""
+    against = find_runs(options.results, [options.baseline]) if options.baseline is not None else []
+    choice = Choice(options.measures, options.query_type, next(iter(against), None), options.margin)
+    runs = find_runs(options.results, names)
+    comparison = compare_runs(runs, prices_of_runs([*runs, *against], options.prices), choice)
+    written = write_comparison(comparison, options.out) if options.out else None
+    console = open_console()
+    if options.as_json:
+        text = json.dumps(comparison_json(comparison), indent=2)
+        console.print(text, soft_wrap=True)
+        return
+    render_comparison(comparison, console)
+    if written:
+        console.print(f"comparison: {written}", soft_wrap=True)

@@ -1,0 +1,175 @@
+"""`rag-harness doctor`: what is installed, reachable and missing, and the fix for each."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata, version
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import Requirement
+from rich.text import Text
+
+from harness.cli.console import open_console
+from harness.config import GeneratorConfig
+from harness.core.errors import DISTRIBUTION, EXIT_DONE, EXIT_USER, HarnessError, install
+from harness.models.providers import PROVIDERS, ProviderSpec, check_reachable
+from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER
+from harness.models.weights import cache_dir, cached_path
+from harness.registry import SYSTEMS
+
+_FIRST = "bench"
+"""The extra that `make bench` and the first minutes need."""
+_FOR_DEVELOPERS = {"build", "dev", "testing"}
+_ROOM_BYTES = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at."""
+
+    what: str
+    state: Literal["ok", "missing", "optional"]
+    detail: str
+    fix: str = ""
+
+
+def print_checkup(results: Path) -> int:
+    """Print every finding; 2 if something that `make bench` needs is missing."""
+    findings = [*_python(), *_packages(), *_systems(), *_weights(), *_data(), *_folders(results), *_servers()]
+    console = open_console()
+    for finding in findings:
+        colour = {"ok": "green", "missing": "red", "optional": "yellow"}[finding.state]
+        fix = f" -> {finding.fix}" if finding.fix else ""
+        console.print(
+            Text.assemble((f"{finding.state:<9}", colour), f"{finding.what}: {finding.detail}{fix}"),
+            soft_wrap=True,
+        )
+    return EXIT_USER if any(finding.state == "missing" for finding in findings) else EXIT_DONE
+
+
+def _python() -> Iterator[Finding]:
+    good = sys.version_info >= (3, 11)
+    yield Finding("Python", "ok" if good else "missing", sys.version.split()[0], "" if good else "install 3.11+")
+
+
+def _packages() -> Iterator[Finding]:
+    """The extras of this distribution as its own metadata lists them."""
+    for extra, wanted in listed_extras().items():
+        lacking = [said for one in wanted if (said := _lacking(one))]
+        if not lacking:
+            yield Finding(f"extra {extra}", "ok", ", ".join(one.name for one in wanted))
+        else:
+            yield Finding(f"extra {extra}", _need(extra == _FIRST), ", ".join(lacking), install(extra))
+
+
+def _systems() -> Iterator[Finding]:
+    """What each system needs beyond packages and models, with its default parameters."""
+    for name in SYSTEMS.names():
+        try:
+            spec = SYSTEMS.load(name)
+            if spec.preflight:
+                spec.preflight(spec.index_params(), spec.answer_params())
+                yield Finding(f"system {name}", "ok", "what it needs is there")
+        except HarnessError as error:
+            yield Finding(f"system {name}", "missing", error.what, error.fix)
+
+
+def listed_extras() -> dict[str, list[Requirement]]:
+    """Extra -> what it asks for, without those that are for developers or made of others."""
+    said = metadata(DISTRIBUTION)
+    wanted = [Requirement(line) for line in said.get_all("Requires-Dist") or ()]
+    extras = {
+        str(extra): [one for one in wanted if one.marker and one.marker.evaluate({"extra": str(extra)})]
+        for extra in said.get_all("Provides-Extra") or ()
+        if extra not in _FOR_DEVELOPERS
+    }
+    return {extra: asked for extra, asked in extras.items() if all(one.name != DISTRIBUTION for one in asked)}
+
+
+def _lacking(wanted: Requirement) -> str:
+    """What is wrong with a package; empty where it is there in a version that fits."""
+    try:
+        found = version(wanted.name)
+    except PackageNotFoundError:
+        return f"no {wanted.name}"
+    return "" if wanted.specifier.contains(found, prereleases=True) else f"{wanted.name} {found}"
+
+
+def _weights() -> Iterator[Finding]:
+    for weights in (MINILM_ONNX, MINILM_TOKENIZER, *QWEN_CODER.values()):
+        try:
+            path = cached_path(weights)
+        except HarnessError as error:
+            yield Finding(weights.name, "missing", error.what, error.fix)
+            continue
+        size = f"{weights.size_bytes / 1e6:,.0f} MB"
+        if path:
+            yield Finding(weights.name, "ok", f"{path} ({size})")
+        else:
+            yield Finding(weights.name, "optional", f"not here ({size})", "downloaded when a run first needs it")
+
+
+def _data() -> Iterator[Finding]:
+    named = os.environ.get("RAG_HARNESS_DATA")
+    folder = Path(named or "data")
+    if folder.is_dir():
+        yield Finding("data directory", "ok", f"{folder}: {', '.join(sorted(_subfolders(folder))) or 'empty'}")
+    else:
+        fix = "correct RAG_HARNESS_DATA" if named else "set RAG_HARNESS_DATA, or let the hub provide (extra hub)"
+        yield Finding("data directory", _need(bool(named)), f"no folder {folder}", fix)
+
+
+def _subfolders(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if path.is_dir()]
+
+
+def _folders(results: Path) -> Iterator[Finding]:
+    for what, folder in (("results folder", results), ("cache folder", cache_dir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            yield Finding(what, "missing", f"{folder}: {error.strerror}", "make it writable or choose another")
+            continue
+        free = shutil.disk_usage(folder).free
+        fix = "" if free > _ROOM_BYTES else "free some space: models and indexes take gigabytes"
+        yield Finding(what, _need(True) if fix else "ok", f"{folder} ({free / 1e9:,.0f} GB free)", fix)
+
+
+def _servers() -> Iterator[Finding]:
+    """Whether each provider of generators is fit to be asked, with its defaults."""
+    specs, refusals = PROVIDERS.load_all()
+    yield from (Finding("provider", "missing", error.what, error.fix) for error in refusals)
+    for spec in specs:
+        config = _with_defaults(spec)
+        if config is None or config.is_none:
+            continue
+        where = f" at {config.base_url}" if config.base_url else ""
+        try:
+            check_reachable(config)
+        except HarnessError as error:
+            yield Finding(f"provider {spec.name}", "optional", error.what, error.fix)
+        else:
+            yield Finding(f"provider {spec.name}", "ok", f"it can be asked{where}")
+
+
+def _with_defaults(spec: ProviderSpec) -> GeneratorConfig | None:
+    """None of a provider that has no defaults, such as one that needs a URL, or that does not generate."""
+    if "generator" not in spec.roles:
+        return None
+    for model in (None, "any"):
+        try:
+            resolved: GeneratorConfig = spec.resolve(GeneratorConfig(provider=spec.name, model=model))
+        except HarnessError:
+            continue
+        return resolved
+    return None
+
+
+def _need(needed: bool) -> Literal["missing", "optional"]:
+    return "missing" if needed else "optional"

@@ -1,0 +1,94 @@
+"""`rag-harness evaluate`, and what is said of the evaluation at the end of `run`."""
+
+import json
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from harness.api.evaluating import EvaluateOptions, evaluate_all, may_be_spread
+from harness.api.scoring_errors import Outcomes, refused, troubles
+from harness.cli.console import complain, open_console, same_command
+from harness.cli.subprocess_guard import run_apart
+from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetReached, RunInterrupted
+from harness.core.peak_memory import count_stops
+from harness.runner.budget_tracker import Spending
+from harness.runner.evaluating.evaluate import Evaluated
+from harness.store import find_runs
+
+
+def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: bool) -> int:
+    """Score the named runs, print the table; returns the exit code."""
+    runs = find_runs(options.results, names)
+    if may_be_spread(runs, options) and (code := run_apart()) is not None:
+        return code
+    with resumable("no judgement that was paid for is lost"):
+        evaluation = evaluate_all(runs, options)
+    if as_json:
+        shown = [_as_json(one) for outcome, _ in evaluation.outcomes for one in outcome.evaluated]
+        refusals = [
+            {"evaluator": name, "reason": str(error)}
+            for outcome, _ in evaluation.outcomes
+            for name, error in outcome.refusals
+        ]
+        sys.stdout.write(json.dumps({"evaluations": shown, "refusals": refusals}) + "\n")
+    else:
+        from harness.report import load_chapters, render_terminal
+
+        render_terminal(load_chapters(runs, evaluation.spending.prices), open_console())
+    code = conclude(evaluation.outcomes)
+    if evaluation.stopped:
+        return say_stopped(evaluation.stopped, evaluation.spending, "judgements are unfinished")
+    return code
+
+
+@contextmanager
+def resumable(kept: str) -> Iterator[None]:
+    """Say of an interrupt, or of being told to end, what is kept and how to go on."""
+    count_stops()
+    ends = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise RunInterrupted(f"interrupted; {kept}. To resume: {same_command()}") from None
+    finally:
+        signal.signal(signal.SIGTERM, ends)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def conclude(outcomes: Outcomes) -> int:
+    """Say what could not be scored and return the exit code; an evaluator that could not work raises its error.
+
+    One that the budget stopped raises nothing: see `say_stopped`.
+    """
+    lines = troubles(outcomes)
+    for line in lines:
+        # Said even if quiet: it explains the exit code.
+        complain(f"{line}. What was judged is kept; to go on: {same_command()}")
+    if error := refused(outcomes):
+        raise error
+    return EXIT_TOLERANCE if lines else EXIT_DONE
+
+
+def say_stopped(reached: BudgetReached, spending: Spending, progress: str) -> int:
+    """Say on one line, even if quiet, that the budget stopped the command, and how to go on; the exit code."""
+    go_on = " ".join(filter(None, (same_command(), spending.larger(reached))))
+    complain(
+        f"stopped at the budget ({reached.what}): {spending.report()}; {progress}. Nothing paid is lost. "
+        f"To go on: {go_on}"
+    )
+    return EXIT_USER
+
+
+def _as_json(one: Evaluated) -> dict[str, object]:
+    return {
+        "run_id": one.run.run_id,
+        "evaluator": one.evaluator,
+        "n_counted": one.n_counted,
+        "n_failed": one.n_failed,
+        "reason": one.reason,
+    }

@@ -1,0 +1,124 @@
+"""`rag-harness list`."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from rich.table import Table
+
+from harness.cli.console import complain, open_console
+from harness.config import DATASET_PLACES
+from harness.models.providers import PROVIDERS, ProviderSpec
+from harness.protocols import DatasetSpec, EvaluatorSpec, SystemSpec
+from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
+
+Rows = list[dict[str, object]]
+
+
+def _system(spec: SystemSpec) -> Rows:
+    return [
+        {
+            "name": spec.name,
+            "version": spec.version,
+            "summary": spec.summary,
+            "index_params": _defaults(spec.index_params.model_fields),
+            "answer_params": _defaults(spec.answer_params.model_fields),
+        }
+    ]
+
+
+def _dataset(spec: DatasetSpec) -> Rows:
+    fields = spec.params.model_fields if spec.params else {}
+    options = {name: field for name, field in fields.items() if name not in DATASET_PLACES}
+    return [
+        {
+            "name": spec.name,
+            "summary": spec.summary,
+            "subsets": list(spec.subsets),
+            "options": _defaults(options),
+        }
+    ]
+
+
+def _evaluator(spec: EvaluatorSpec) -> Rows:
+    return [
+        {
+            "name": spec.name,
+            "version": spec.version,
+            "summary": spec.summary,
+            "asks": sorted(spec.roles),
+            "params": _defaults(spec.params.model_fields),
+            "measures": [measure.name for measure in spec.measures(spec.params())],
+        }
+    ]
+
+
+def _measures(spec: EvaluatorSpec) -> Rows:
+    return [
+        {
+            "name": measure.name,
+            "evaluator": spec.name,
+            "better": "higher" if measure.higher_is_better else "lower",
+            "a failure counts as": measure.failure_value,
+            "summary": measure.summary,
+        }
+        for measure in spec.measures(spec.params())
+    ]
+
+
+def _provider(spec: ProviderSpec) -> Rows:
+    return [{"name": spec.name, "summary": spec.summary, "plays": sorted(spec.roles)}]
+
+
+_LISTS: dict[str, tuple[PluginKind[Any], Callable[[Any], Rows]]] = {
+    "systems": (SYSTEMS, _system),
+    "datasets": (DATASETS, _dataset),
+    "evaluators": (EVALUATORS, _evaluator),
+    "measures": (EVALUATORS, _measures),
+    "providers": (PROVIDERS, _provider),
+}
+
+
+def print_list(kind: str, *, as_json: bool) -> None:
+    """Print what of a kind is registered, as a table or as a JSON array of objects; what is broken is named in a
+    line each and left out.
+    """
+    registered, rows_of = _LISTS[kind]
+    specs, refusals = registered.load_all()
+    rows = [row for spec in specs for row in rows_of(spec)]
+    console = open_console()
+    if as_json:
+        console.print(json.dumps(rows, indent=2), soft_wrap=True)
+    else:
+        console.print(_table(rows))
+    for refusal in refusals:
+        complain(f"left out: {refusal}")
+
+
+def _table(rows: Rows) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in rows[0] if rows else ["(none)"]:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={item}" for key, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _defaults(fields: object) -> dict[str, object]:
+    if not isinstance(fields, dict):
+        return {}
+    return {name: _default(field) for name, field in fields.items()}
+
+
+def _default(field: FieldInfo) -> object:
+    if field.is_required():
+        return "(to be named)"
+    return field.default.model_dump(mode="json") if isinstance(field.default, BaseModel) else field.default

@@ -1,0 +1,105 @@
+"""`rag-harness new`: a package for a plug-in of one's own, made from the example of its kind."""
+
+import keyword
+import re
+import shlex
+import tomllib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from harness.cli.console import open_console
+from harness.config.shipped_files import shipped_examples
+from harness.core.errors import ConfigError, explained_io
+from harness.display import printable
+from harness.registry import DATASETS, EVALUATORS, SYSTEMS, PluginKind
+
+_NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
+_LONGEST = 50
+_KINDS: dict[str, PluginKind[Any]] = {"system": SYSTEMS, "dataset": DATASETS, "evaluator": EVALUATORS}
+_CHOICES = {"system": "--system {}", "dataset": "--dataset {}", "evaluator": "--set evaluators=[{}]"}
+"""How `run` is told to take one."""
+
+
+@dataclass(frozen=True)
+class _Example:
+    """A package that ships, and the names that stand in it."""
+
+    folder: Path
+    distribution: str
+    registered: str
+
+    @classmethod
+    def of(cls, kind: str) -> "_Example":
+        folder = shipped_examples() / kind
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+        ((registered, _),) = project["entry-points"][_KINDS[kind].group].items()
+        return cls(folder, project["name"], registered)
+
+    def files(self) -> dict[str, str]:
+        """Relative path -> text."""
+        paths = {str(path.relative_to(self.folder)): path for path in sorted(self.folder.rglob("*"))}
+        # Folders that begin so hold what tools leave behind, such as compiled code.
+        kept = {place: path for place, path in paths.items() if not re.search(r"(^|/)[._][^/]*/", place)}
+        return {place: path.read_text("utf-8") for place, path in kept.items() if path.is_file()}
+
+    def renamed(self, text: str, name: str) -> str:
+        """`text` with the names of the package `name`: its distribution, its module, what it registers, and what
+        begins with that, such as measures."""
+        distribution, own = re.escape(self.distribution), rf"(?<![\w-]){re.escape(self.registered)}"
+        as_it_is, as_python = rf"{distribution}|{own}(?![\w-])", rf"{_module(self.distribution)}|{own}(?=_)"
+        # In one pass: the new name may hold the old one.
+        return re.sub(
+            rf"(?P<as_it_is>{as_it_is})|{as_python}",
+            lambda found: name if found["as_it_is"] else _module(name),
+            text,
+        )
+
+
+def create(kind: str, name: str, into: Path) -> None:
+    """Write the package into a new folder of `into`, and say what comes next. Nothing is overwritten.
+
+    ConfigError: the name cannot be, or is taken. StoreError: the folder cannot be written.
+    """
+    folder = into / name
+    _check(kind, name, folder)
+    example = _Example.of(kind)
+    texts = example.files().items()
+    written = {example.renamed(place, name): example.renamed(text, name) for place, text in texts}
+    with explained_io("write", folder):
+        folder.mkdir(parents=True)
+        for place, text in written.items():
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            with (folder / place).open("x", encoding="utf-8") as file:
+                file.write(text)
+    console = open_console()
+    for line in (f"wrote {folder}: {', '.join(written)}", "next:", *_next(kind, name, folder)):
+        console.print(line, soft_wrap=True)
+
+
+def _check(kind: str, name: str, folder: Path) -> None:
+    module, noun = _module(name), _KINDS[kind].noun
+    if not _NAME.fullmatch(name) or keyword.iskeyword(module) or len(name) > _LONGEST:
+        raise ConfigError(
+            f"'{printable(name)}' cannot name a package",
+            f"small letters, digits and dashes, at most {_LONGEST}, no word of Python's, such as my-{kind}",
+        )
+    if name in _KINDS[kind].names():
+        raise ConfigError(f"the {noun} '{name}' is registered already", "choose another name")
+    if folder.exists() or folder.is_symlink():
+        raise ConfigError(f"{folder} is there already", "choose another name, or another folder with --into")
+    # A package of that name would hide the other one, or be hidden by it, or lie among its own tests.
+    if module == "tests" or find_spec(module):
+        raise ConfigError(f"there is a module '{module}' already", "choose another name")
+
+
+def _next(kind: str, name: str, folder: Path) -> list[str]:
+    place = str(folder) if folder.parent.name or folder.is_absolute() else f"./{folder}"
+    run = ["rag-harness", "run", "-c", "configs/bench/smoke.yaml", *_CHOICES[kind].format(name).split()]
+    commands = (["pip", "install", "-e", f"{place}[test]"], ["pytest", place], run)
+    return [f"  {shlex.join(command)}" for command in commands]
+
+
+def _module(name: str) -> str:
+    return name.replace("-", "_")

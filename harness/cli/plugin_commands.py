@@ -1,0 +1,45 @@
+"""Commands that plug-ins add: found by name, imported only where one of them may be meant."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import typer
+
+from harness.cli.console import complain, open_console
+from harness.protocols import AnswerChoice, OpenedAnswer
+from harness.registry import COMMANDS
+from harness.store import find_runs
+
+
+class PluggedRuntime:
+    """See `harness.protocols.CommandRuntime`."""
+
+    def scored_by(self, run: str, results: Path) -> frozenset[str]:
+        """The evaluators whose scores a run has."""
+        found = find_runs(results, [run])[0]
+        return frozenset(evaluation.evaluator for evaluation in found.evaluations())
+
+    def open(self, choice: AnswerChoice) -> AbstractContextManager[OpenedAnswer]:
+        """The answer with its evaluator's models."""
+        from harness.api.evaluating import open_answer
+
+        return open_answer(choice)
+
+    def say(self, line: str) -> None:
+        """Print one plain line."""
+        open_console().print(line, soft_wrap=True)
+
+
+def add_plugged(app: typer.Typer, own: Sequence[str], asked: str | None) -> None:
+    """Add the command that is `asked` for, or all of them where it is none of theirs, as for `--help`. One whose
+    name the app has already, or that cannot be loaded, is left out with one line.
+    """
+    specs, refusals = ([COMMANDS.load(asked)], []) if asked in COMMANDS.names() else COMMANDS.load_all()
+    for refusal in refusals:
+        complain(f"left out: {refusal}")
+    for spec in specs:
+        if spec.name in own:
+            complain(f"left out: a plug-in registers the command '{spec.name}', which is the harness's own")
+            continue
+        app.command(spec.name, rich_help_panel=spec.job)(spec.build(PluggedRuntime()))

@@ -1,0 +1,47 @@
+"""`rag-harness report`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.api.config_building import prices_of_runs
+from harness.cli.console import open_console
+from harness.core.hashing import short_digest
+from harness.report import check_report, load_chapters, render_terminal, write_report
+from harness.statistics import Prices
+from harness.store import RunDir, find_runs
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What the command line says beyond the runs."""
+
+    out: Path | None
+    results: Path
+    prices: Path | None = None
+    """A price table of one's own."""
+    measure: str | None = None
+    """The one that ranks; None: what the runs' configs or their data set say."""
+    margin: float | None = None
+    """In points, by how much a run may be worse and count as good; None: what the configs say."""
+
+
+def report_runs(names: Sequence[str], options: ReportOptions) -> None:
+    """Write and print the report of the named runs."""
+    check_report()
+    runs = find_runs(options.results, names)
+    print_report(runs, options, prices_of_runs(runs, options.prices), open_console())
+
+
+def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices, console: Console) -> Path:
+    """Write the report of runs to `out` (default: results/reports/<id of these runs>), print its table and return
+    its page.
+    """
+    folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
+    chapters = load_chapters(runs, prices, options.measure, options.margin)
+    page = write_report(chapters, folder)
+    render_terminal(chapters, console)
+    console.print(f"report: {page}", soft_wrap=True)
+    return page

@@ -1,0 +1,96 @@
+"""What was parsed, kept under the bytes that it was parsed from: a report of a thousand pages is parsed once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from harness.core.bounded_files import open_plain
+from harness.datasets.folder.parser_pool import TOO_MUCH, Parsed, parse_all
+from harness.datasets.folder.parser_process import MOST_BYTES
+from harness.datasets.folder.text_cleanup import NoDocument, ReadText
+from harness.models.weights import cache_dir
+
+_VERSION = 2
+"""Raised when the same bytes give another text."""
+_BLOCK = 1 << 20
+_LIBRARIES = ("lxml", "pypdf", "python-docx")
+
+
+def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Parsed]]:
+    """What came of each file, as it is done; `files`: path and kind by name. What was parsed before comes from the
+    cache; where that cannot be written, all is parsed again.
+    """
+    if not files:
+        return
+    by_whom = json.dumps([_VERSION, *(version(name) for name in _LIBRARIES)])
+    keys: dict[str, str] = {}
+    left: dict[str, tuple[Path, str]] = {}
+    for name, (path, kind) in files.items():
+        keys[name] = _key(path, f"{by_whom}{kind}")
+        known = _recalled(keys[name])
+        if known is None:
+            left[name] = path, kind
+        else:
+            yield name, known
+    for name, parsed in parse_all(left) if left else ():
+        path, kind = left[name]
+        # A file that changed while it was read is kept under no bytes at all.
+        if keys[name] and keys[name] == _key(path, f"{by_whom}{kind}"):
+            _keep(keys[name], parsed)
+        yield name, parsed
+
+
+def _key(path: Path, how: str) -> str:
+    """Of its bytes and who parses them; empty where it cannot be read."""
+    try:
+        with open_plain(path) as file:
+            if os.fstat(file.fileno()).st_size > MOST_BYTES:  # It is not parsed either.
+                return ""
+            content = hashlib.sha256()
+            while block := file.read(_BLOCK):
+                content.update(block)
+    except OSError:
+        return ""
+    return hashlib.sha256(f"{how}{content.hexdigest()}".encode()).hexdigest()
+
+
+def _place(key: str) -> Path:
+    return cache_dir() / "documents" / key[:2] / f"{key[2:]}.json"
+
+
+def _recalled(key: str) -> Parsed | None:
+    """What is kept, if it is whole."""
+    try:
+        seal, _, text = _place(key).read_text(encoding="utf-8").partition("\n")
+        if not key or seal != _seal(text):
+            return None
+        kept: dict[str, Any] = json.loads(text)
+    except (OSError, ValueError):
+        return None
+    return NoDocument(kept["why"]) if "why" in kept else ReadText(**kept)
+
+
+def _keep(key: str, parsed: Parsed) -> None:
+    if isinstance(parsed, NoDocument) and str(parsed) in TOO_MUCH:
+        return  # Another machine, or this one when nothing else runs, may well read it.
+    text = json.dumps({"why": str(parsed)} if isinstance(parsed, NoDocument) else asdict(parsed))
+    place = _place(key)
+    with suppress(OSError):  # A full disk, or a folder that is not ours: it is parsed again.
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(dir=place.parent) as work:
+            written = Path(work) / place.name
+            written.write_text(f"{_seal(text)}\n{text}", encoding="utf-8")
+            written.replace(place)
+
+
+def _seal(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,51 @@
+"""Which answers stand in a document, word for word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from harness.core.records import Document
+
+_WORDS = re.compile(r"\w+")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+_NO_ANSWER = "insufficient information"
+_SAID_OF_DOCUMENTS = {"yes", "no", "true", "false", _NO_ANSWER}
+"""Answers that say something of documents and need not stand there."""
+
+
+def unheard(answers: Iterable[str], documents: Sequence[Document]) -> set[str]:
+    """Those that no document states, letters and digits compared in any case. A verdict, and the answer that there
+    is none, are never among them.
+    """
+    looked_for = {answer: _form(answer) for answer in answers}
+    left = {form: form.split() for form in looked_for.values() if form and form not in _SAID_OF_DOCUMENTS}
+    for document in documents:
+        if not left:
+            break
+        text = _form(f"{document.title} {document.text}")
+        words = set(text.split())
+        found = [form for form, parts in left.items() if _states(text, words, form, parts)]
+        for form in found:
+            del left[form]
+    return {answer for answer, form in looked_for.items() if form in left}
+
+
+def say_that_there_is_none(answers: Sequence[str]) -> bool:
+    """Whether the right answer is that the documents do not hold it."""
+    return bool(answers) and all(_form(answer) == _NO_ANSWER for answer in answers)
+
+
+def is_settled(answers: Sequence[str]) -> bool:
+    """Whether the right answer is a verdict, or that there is none."""
+    return all(_form(answer) in _SAID_OF_DOCUMENTS for answer in answers)
+
+
+def _states(text: str, words: set[str], form: str, parts: Sequence[str]) -> bool:
+    # Most documents lack one of the words, and that is quick to see.
+    return (words.issuperset(parts) or bool(_UNSPACED.search(form))) and form in text
+
+
+def _form(text: str) -> str:
+    return " ".join(_WORDS.findall(text.casefold()))

@@ -1,0 +1,116 @@
+"""One row of a data file or of a hub table, and typed access to its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from harness.core.errors import DataError
+
+FIX = "put an intact copy in its place (data/README.md says where each file comes from)"
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """An object with named fields that knows where it was read.
+
+    Each getter returns what its name says or raises a one-line `DataError` naming the place and the field.
+    No text it returns holds half a surrogate pair, so whatever it returns can be hashed and written.
+    """
+
+    where: str
+    """File and line or row, for messages."""
+    fields: Mapping[str, object]
+
+    def text(self, name: str, *, blank: bool = False) -> str:
+        """The string in `name`, as it stands; blank ones are refused unless `blank`."""
+        value = self._get(name)
+        if not isinstance(value, str):
+            raise self._wrong(name, "text", value)
+        if not blank and not value.strip():
+            raise DataError(f"{self.where}: field '{name}' is blank", FIX)
+        return self._encodable(name, value)
+
+    def nullable_text(self, name: str) -> str:
+        """The string in `name`; empty where it is null."""
+        return "" if self._get(name) is None else self.text(name, blank=True)
+
+    def optional_text(self, name: str) -> str:
+        """The string in `name`; empty where it is null or the field is absent."""
+        return self.nullable_text(name) if name in self.fields else ""
+
+    def identifier(self, name: str) -> str:
+        """The id in `name` as text: JSON files hold it as a number, CSV files as a string."""
+        value = self._get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        return self.text(name)
+
+    def moment(self, name: str) -> str:
+        """The time in `name` in ISO 8601: files hold it as text, the hub may hold a datetime (UTC if naive)."""
+        value = self.fields.get(name)
+        if isinstance(value, datetime):
+            return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
+        return self.optional_text(name)
+
+    def values(self, name: str) -> list[object]:
+        """The list in `name`."""
+        value = self._get(name)
+        if not isinstance(value, list):
+            raise self._wrong(name, "a list", value)
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        """The list of strings in `name`."""
+        found = []
+        for value in self.values(name):
+            if not isinstance(value, str):
+                raise self._wrong(name, "a list of texts", value)
+            found.append(self._encodable(name, value))
+        return found
+
+    def entry(self, name: str) -> FileEntry:
+        """The object in `name`."""
+        return as_entry(f"{self.where}, {name}", self._get(name))
+
+    def entries(self, name: str) -> list[FileEntry]:
+        """The list of objects in `name`."""
+        return as_entries(f"{self.where}, {name}", self.values(name))
+
+    def _get(self, name: str) -> object:
+        if name not in self.fields:
+            raise DataError(f"{self.where}: field '{name}' is missing", FIX)
+        return self.fields[name]
+
+    def _wrong(self, name: str, wanted: str, value: object) -> DataError:
+        return DataError(f"{self.where}: field '{name}' must be {wanted}, not {kind_of(value)}", FIX)
+
+    def _encodable(self, name: str, value: str) -> str:
+        # JSON can spell half a surrogate pair, which no UTF-8 file can hold: it would surface only when
+        # the record is written.
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(f"{self.where}: field '{name}' holds an unpaired surrogate", FIX) from error
+        return value
+
+
+def as_entry(where: str, value: object) -> FileEntry:
+    """`value` as an `Entry`, or a `DataError` if it is no object."""
+    if not isinstance(value, Mapping):
+        raise DataError(f"{where}: expected an object, found {kind_of(value)}", FIX)
+    return FileEntry(where, value)
+
+
+def as_entries(where: str, value: object) -> list[FileEntry]:
+    """`value` as a list of objects, numbered from 1 in messages, or a `DataError`."""
+    if not isinstance(value, list):
+        raise DataError(f"{where}: expected an array of objects, found {kind_of(value)}", FIX)
+    return [as_entry(f"{where} row {number}", item) for number, item in enumerate(value, start=1)]
+
+
+def kind_of(value: object) -> str:
+    """What JSON calls the type of `value`."""
+    names = {dict: "an object", list: "an array", str: "text", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)

@@ -1,0 +1,70 @@
+"""How values are written, wherever they are shown."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from harness.display.text_format import NOTHING, number
+from harness.display.types import Entry, NumberForm, Quantity, Rank, Several
+
+LEAST_CHANCE = 0.001
+"""A smaller p value is said to be below it."""
+_DECIMALS: dict[NumberForm, int] = {"share": 3, "coefficient": 2, "%": 1}
+
+
+def format_value(entry: Entry) -> str:
+    """The whole of it: `0.770 [0.707, 0.823] (n = 41 of 50)`, `1-3`, `2.1 / 3.0`; words as they stand."""
+    if isinstance(entry, Quantity):
+        return f"{bare(entry)} {beside(entry)}".rstrip()
+    if isinstance(entry, Rank):
+        return f"{entry.best}-{entry.worst}" if entry.is_tied else str(entry.best)
+    if isinstance(entry, Several):
+        return entry.between.join(map(format_value, entry.quantities))
+    return NOTHING if entry is None else entry
+
+
+def bare(quantity: Quantity) -> str:
+    """The value alone: `0.770`, `≥ 2,208`, `41 of 50`, `+0.060`."""
+    value = _finite(quantity.value)
+    if value is None:
+        return NOTHING
+    shown = _figure(quantity, value)
+    if quantity.unit == "count" and quantity.of not in {None, value}:
+        shown = f"{shown} of {quantity.of:,}"
+    return f"≥ {shown}" if quantity.at_least else shown
+
+
+def beside(quantity: Quantity) -> str:
+    """What stands behind the value: its interval, its population, its mark."""
+    return " ".join(filter(None, (interval(quantity), _population(quantity), quantity.mark)))
+
+
+def interval(quantity: Quantity) -> str:
+    """`[0.707, 0.823]`; empty where there is none."""
+    low, high = _finite(quantity.low), _finite(quantity.high)
+    if _finite(quantity.value) is None or low is None or high is None:
+        return ""
+    return f"[{_figure(quantity, low)}, {_figure(quantity, high)}]"
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None
+
+
+def _population(quantity: Quantity) -> str:
+    if quantity.n is None:
+        return ""
+    whole = quantity.of in {None, quantity.n}
+    return f"(n = {quantity.n:,})" if whole else f"(n = {quantity.n:,} of {quantity.of:,})"
+
+
+def _figure(quantity: Quantity, value: float) -> str:
+    """What rounds to zero has no sign."""
+    if quantity.unit == "p":
+        return f"<{LEAST_CHANCE}" if value < LEAST_CHANCE else f"{value:.3f}"
+    if decimals := _DECIMALS.get(quantity.unit):
+        value = round(100 * value if quantity.unit == "%" else value, decimals) + 0.0
+        shown = f"{value:.{decimals}f}"
+    else:
+        shown = number(value)
+    return f"+{shown}" if quantity.signed and value > 0 else shown

@@ -1,0 +1,55 @@
+"""Numbers and names as text. Names come from data sets, models and errors, so they are never trusted."""
+
+import re
+from math import isfinite
+
+from harness.core.sanitize import is_hidden
+
+NOTHING = "–"  # noqa: RUF001 - an en dash, the sign for "not measured"
+LONGEST_NAME = 80
+
+
+def printable(text: str, longest: int = LONGEST_NAME) -> str:
+    """`text` on one line without control, invisible or direction-changing characters, cut to `longest`."""
+    visible = "".join(" " if is_hidden(char) else char for char in text)
+    line = " ".join(visible.split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def markdown(text: str, longest: int = LONGEST_NAME) -> str:
+    """`printable`, with everything escaped that Markdown or HTML would read as more than letters."""
+    safe = re.sub(r"([\\`*\[\]<>|~#$])|(?<!\w)_|_(?!\w)", r"\\\g<0>", printable(text, longest))
+    safe = safe.replace("&", "&amp;").replace("://", ":\\//").replace("www.", "www\\.")
+    return re.sub(r"^([-+=]|\d+(?=[.)]))", r"\\\1" if not safe[:1].isdigit() else r"\1\\", safe)
+
+
+def csv_name(text: str) -> str:
+    """`printable`, and no formula when a spreadsheet opens the file (an apostrophe goes in front)."""
+    name = printable(text, 200)
+    return f"'{name}" if name.startswith(("=", "+", "-", "@")) else name
+
+
+def file_name(text: str) -> str:
+    """A part of a file name: letters, digits, point, dash and underscore only."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".") or "unnamed"
+
+
+def type_name(query_type: str) -> str:
+    """A query type without the `_query` that every one of them ends in."""
+    return printable(query_type.removesuffix("_query") or query_type, 24)
+
+
+def number(value: float | None) -> str:
+    """Whole numbers with thousands separated (`2,208`), others to three digits (`3.85`, `0.00124`, `1.2e-05`);
+    zero has no sign, and what is not finite is not known.
+    """
+    if value is None or not isfinite(value):
+        return NOTHING
+    if value == round(value) or abs(value) >= 100:
+        return f"{value + 0.0:,.0f}"
+    return f"{value:#.3g}".removesuffix(".") if abs(value) >= 0.0001 else f"{value:.1e}"
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """`1 query`, `3 queries`."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

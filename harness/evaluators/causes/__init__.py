@@ -1,5 +1,0 @@
-"""Why an answer is wrong: one cause for each, from what was recorded. No model call."""
-
-from harness.evaluators.causes.evaluator import SPEC
-
-__all__ = ["SPEC"]

@@ -1,0 +1,109 @@
+"""Contexts as every judge is shown them: the unit that the generator saw, in windows that a judge can read.
+
+A context is shown as the generator saw it, its rank in brackets before its text
+(`harness.llm_utils.answer_contract`), and what stands between two is the same too. Units go into a window in rank
+order, as many as fit; one that is longer than a window is cut between paragraphs, lines, sentences or words, each
+part under the context's number. Nothing is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from harness.core.records import Context
+from harness.extraction.text_windows import windows_of
+from harness.llm_utils.answer_contract import BETWEEN, shown
+
+LONGEST = 12_000
+"""Characters: some 3,000 tokens of English, which leave room for task, answer and reply in a judge's 8,192."""
+_LEAST = 200
+
+ContextCharacters = Annotated[int, Field(ge=_LEAST)]
+"""The parameter that evaluators share: characters of contexts that a judge is shown at once. Longer ones are
+judged window by window. Where a script takes a token for each letter, a judge with 8,192 tokens needs less."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A context, or a part of a long one."""
+
+    rank: int
+    """Of the context, from 1."""
+    text: str
+    """With its number."""
+    read: int
+    """Characters of the context in it, white space apart."""
+
+
+@dataclass(frozen=True)
+class ContextWindow:
+    """What a judge is shown at once."""
+
+    units: tuple[Unit, ...]
+
+    @property
+    def text(self) -> str:
+        """As the generator saw it."""
+        return BETWEEN.join(unit.text for unit in self.units)
+
+    @property
+    def ranks(self) -> frozenset[int]:
+        """Of the contexts in it."""
+        return frozenset(unit.rank for unit in self.units)
+
+
+@dataclass(frozen=True)
+class ContextReading:
+    """The contexts of one answer, as a judge reads them."""
+
+    windows: tuple[ContextWindow, ...]
+    """None where no context says anything."""
+    length: int
+    """Characters of all contexts, white space apart."""
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """Of all windows, in rank order."""
+        return tuple(unit for window in self.windows for unit in window.units)
+
+    @property
+    def share_read(self) -> float:
+        """The part of the contexts' characters that stands in the windows."""
+        return sum(unit.read for unit in self.units) / self.length if self.length else 1.0
+
+    def mean(self, values: Sequence[float]) -> float:
+        """Of one value for each window, weighted by how much of the contexts it holds."""
+        if len(values) == 1:
+            return values[0]
+        weights = [sum(unit.read for unit in window.units) for window in self.windows]
+        weighted = sum(weight * value for weight, value in zip(weights, values, strict=True))
+        return weighted / sum(weights)
+
+
+def reading_of(contexts: Iterable[Context], longest: int) -> ContextReading:
+    """The contexts in windows of at most `longest` characters; blank ones are left out, and keep their number."""
+    texts = [context.text for context in contexts]
+    windows: list[list[Unit]] = []
+    room = 0
+    for unit in _units(texts, longest):
+        if not windows or len(BETWEEN) + len(unit.text) > room:
+            windows.append([])
+            room = longest + len(BETWEEN)
+        windows[-1].append(unit)
+        room -= len(BETWEEN) + len(unit.text)
+    return ContextReading(tuple(ContextWindow(tuple(units)) for units in windows), sum(map(_letters, texts)))
+
+
+def _units(texts: Sequence[str], longest: int) -> Iterable[Unit]:
+    for rank, (text, whole) in enumerate(zip(texts, shown(texts), strict=True), start=1):
+        number = whole[: len(whole) - len(text.strip())]
+        for part in windows_of(text, longest - len(number)):
+            yield Unit(rank, f"{number}{part}", _letters(part))
+
+
+def _letters(text: str) -> int:
+    return sum(map(len, text.split()))

@@ -1,0 +1,176 @@
+"""Why it failed: each wrong answer has exactly one cause, from records, corpus and index as they were kept.
+
+An answer is wrong that is none of the references after normalisation, as in `answer`'s accuracy; it is judged
+where a reference is short, since a long one can be said in many ways. A right answer has no cause, whatever was
+found.
+
+Of a wrong one, in this order: the query failed; it has no answer and got one; a piece of its evidence is missing
+(see `pieces`): it is not in the corpus, or no stored passage holds it; else, where other pieces are there, only
+part of it is, and where none is, the search did not find it as far down as it was kept, or found it below what it
+handed over; all of it is there, and the answer refuses, or is another. What cannot be told from what was recorded
+is `not known`: it is never guessed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field
+
+from harness.core.records import Reference, Score
+from harness.evaluators.answer import is_right
+from harness.evaluators.answer_normalisation import abstains
+from harness.evaluators.base import NO_CONTEXTS
+from harness.evaluators.failure_analysis import labels
+from harness.evaluators.failure_analysis.pieces import Piece, Tracer, worst
+from harness.evaluators.score_preconditions import is_null, said, why_not
+from harness.evaluators.scores import labelled, scored
+from harness.protocols import (
+    EvaluationRuntime,
+    EvaluatorSpec,
+    Measure,
+    Panel,
+    PanelFigure,
+    Params,
+    RunFacts,
+    ScoreLabel,
+    ScoringInput,
+)
+
+_SECTION = "Why it failed"
+WRONG = Measure(
+    name="wrong_answers",
+    summary="share of answers that are wrong; each has one cause",
+    failure_value=1.0,
+    title="wrong answers",
+    section=_SECTION,
+    unit="%",
+    reads=frozenset({"answer", "reference"}),
+    higher_is_better=False,
+    binary=True,
+    labels=labels.OF_ANSWERS,
+    failure_label=labels.FAILED.name,
+    panel=Panel(PanelFigure("why_wrong", "Why answers are wrong", "Each wrong answer by its one cause")),
+)
+MISSED = Measure(
+    name="missed_evidence",
+    summary="share of queries whose evidence is not all known to be in the contexts; each has one cause",
+    failure_value=1.0,
+    title="evidence not known to be all in the contexts",
+    section=_SECTION,
+    unit="%",
+    reads=frozenset({"contexts", "reference"}),
+    queries="answerable",
+    higher_is_better=False,
+    binary=True,
+    labels=labels.OF_EVIDENCE,
+    failure_label=labels.FAILED.name,
+    panel=Panel(
+        PanelFigure(
+            "why_missed",
+            "Why evidence is missing",
+            "Each query whose evidence is not all in the contexts, by its cause",
+        )
+    ),
+)
+Cause = tuple[ScoreLabel, str]
+"""And what is known of it, in words."""
+
+
+class CauseParams(Params):
+    """What is judged, and what is no fact."""
+
+    longest_answer: int = Field(10, ge=1)
+    """Words. Where every reference is longer, right answers can be worded in many ways: none is called wrong."""
+    longest_fact: int = Field(1000, ge=1)
+    """Characters. A longer fact is a passage or a whole document, and evidence is then followed by document."""
+
+
+class CauseEvaluator:
+    """Sorts wrong answers, and evidence that is missing."""
+
+    def __init__(self, params: CauseParams, _runtime: EvaluationRuntime) -> None:
+        self._longest_answer = params.longest_answer
+        self._tracer = Tracer(params.longest_fact)
+
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        """No generator or no short reference; of evidence, none that is named, or no contexts in the whole run."""
+        if measure == MISSED:
+            if not run.has_contexts:
+                return NO_CONTEXTS
+            if not reference.evidence or is_null(reference):
+                return "the reference names no evidence"
+            # Which part of a document matters is not said, so nobody can tell whether that part is there.
+            return "" if any(item.fact.strip() for item in reference.evidence) else "the evidence states no fact"
+        if reason := why_not(measure, reference, run):
+            return reason
+        shortest = min(len(answer.split()) for answer in said(reference))
+        if is_null(reference) or shortest <= self._longest_answer:
+            return ""
+        return f"the reference has {shortest:,} words: above {self._longest_answer:,} it can be said in many ways"
+
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
+        """Every measure of every case."""
+        return [score for case in cases for score in self._scores(case)]
+
+    def _scores(self, case: ScoringInput) -> Iterator[Score]:
+        missed = self._missed(case)
+        for measure in case.measures:
+            found = missed if measure == MISSED else self._wrong(case, missed)
+            if found is None:
+                yield scored(case, measure, 0.0)
+            else:
+                yield labelled(case, measure, found[0].name, found[1])
+
+    def _wrong(self, case: ScoringInput, missed: Cause | None) -> Cause | None:
+        answer, references = case.prediction.answer or "", said(case.reference)
+        if is_right(answer, references):
+            return None
+        if is_null(case.reference):
+            return labels.ANSWERED_NOTHING, ""
+        if missed is not None:
+            return missed
+        if abstains(answer):
+            return labels.REFUSED, "all of the evidence is in the contexts"
+        return labels.ANSWERED_WRONG, "" if answer.strip() else "the answer is empty"
+
+    def _missed(self, case: ScoringInput) -> Cause | None:
+        """Why the evidence is not all there; None where it is."""
+        prediction = case.prediction
+        pieces = self._tracer.pieces(case)
+        if not pieces:
+            return labels.NOT_KNOWN, "the reference names no evidence"
+        if not prediction.contexts and prediction.retrieved is None:
+            return labels.NOT_KNOWN, "no contexts were recorded"
+        return _cause(pieces)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _cause(pieces: Sequence[Piece]) -> Cause | None:
+    states = Counter(piece.state for piece in pieces)
+    missing = [piece for piece in pieces if piece.state == "missing"]
+    unsaid = next((piece.said for piece in pieces if piece.state == "unsaid"), "")
+    counts = f"{states['shown']} of {len(pieces)} in the contexts"
+    if not missing:
+        return (labels.NOT_KNOWN, f"{counts}; {unsaid}") if unsaid else None
+    reasons = Counter(piece.said for piece in missing).items()
+    told = f"{counts}; missing: {', '.join(f'{n} x {said}' if n > 1 else said for said, n in reasons)}"
+    label = worst(missing)
+    if label in {labels.NOT_IN_CORPUS, labels.CUT}:
+        return label, told
+    if states["shown"]:
+        return labels.ONLY_PART, told
+    return (labels.NOT_KNOWN, f"{told}; {unsaid}") if unsaid else (label, told)
+
+
+SPEC = EvaluatorSpec(
+    name="failure_analysis",
+    version="3",
+    summary="why each wrong answer is wrong: corpus, chunking, rank, context or generator (no model call)",
+    params=CauseParams,
+    measures=lambda _params: (WRONG, MISSED),
+    build=CauseEvaluator,
+)

@@ -1,0 +1,202 @@
+"""What became of each piece of a query's evidence on its way into the contexts.
+
+A piece is a gold fact, found where its words stand (white space apart), as the fact level of the retrieval
+measures has it. Where evidence names no fact, or one longer than a passage, the piece is its document. It is
+
+- *shown* where a context contains the fact; a document where contexts show all of its text, or contain the long
+  fact;
+- *unsaid* where no context contains it, and what is there may say it in other words: a triplet or a summary of its
+  document, or of nobody says which; a passage of a document that itself words the fact otherwise; a part of a
+  document. So it is where the ranking, or what the index tells of its document's passages, is not of this corpus;
+- *missing* otherwise: its words are not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Literal
+
+from harness.core.records import Evidence
+from harness.evaluators.failure_analysis.labels import CUT, NOT_FOUND, NOT_IN_CORPUS, ONLY_PART, RANKED_LOW
+from harness.evaluators.gold_ranks import without_white_space
+from harness.protocols import ScoreLabel, ScoringInput
+
+_Place = tuple[int, int]
+Fits = Callable[[str, _Place], bool]
+"""Whether a place of a document holds the piece."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What became of a piece of evidence."""
+
+    state: Literal["shown", "unsaid", "missing"]
+    label: ScoreLabel | None = None
+    """Why it is missing."""
+    said: str = ""
+    """The same in a few words."""
+
+
+SHOWN = Piece("shown")
+_UNFIT = Piece("unsaid", said="the ranking names places that the corpus does not hold")
+_GONE = Piece("missing", NOT_IN_CORPUS, "its document is not in the corpus")
+
+
+class Tracer:
+    """Traces the evidence of cases; what several of them share is squeezed once."""
+
+    def __init__(self, longest_fact: int) -> None:
+        self._longest_fact = longest_fact
+        self._squeezed = lru_cache(maxsize=100_000)(without_white_space)
+
+    def pieces(self, case: ScoringInput) -> list[Piece]:
+        """Of each distinct piece of evidence; none where the reference names none."""
+        trace = _Trace(case, self._squeezed)
+        evidence = dict.fromkeys(item for item in case.reference.evidence if item.doc_id or item.fact.strip())
+        return [
+            trace.fact(item) if 0 < len(item.fact.strip()) <= self._longest_fact else trace.document(item)
+            for item in evidence
+        ]
+
+
+class _Trace:
+    """The evidence of one case."""
+
+    def __init__(self, case: ScoringInput, squeezed: Callable[[str], str]) -> None:
+        self._contexts = case.prediction.contexts
+        self._retrieved = case.prediction.retrieved
+        searched = case.searched
+        self._documents: Mapping[str, str] = searched.documents if searched else {}
+        self._passages = searched.passages if searched else None
+        self._squeezed = squeezed
+
+    def fact(self, item: Evidence) -> Piece:
+        fact = self._squeezed(item.fact)
+        if self._is_contained(fact):
+            return SHOWN
+        if reworded := self._reworded(item.doc_id):
+            return Piece("unsaid", said=f"{reworded} may say it in other words")
+        return _GONE if self._is_gone(item.doc_id) else self._unsaid_fact(item, fact)
+
+    def _unsaid_fact(self, item: Evidence, fact: str) -> Piece:
+        text = self._documents.get(item.doc_id)
+        if text is not None and fact not in self._squeezed(text):
+            return self._not_verbatim(item.doc_id)
+        if self._ranking_is_unfit:
+            return _UNFIT
+        rank = self._rank(lambda doc_id, span: fact in self._text(doc_id, span))
+        if cut := self._cut_context(fact):
+            return Piece("missing", ONLY_PART, f"context {cut} was cut before or within it")
+        if rank is not None:
+            return Piece("missing", RANKED_LOW, f"one at rank {rank}")
+        chunking = None if text is None else self._cut_by_chunking(item.doc_id, fact)
+        return chunking or Piece("missing", NOT_FOUND, self._depth())
+
+    def _cut_by_chunking(self, doc_id: str, fact: str) -> Piece | None:
+        """Of a fact that its document states: where no stored passage does, or the index does not tell."""
+        if self._passages is None:
+            return None
+        spans = self._passages.get(doc_id, ())
+        if not spans or not all(self._holds(doc_id, span) for span in spans):
+            return Piece("unsaid", said="what the index tells of passages is not of its document")
+        if any(fact in self._text(doc_id, span) for span in spans):
+            return None
+        return Piece("missing", CUT, "no stored passage of its document holds it whole")
+
+    def document(self, item: Evidence) -> Piece:
+        if item.fact.strip() and self._is_contained(self._squeezed(item.fact)):
+            return SHOWN
+        if self._shows_all_of(item.doc_id):
+            return SHOWN
+        if any(item.doc_id in context.doc_ids for context in self._contexts) or self._reworded(item.doc_id):
+            return Piece("unsaid", said="a part of its document is there")
+        return _GONE if self._is_gone(item.doc_id) else self._ranked_document(item.doc_id)
+
+    def _not_verbatim(self, doc_id: str) -> Piece:
+        """Of a fact that its document says in other words: no more than where its document stands is known."""
+        if any(doc_id in context.doc_ids for context in self._contexts):
+            return Piece("unsaid", said="its document is there, which does not state it word for word")
+        return self._ranked_document(doc_id)
+
+    def _ranked_document(self, doc_id: str) -> Piece:
+        if self._ranking_is_unfit:
+            return _UNFIT
+        rank = self._rank(lambda found, _span: found == doc_id) if doc_id else None
+        if rank is not None:
+            return Piece("missing", RANKED_LOW, f"its document at rank {rank}")
+        return Piece("missing", NOT_FOUND, self._depth())
+
+    def _is_contained(self, fact: str) -> bool:
+        return any(fact in self._squeezed(context.text) for context in self._contexts)
+
+    def _is_gone(self, doc_id: str) -> bool:
+        return bool(doc_id and self._documents) and doc_id not in self._documents
+
+    def _reworded(self, doc_id: str) -> str:
+        """The first context that may say in its own words what that document says; empty: none."""
+        for number, context in enumerate(self._contexts, start=1):
+            if not context.is_own_text and (not doc_id or not context.doc_ids or doc_id in context.doc_ids):
+                return f"context {number} ({context.kind})"
+        return ""
+
+    def _cut_context(self, fact: str) -> int | None:
+        """The rank of a context that was to show a passage with the fact, and shows less of it."""
+        for number, context in enumerate(self._contexts, start=1):
+            span = context.span
+            if span and context.is_own_text and fact in self._text(span.doc_id, (span.start, span.end)):
+                return number
+        return None
+
+    def _shows_all_of(self, doc_id: str) -> bool:
+        text = self._documents.get(doc_id)
+        if not text:
+            return False
+        end = 0
+        for start, stop in sorted(self._shown_spans(doc_id)):
+            if text[end:start].strip():
+                return False
+            end = max(end, stop)
+        return end > 0 and not text[end:].strip()
+
+    def _shown_spans(self, doc_id: str) -> Iterator[_Place]:
+        """The places of a document whose whole text stands in a context."""
+        for context in self._contexts:
+            span = context.span
+            if span and span.doc_id == doc_id and context.is_own_text:
+                whole = self._text(doc_id, (span.start, span.end))
+                if whole in self._squeezed(context.text):
+                    yield span.start, span.end
+
+    def _rank(self, holds: Fits) -> int | None:
+        places = self._retrieved.spans if self._retrieved else ()
+        ranked = enumerate(places, start=1)
+        return next((rank for rank, (doc_id, start, end) in ranked if holds(doc_id, (start, end))), None)
+
+    @cached_property
+    def _ranking_is_unfit(self) -> bool:
+        """Whether any place of it cannot be: then it is of another corpus, and no rank of it is one."""
+        places = self._retrieved.spans if self._retrieved and self._documents else ()
+        return not all(self._holds(doc_id, (start, end)) for doc_id, start, end in places)
+
+    def _holds(self, doc_id: str, place: _Place) -> bool:
+        start, end = place
+        return doc_id in self._documents and start <= end <= len(self._documents[doc_id])
+
+    def _text(self, doc_id: str, span: _Place) -> str:
+        """Of a place of a document, squeezed; empty where the corpus was not kept."""
+        return self._squeezed(self._documents.get(doc_id, "")[span[0] : span[1]])
+
+    def _depth(self) -> str:
+        if self._retrieved is None:
+            return "no ranking beyond the contexts was kept"
+        if not self._documents:
+            return "the corpus was not kept"
+        return f"not among the first {len(self._retrieved):,}"
+
+
+def worst(missing: Sequence[Piece]) -> ScoreLabel:
+    """Why pieces are missing, where they differ in why: what no other change could mend first."""
+    labels = {piece.label for piece in missing}
+    return next(label for label in (NOT_IN_CORPUS, CUT, NOT_FOUND, RANKED_LOW, ONLY_PART) if label in labels)

@@ -1,0 +1,170 @@
+"""Where the gold of a query stands in what a system retrieved, and what that is worth.
+
+Documents are valued by ir_measures, facts by the few lines of `Found`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from harness.core.errors import need
+from harness.core.records import Context, Evidence
+
+if TYPE_CHECKING:
+    from ir_measures import Measure as IrMeasure
+
+Statistic = Literal["Hit", "Recall", "AllHit", "Precision", "Depth", "MRR", "MAP", "nDCG", "MAP_compat"]
+"""`Depth`: how many ranks there are."""
+
+
+class Cut(NamedTuple):
+    """A statistic of the first `k` ranks."""
+
+    statistic: Statistic
+    k: int | None
+    """None: of all ranks."""
+
+    @property
+    def name(self) -> str:
+        """Such as `Recall@10`, or `Recall`."""
+        return self.statistic if self.k is None else f"{self.statistic}@{self.k}"
+
+
+@dataclass(frozen=True)
+class FoundFacts:
+    """Where the gold items of one query stand in one ranking."""
+
+    gold: int
+    """How many gold items there are."""
+    ranks: tuple[int, ...]
+    """The first rank, from 1, of each item that was found, ascending; two facts can share one."""
+    depth: int
+    """How many ranks there are."""
+    items: tuple[str, ...] = ()
+    """What was found, in the order of `ranks`, where it is a text."""
+
+    def within(self, k: int | None) -> int:
+        """How many gold items stand in the first k ranks."""
+        return len(self.ranks) if k is None else sum(rank <= k for rank in self.ranks)
+
+    def value(self, cut: Cut) -> float:
+        """A statistic that needs no more than these ranks; for the others see `ir_values`."""
+        return _VALUES[cut.statistic](self, cut.k)
+
+    def explain(self, noun: str, k: int | None) -> str:
+        """Such as "2 of 3 gold documents in the first 10 (there are 4); first at 4"."""
+        where = "" if k is None else f" in the first {k}"
+        if k is not None and self.depth < k:
+            where = f"{where} (there {'is' if self.depth == 1 else 'are'} {self.depth:,})"
+        first = f"; first at {self.ranks[0]}" if self.ranks else ""
+        return f"{self.within(k)} of {self.gold} gold {noun}s{where}{first}"
+
+
+def _reciprocal_rank(found: FoundFacts, k: int | None) -> float:
+    return 1 / found.ranks[0] if found.within(k) else 0.0
+
+
+def _map_compat(found: FoundFacts, k: int | None) -> float:
+    """The sum of 1/rank over the gold found, by min(gold, k): see `harness.evaluators.multihop_rag_compat`."""
+    within = found.ranks[: found.within(k)]
+    return sum(1 / rank for rank in within) / min(found.gold, k or found.gold)
+
+
+_VALUES: dict[Statistic, Callable[[FoundFacts, int | None], float]] = {
+    "Hit": lambda found, k: float(found.within(k) > 0),
+    "Recall": lambda found, k: found.within(k) / found.gold,
+    "AllHit": lambda found, k: float(found.within(k) == found.gold),
+    "Precision": lambda found, k: found.within(k) / found.depth if found.depth else 0.0,
+    "Depth": lambda found, _: float(found.depth),
+    "MRR": _reciprocal_rank,
+    "MAP_compat": _map_compat,
+}
+
+
+def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) -> FoundFacts:
+    """The gold documents among those that the contexts name, each ranked where it is named first.
+
+    A context that names several (a triplet, a summary) contributes them in its own order.
+    """
+    named = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids if doc_id)
+    gold = {item.doc_id for item in evidence if item.doc_id}
+    ranks = tuple(rank for rank, doc_id in enumerate(named, start=1) if doc_id in gold)
+    return FoundFacts(gold=len(gold), ranks=ranks, depth=len(named))
+
+
+class FactFinder:
+    """Finds facts in texts, both as `squeezed` leaves them; a text that comes again is squeezed once."""
+
+    def __init__(self, squeezed: Callable[[str], str]) -> None:
+        self._squeezed = functools.cache(squeezed)
+
+    def find(self, facts: Iterable[str], texts: Sequence[str]) -> FoundFacts:
+        """Each distinct fact in the first text that contains it."""
+        distinct = dict.fromkeys(map(self._squeezed, facts))
+        squeezed = [self._squeezed(text) for text in texts]
+        firsts = {
+            fact: next((n for n, text in enumerate(squeezed, start=1) if fact in text), None) for fact in distinct
+        }
+        found = sorted((first, fact) for fact, first in firsts.items() if first is not None)
+        ranks, items = tuple(rank for rank, _ in found), tuple(fact for _, fact in found)
+        return FoundFacts(gold=len(distinct), ranks=ranks, depth=len(texts), items=items)
+
+
+def without_white_space(text: str) -> str:
+    """Chunking, headings and PDF extraction change white space, and nothing else."""
+    return "".join(text.split())
+
+
+def why_passage(facts: Iterable[str], most: int) -> str:
+    """Why no sentence or chunk could hold these gold facts: one has more than `most` characters; else nothing."""
+    longest = max(map(len, facts), default=0)
+    return f"a gold fact of {longest:,} characters: above {most:,} it is a passage" if longest > most else ""
+
+
+def require_ir_measures() -> None:
+    """Raise `MissingDependency` where ir_measures is not installed."""
+    need("evaluator-retrieval", "ir_measures")
+
+
+def ir_values(rankings: Sequence[FoundFacts], cuts: Collection[Cut]) -> list[dict[Cut, float]]:
+    """Each ranking's value of each cut, by ir_measures, all queries at once; {} for one without gold.
+
+    Binary relevance. AP divides by all gold items, however small k is; nDCG has the gain 1, the discount
+    1/log2(rank + 1) and the best order of the first k as its ideal.
+    """
+    import ir_measures as ir
+
+    measures = {_ir_measure(cut): cut for cut in cuts}
+    # Documents go in as their ranks: no document id, whatever is in it, reaches the library, and scores that
+    # fall strictly leave no tie, which its parts would break in different ways.
+    relevant = {str(number): _relevant(found) for number, found in enumerate(rankings) if found.gold}
+    run = {number: _scores(rankings[int(number)]) for number in relevant}
+    values: list[dict[Cut, float]] = [{} for _ in rankings]
+    # By name, because ir_measures would take the first that happens to be installed. trec_eval has all but a
+    # reciprocal rank with a cutoff.
+    for provider in (ir.pytrec_eval, ir.msmarco):
+        supported = [measure for measure in measures if provider.supports(measure)]
+        for metric in provider.iter_calc(supported, relevant, run):
+            values[int(metric.query_id)][measures[metric.measure]] = float(metric.value)
+    return values
+
+
+def _relevant(found: FoundFacts) -> dict[str, int]:
+    missed = (f"missed {number}" for number in range(found.gold - len(found.ranks)))
+    return dict.fromkeys([*map(str, found.ranks), *missed], 1)
+
+
+def _scores(found: FoundFacts) -> dict[str, float]:
+    return {str(rank): -float(rank) for rank in range(1, found.depth + 1)}
+
+
+def _ir_measure(cut: Cut) -> IrMeasure:
+    import ir_measures as ir
+
+    if cut == Cut("Recall", None):
+        return ir.SetR
+    named = {"Hit": ir.Success, "Recall": ir.R, "MRR": ir.RR, "MAP": ir.AP, "nDCG": ir.nDCG}
+    return named[cut.statistic] @ cut.k

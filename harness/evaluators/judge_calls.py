@@ -1,0 +1,128 @@
+"""Judgements one by one: side by side within bounds, each charged by itself, each failing by itself."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.core.errors import HarnessError, ModelUnavailable
+from harness.core.records import Reference, Score
+from harness.evaluators.score_preconditions import settled, why_not
+from harness.evaluators.scores import failed, not_applicable, scored
+from harness.protocols import EvaluationRuntime, Measure, Panel, PanelFigure, RunFacts, ScoringInput, Sides
+
+
+def judged_measure(name: str, summary: str, reads: Sides, figure: PanelFigure, **more: Any) -> Measure:
+    """A measure between 0 and 1 of answerable queries, unless `more` says otherwise, drawn in `figure`."""
+    given: dict[str, Any] = {"queries": "answerable", "range": (0.0, 1.0), **more}
+    return Measure(
+        name=name,
+        summary=summary,
+        failure_value=0.0,
+        section="Judged measures",
+        reads=reads,
+        panel=Panel(figure),
+        **given,
+    )
+
+
+Judgement = tuple[float, str] | tuple[float, str, float]
+"""Value and explanation; where contexts were judged, the part of them that the judge was shown, from 0 to 1."""
+Judge = Callable[[ScoringInput, Measure], Awaitable[Judgement]]
+
+
+class NotApplicable(Exception):
+    """A judge function found that there is nothing to judge after all; the message is the reason."""
+
+
+class JudgedEvaluator(ABC):
+    """What all evaluators share that judge answers one by one: what does not apply, by what a measure says of
+    itself; what follows from a side that says nothing; and the rest, side by side within bounds.
+    """
+
+    def __init__(self, runtime: EvaluationRuntime) -> None:
+        self._runtime = runtime
+
+    @abstractmethod
+    async def begin(self, cases: Sequence[ScoringInput]) -> Judge:
+        """What judges the measures of these cases, all of one run."""
+        ...
+
+    def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
+        """The score that needs no judge; None where the judge is to be asked."""
+        return settled(case, measure)
+
+    def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
+        """The judgements in the order in which they are begun: whose judge is asked once for several measures
+        begins with one of each, or they would wait for one another.
+        """
+        return cases
+
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        """See `harness.protocols.Evaluator`."""
+        return why_not(measure, reference, run)
+
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
+        """Every measure of every case; each judgement is charged and fails by itself."""
+        scores: list[Score] = []
+        asked: list[ScoringInput] = []
+        for case in cases:
+            known = {measure: self.settled(case, measure) for measure in case.measures}
+            scores += [score for score in known.values() if score]
+            if left := tuple(measure for measure, score in known.items() if not score):
+                asked.append(replace(case, measures=left))
+        judge = await self.begin(asked)
+        return scores + await judge_each(self.ordered(asked), self._runtime, judge)
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to release
+        """Release everything; called once."""
+
+
+async def judge_each(cases: Sequence[ScoringInput], runtime: EvaluationRuntime, judge: Judge) -> list[Score]:
+    """judge(case, measure) for every measure of every case, `runtime.concurrency` at a time, in the order given.
+
+    What it raises is that score's failure: a judge that is down, garbage, a number that is none. Two exceptions
+    are none: `NotApplicable` is a score of that status, and a `HarnessError` of another kind (a full disk) ends
+    the evaluation.
+    """
+    pairs = [(case, measure) for case in cases for measure in case.measures]
+    waiting = iter(enumerate(pairs))
+    found: dict[int, Score] = {}
+
+    async def work() -> None:
+        for number, (case, measure) in waiting:
+            found[number] = await _judged(case, measure, runtime, judge)
+            runtime.progress(len(found), len(pairs), measure.name)
+
+    runtime.progress(0, len(pairs), "")
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(runtime.concurrency, len(pairs))):
+                group.create_task(work())
+    except* HarnessError as errors:
+        raise _first(errors) from None
+    return [found[number] for number in sorted(found)]
+
+
+async def _judged(case: ScoringInput, measure: Measure, runtime: EvaluationRuntime, judge: Judge) -> Score:
+    try:
+        with runtime.charge():
+            value, explanation, *share = await judge(case, measure)
+        return scored(case, measure, value, explanation, share[0] if share else None)
+    except NotApplicable as reason:
+        return not_applicable(case, measure, str(reason))
+    except ModelUnavailable as error:
+        return failed(case, measure, str(error))
+    except HarnessError:
+        raise
+    except Exception as error:
+        return failed(case, measure, f"{type(error).__name__}: {error}")
+
+
+def _first(errors: BaseExceptionGroup[HarnessError]) -> HarnessError:
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    assert isinstance(found, HarnessError)  # noqa: S101 - except* gave nothing else
+    return found

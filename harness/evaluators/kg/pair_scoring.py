@@ -1,0 +1,127 @@
+"""The comparisons of one run: the two texts of a pair are read, embedded and compared once for all scores."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from harness.core.records import Triplet
+from harness.evaluators.answer_normalisation import is_verdict
+from harness.evaluators.judge_calls import Judgement, NotApplicable
+from harness.evaluators.kg.graphs.graph import KgGraph, connect
+from harness.evaluators.kg.graphs.triplet_graph import TripletSide, distinct_labels
+from harness.evaluators.kg.measures import PUBLISHED, KgParams, MeasurePlace, ScoreName
+from harness.evaluators.kg.pairs import PAIRS, PairName, said_by
+from harness.evaluators.kg.score_explanations import judgements, measurable, without_triplets
+from harness.evaluators.kg.short_answers import names_in, phrase_in, strictly_alike, verdict_of
+from harness.evaluators.score_preconditions import reference_answer
+from harness.llm_utils.compute_once import Once
+from harness.protocols import Embedder, ScoringInput, Side
+
+
+class Reading(Protocol):
+    """Texts to triplets."""
+
+    async def of(self, *texts: str) -> tuple[Triplet, ...]:
+        """All that the texts state; raises where one cannot be read."""
+        ...
+
+
+StartReading = Callable[[Sequence[str]], Awaitable[Reading]]
+"""A reading of these texts, which the scores of a run will ask for."""
+
+
+class _Pair(NamedTuple):
+    """The two sides of a comparison."""
+
+    input: TripletSide
+    context: TripletSide
+    of_verdicts: bool = False
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether a side is names."""
+        return bool(self.input.names or self.context.names)
+
+
+class Comparisons:
+    """See the module. Everything here asks models: it stands inside `runtime.charge()`."""
+
+    def __init__(self, reading: Reading, embedder: Embedder, params: KgParams) -> None:
+        self._reading, self._embedder, self._params = reading, embedder, params
+        self._judged: Once[tuple[str, int, PairName, bool], dict[ScoreName, Judgement]] = Once()
+
+    async def judgement(self, case: ScoringInput, place: MeasurePlace) -> Judgement:
+        """Value and explanation. Raises where a text cannot be read, `NotApplicable` where one states nothing, and
+        ValueError for a vector that is none.
+        """
+        sides = await self._compared(case, place.pair)
+        if place.score == "measurable":
+            return measurable(place.pair, sides[:2])
+        as_published = place.score in PUBLISHED
+        nothing = without_triplets(place.pair, sides[:2])
+        if nothing and not as_published:
+            raise NotApplicable(nothing)
+        # What is compared as published anyway is compared once.
+        apart = as_published and bool(sides.is_brief or nothing)
+        key = case.record.query_id, case.record.repeat, place.pair, apart
+        judged = await self._judged.of(key, partial(self._judge, case, place.pair, as_published=apart))
+        return judged[PUBLISHED.get(place.score, place.score)]
+
+    async def graph(self, case: ScoringInput, pair: PairName) -> KgGraph:
+        """What the scores of a pair are counted on; each distinct label is embedded, all in one call.
+
+        Raises `NotApplicable` where a side states nothing.
+        """
+        sides = await self._compared(case, pair)
+        if nothing := without_triplets(pair, sides[:2]):
+            raise NotApplicable(nothing)
+        return await self._connect(sides)
+
+    async def _judge(
+        self, case: ScoringInput, pair: PairName, *, as_published: bool
+    ) -> dict[ScoreName, Judgement]:
+        sides = await (self._published(case, pair) if as_published else self._compared(case, pair))
+        return await asyncio.to_thread(judgements, await self._connect(sides), pair, self._params)
+
+    async def _connect(self, sides: _Pair) -> KgGraph:
+        labels = distinct_labels(sides.input, sides.context)
+        rows = await self._embedder.embed_documents(labels) if labels else ()
+        vectors = dict(zip(labels, rows, strict=True))
+        # Thousands of entities take seconds, in which the bar and an interrupt have their turn.
+        graph = await asyncio.to_thread(connect, sides.input, sides.context, vectors, self._params.tau)
+        return strictly_alike(graph, verdicts=sides.of_verdicts) if sides.is_brief else graph
+
+    async def _published(self, case: ScoringInput, pair: PairName) -> _Pair:
+        inputs, contexts = await asyncio.gather(
+            self._triplets(case, PAIRS[pair].input), self._triplets(case, PAIRS[pair].context)
+        )
+        return _Pair(TripletSide.of(inputs), TripletSide.of(contexts))
+
+    async def _compared(self, case: ScoringInput, pair: PairName) -> _Pair:
+        """Answers and references in brief by what they name: see `brief`."""
+        gold, answer = reference_answer(case.reference), case.prediction.answer or ""
+        if pair == "factual_correctness" and (is_verdict(gold) or is_verdict(answer)):
+            said, right = (TripletSide.of((), [verdict_of(text)]) for text in (answer, gold))
+            return _Pair(said, right, of_verdicts=True)
+        inputs, contexts = await asyncio.gather(
+            self._stated(case, PAIRS[pair].input, pair), self._stated(case, PAIRS[pair].context, pair)
+        )
+        return _Pair(inputs, contexts)
+
+    async def _stated(self, case: ScoringInput, side: Side, pair: PairName) -> TripletSide:
+        if side not in {"answer", "reference"}:
+            return TripletSide.of(await self._triplets(case, side))
+        (text,) = said_by(case, side).texts
+        # A name repeats nothing of its question, whatever it is.
+        names_count = pair != "answer_relevancy"
+        if is_verdict(text):
+            return TripletSide.of(())
+        if names := names_in(text):
+            return TripletSide.of((), names if names_count else ())
+        triplets = await self._triplets(case, side)
+        return TripletSide.of(triplets, phrase_in(text) if names_count and not triplets else ())
+
+    async def _triplets(self, case: ScoringInput, side: Side) -> tuple[Triplet, ...]:
+        said = said_by(case, side)
+        return (*said.triplets, *await self._reading.of(*said.texts))

@@ -1,0 +1,82 @@
+"""A graph to the scores of its pair, each with what a reader would ask next."""
+
+from collections.abc import Iterable, Sequence
+
+from harness.display.text_format import counted
+from harness.evaluators.judge_calls import Judgement
+from harness.evaluators.kg.graphs.graph import KgGraph
+from harness.evaluators.kg.graphs.multi_hop import paths
+from harness.evaluators.kg.graphs.scores import KgScores, scores_of
+from harness.evaluators.kg.graphs.triplet_graph import TripletSide
+from harness.evaluators.kg.measures import KgParams, ScoreName
+from harness.evaluators.kg.pairs import PAIRS, PairName
+from harness.evaluators.scores import bounded
+from harness.extraction.entity_names import one_line
+from harness.protocols import Side
+
+_MOST_NAMED = 5
+_LONGEST_NAMED = 40
+
+
+def judgements(graph: KgGraph, pair: PairName, params: KgParams) -> dict[ScoreName, Judgement]:
+    """The scores of Algorithms 2 and 3, Formula 2 and ours; a side without entities makes them all 0, as
+    published."""
+    scores = scores_of(graph, params.delta, params.seeds)
+    values: dict[ScoreName, float] = {
+        "multi_hop": scores.multi_hop,
+        "multi_hop_undirected": scores.multi_hop_undirected,
+        "direct": scores.direct,
+        "community": scores.community,
+        "community_coverage": scores.community_coverage,
+    }
+    nothing = without_triplets(pair, (graph.inputs, graph.contexts))
+    reasons = dict.fromkeys(values, nothing) if nothing else _reasons(graph, scores, params)
+    return {name: (value, reasons[name]) for name, value in values.items()}
+
+
+def measurable(pair: PairName, sides: tuple[TripletSide, TripletSide]) -> Judgement:
+    """1 where both sides have triplets or names; else there is nothing to compare."""
+    nothing = without_triplets(pair, sides)
+    counts = (f"{_held(side)} of {_the(name)}" for side, name in zip(sides, PAIRS[pair][:2], strict=True))
+    return (0.0, nothing) if nothing else (1.0, f"triplets: {', '.join(counts)}")
+
+
+def without_triplets(pair: PairName, sides: tuple[TripletSide, TripletSide]) -> str:
+    """Which sides have no triplets, nor names in their stead; empty where both have some."""
+    names = PAIRS[pair].input, PAIRS[pair].context
+    missing = [name for side, name in zip(sides, names, strict=True) if not side.labels]
+    return "; ".join(f"{_the(name)} {'have' if name == 'contexts' else 'has'} no triplets" for name in missing)
+
+
+def _held(side: TripletSide) -> str:
+    return counted(len(side.names), "name") if side.names else f"{len(side.triplets):,}"
+
+
+def _reasons(graph: KgGraph, scores: KgScores, params: KgParams) -> dict[ScoreName, str]:
+    reached = {match.entity for match in paths(graph, params.delta)}
+    similar = {edge.input_entity for edge in graph.similar_edges()}
+    both_ways = round(scores.multi_hop_undirected * scores.input_entities)
+    entities, within = f"of {scores.input_entities:,} entities", f"reach a context entity within {params.delta:g}"
+    partitions = f"mean of {params.seeds} seeds, spread"
+    return {
+        "multi_hop": f"{len(reached):,} {entities} {within}{_others(graph, reached)}",
+        "multi_hop_undirected": f"{both_ways:,} {entities} {within}, triplets read both ways",
+        "direct": f"{len(similar):,} {entities} are similar to a context entity{_others(graph, similar)}",
+        "community": f"{partitions} {scores.community_spread:.3f}",
+        "community_coverage": f"{partitions} {scores.community_coverage_spread:.3f}",
+    }
+
+
+def _others(graph: KgGraph, named: Iterable[str]) -> str:
+    """`; not: Berlin, Paris`, the first few of them."""
+    others = _shown(sorted(set(graph.inputs.labels) - set(named)))
+    return f"; not: {', '.join(others)}" if others else ""
+
+
+def _shown(labels: Sequence[str]) -> list[str]:
+    shown = [bounded(one_line(label), _LONGEST_NAMED) for label in labels[:_MOST_NAMED]]
+    return shown + ([f"and {len(labels) - _MOST_NAMED:,} more"] if len(labels) > _MOST_NAMED else [])
+
+
+def _the(name: Side) -> str:
+    return f"the {name}"

@@ -1,0 +1,112 @@
+"""Answers and references that are names, a phrase or a verdict: no sentence, and so no triplet to read.
+
+Such an answer states something only together with its question: (answer, answers, question). Of that statement
+only the answer's end counts. The rest is the same on both sides of every comparison, so that counting it makes a
+wrong answer as good as a right one (`scripts/research/check_short_answers.py` shows it). So:
+
+- **names** ("Sam Altman", "Google and Apple", "March 2023") are entities, one each;
+- **a phrase** of which no triplet is read ("higher interest rates") is one entity;
+- **a verdict**: where the answer or the reference is yes or no, both are held against each other as verdicts. To
+  contexts a bare yes or no says nothing.
+
+Two verdicts are alike only if they are equal, and a number only where the same number stands, with its sign, its
+scale (`1.5 million` is `1,500,000`) and its percent, a date with its month: their vectors are alike whatever they
+say.
+"""
+
+import re
+from decimal import Decimal
+
+import numpy as np
+
+from harness.evaluators.answer_normalisation import as_written, canonical, leading_yes_no, normalise
+from harness.evaluators.kg.graphs.graph import KgGraph
+from harness.evaluators.kg.graphs.similar_edges import Pairs
+
+_MOST_WORDS = 12
+_SMALL_WORDS = frozenset(["a", "an", "the", "of", "and", "or", "for", "in", "on", "at", "to", "de", "von"])
+# "A, B and C", but neither "March 5, 2023" nor "Tyson Foods, Inc."
+_BETWEEN = re.compile(
+    r",?\s+(?:and|or|&)\s+|\s*;\s*|,\s+(?!\d|(?:inc|ltd|llc|corp|co|jr|sr)\b|\w\.)", re.IGNORECASE
+)
+_ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)", re.IGNORECASE)
+_EDGES = " \t.,;:!?\"'()[]*_`"
+_MONTHS = (
+    *("jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?"),
+    *("sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),
+)
+_MONTH = f"({'|'.join(_MONTHS)})"
+# Beside a number: May is a name, too.
+_DATED = re.compile(rf"\b{_MONTH}(?: of)? (?=\d)|(?<=\d)(?:st|nd|rd|th)?(?: of)? {_MONTH}\b")
+_ISO_DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_SCALES = {
+    **{"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6},
+    **{"b": 9, "bn": 9, "billion": 9, "tn": 12, "trillion": 12},
+}
+_WORDS = "|".join(name for name in _SCALES if len(name) > 1)
+# A letter is a scale beside a currency alone: 100 m may be metres.
+_NUMBER = re.compile(
+    rf"(-?\d+(?:\.\d+)?)(?: ?((?:{_WORDS})\b|[kmb](?= (?:dollars|euros|pounds)\b)))?( percent\b)?"
+)
+_Number = tuple[Decimal, bool] | str
+"""A value and whether it is of a hundred; or the month of a date, by its first three letters."""
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The names that an answer consists of, each once; none where other words than names stand in it."""
+    words = _words(text)
+    if any(word.islower() and word not in _SMALL_WORDS for word in words):
+        return ()
+    return tuple(dict.fromkeys(filter(None, map(_bare, _BETWEEN.split(" ".join(words))))))
+
+
+def phrase_in(text: str) -> tuple[str, ...]:
+    """An answer of a few words as one entity; nothing where it is longer."""
+    return tuple(filter(None, [_bare(" ".join(_words(text)))]))
+
+
+def verdict_of(answer: str) -> str:
+    """The yes or no that a text is or begins with; else its words."""
+    return leading_yes_no(answer) or canonical(answer)
+
+
+def strictly_alike(graph: KgGraph, *, verdicts: bool) -> KgGraph:
+    """Without SIMILAR edges between unequal verdicts, and from a number to where it does not stand."""
+    inputs, contexts = graph.inputs.labels, graph.contexts.labels
+    pairs = zip(graph.pairs.inputs.tolist(), graph.pairs.contexts.tolist(), strict=True)
+    kept = np.array(
+        [
+            inputs[one] == contexts[other] if verdicts else _numbers(inputs[one]) <= _numbers(contexts[other])
+            for one, other in pairs
+        ],
+        dtype=bool,
+    )
+    return KgGraph(graph.inputs, graph.contexts, Pairs(*(column[kept] for column in graph.pairs)))
+
+
+def _words(text: str) -> list[str]:
+    """None of what has several lines, or more words than an answer in brief."""
+    said = as_written(text)
+    words = said.split()
+    return [] if "\n" in said or len(words) > _MOST_WORDS else words
+
+
+def _bare(name: str) -> str:
+    bare = _ARTICLE.sub("", name.strip(_EDGES))
+    return bare if any(map(str.isalnum, bare)) else ""
+
+
+def _numbers(label: str) -> frozenset[_Number]:
+    form = normalise(_ISO_DATE.sub(_in_words, label))
+    months = (one or other for one, other in _DATED.findall(form))
+    values = (
+        (Decimal(digits).scaleb(_SCALES.get(scale, 0)), bool(percent))
+        for digits, scale, percent in _NUMBER.findall(form)
+    )
+    return frozenset([*values, *(month[:3] for month in months)])
+
+
+def _in_words(date: re.Match[str]) -> str:
+    """2023-03-05 as `2023 mar 05`; as it is where there is no such month."""
+    year, month, day = date.groups()
+    return f"{year} {_MONTHS[int(month) - 1][:3]} {day}" if 1 <= int(month) <= 12 else date[0]

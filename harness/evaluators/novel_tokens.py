@@ -1,0 +1,140 @@
+"""Does an answer say what the reference says beyond the question? F1 of words, without function words and without
+those of the question; no model call.
+
+    shared    = words of answer and reference alike, each as often as both have it
+    precision = shared / words of the answer       recall = shared / words of the reference
+
+A long answer repeats its question, and function words are half of any text: both agree with every reference,
+right or wrong. Words are runs of letters in lower case, with an apostrophe within, and numbers; of scripts
+without spaces each character. Marks such as [3] are none. The function words are English; in other languages
+those stay, and the measure is nearer to plain token F1. `not` is one of them, and signs are none: what an answer
+denies, this does not see.
+
+Of the measures here that ask no model it goes best with people who compared long answers (docs/validity.md).
+
+Where every word of a reference is in the question ("Who is older, Ann or Bob?" "Ann"), the question's words
+count too. Of several references the best counts. Not applicable: no reference, a null query, a right answer
+that is a bare yes or no or holds no word that counts, an answer that abstains. An empty answer is 0.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harness.core.records import Reference, Score
+from harness.evaluators.citations import without_citations
+from harness.evaluators.score_preconditions import said, settled, why_not
+from harness.evaluators.scores import not_applicable, scored
+from harness.evaluators.token_overlap import UNSPACED
+from harness.protocols import (
+    EvaluationRuntime,
+    EvaluatorSpec,
+    Measure,
+    Panel,
+    PanelFigure,
+    Params,
+    RunFacts,
+    ScoringInput,
+    Sides,
+)
+
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+(?:'[^\W\d_{UNSPACED}]+)?|\d+(?:[.,]\d+)*")
+_SAID_ANYWHERE = """
+a an the of to in and or is are was were be been being for on at by with from as that this it its they their he
+his she her which who whom will would can could may might should do does did no not but if so than then there
+these those such have has had into about over also more most other some any all each
+"""
+_FUNCTION_WORDS = frozenset(_SAID_ANYWHERE.split())
+_READS: Sides = frozenset({"question", "answer", "reference"})
+_FIGURE = PanelFigure(
+    "novel_tokens", "Words beyond the question", "Words of answer and reference beyond the question"
+)
+
+
+class SharedWords(NamedTuple):
+    """How much of either side the other one has, 0 to 1."""
+
+    precision: float
+    recall: float
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean; 0 where nothing is shared."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+def shared_novel_tokens(question: str, answer: str, reference: str) -> SharedWords | None:
+    """See the module; None where the reference holds no word that counts."""
+    asked = set(_words(question))
+    wanted = Counter(word for word in _words(reference) if word not in asked)
+    if not wanted:
+        asked, wanted = set(), Counter(_words(reference))
+    if not wanted:
+        return None
+    found = Counter(word for word in _words(answer) if word not in asked)
+    shared = (found & wanted).total()
+    return SharedWords(shared / found.total() if found else 0.0, shared / wanted.total())
+
+
+def _words(text: str) -> list[str]:
+    plain = without_citations(text).replace("\u2019", "'").casefold()
+    return [word for word in _WORD.findall(plain) if word not in _FUNCTION_WORDS]
+
+
+def _measure(part: str, title: str) -> Measure:
+    return Measure(
+        name=f"novel_token_{part}",
+        summary=f"{title} of the words of answer and reference beyond the question's and function words",
+        failure_value=0.0,
+        title=f"{title} of new words",
+        section="Words beyond the question",
+        reads=_READS,
+        queries="worded",
+        range=(0.0, 1.0),
+        panel=Panel(_FIGURE, title),
+    )
+
+
+F1, PRECISION, RECALL = _measure("f1", "F1"), _measure("precision", "precision"), _measure("recall", "recall")
+MEASURES = (F1, PRECISION, RECALL)
+
+
+class NewWordsEvaluator:
+    """See the module."""
+
+    def __init__(self, _params: Params, _runtime: EvaluationRuntime) -> None:
+        """It needs neither."""
+
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        """No generator, no reference answer, or a measure of another kind of query."""
+        return why_not(measure, reference, run)
+
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
+        """Every measure of every case."""
+        return [settled(case, measure) or _score(case, measure) for case in cases for measure in case.measures]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _score(case: ScoringInput, measure: Measure) -> Score:
+    answer = case.prediction.answer or ""
+    found = [shared_novel_tokens(case.query.text, answer, one) for one in said(case.reference)]
+    known = [one for one in found if one]
+    if not known:
+        return not_applicable(case, measure, "the reference holds no word that counts")
+    best = max(known, key=lambda one: one.f1)
+    value = {F1: best.f1, PRECISION: best.precision, RECALL: best.recall}[measure]
+    return scored(case, measure, value, f"precision {best.precision:.2f}, recall {best.recall:.2f}")
+
+
+SPEC = EvaluatorSpec(
+    name="novel_tokens",
+    version="2",
+    summary="does the answer say what the reference says beyond the question: F1 of words (no model call)",
+    params=Params,
+    measures=lambda _params: MEASURES,
+    build=NewWordsEvaluator,
+)

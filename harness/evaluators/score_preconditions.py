@@ -1,0 +1,83 @@
+"""What a measure reads of a case, and what follows where one of those sides is missing or says nothing."""
+
+from functools import lru_cache
+
+from harness.core.records import Reference, Score
+from harness.evaluators.answer_normalisation import abstains, canonical, is_verdict, normalise
+from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
+from harness.evaluators.scores import not_applicable, scored
+from harness.protocols import Measure, RunFacts, ScoringInput
+
+
+def why_not(measure: Measure, reference: Reference, run: RunFacts) -> str:
+    """Why a measure does not apply to a query, by what it says of itself; empty where it does. Blind to the
+    answer."""
+    if "answer" in measure.reads and not run.has_generator:
+        return NO_GENERATOR
+    if "contexts" in measure.reads and not run.has_contexts:
+        return NO_CONTEXTS
+    if "reference" in measure.reads and not said(reference):
+        return NO_REFERENCE
+    return _of_another_kind(measure, reference)
+
+
+def _of_another_kind(measure: Measure, reference: Reference) -> str:
+    """What kind of query it is, where the measure is about others."""
+    if measure.queries in {"answerable", "worded"} and is_null(reference):
+        return "the query is a null query"
+    if measure.queries == "worded" and is_only_verdict(reference):
+        return "the right answer is a bare yes or no"
+    if measure.queries == "null" and not is_null(reference):
+        return "the query is answerable"
+    return ""
+
+
+def settled(case: ScoringInput, measure: Measure, *, abstention_is_wrong: bool = False) -> Score | None:
+    """The score that follows from a side that says nothing; None where there is something to read.
+
+    An empty answer, and no context at all, are worth the least. An abstention is its own status: not applicable,
+    or worth the least where the measure knows by the reference that it is wrong.
+    """
+    answer, least = case.prediction.answer or "", measure.failure_value or 0.0
+    if "answer" in measure.reads and not normalise(answer):
+        return scored(case, measure, least, "the answer is empty")
+    if "answer" in measure.reads and abstains(answer):
+        reason = "the answer abstains"
+        if abstention_is_wrong:
+            return scored(case, measure, least, reason)
+        return not_applicable(case, measure, reason)
+    if "contexts" in measure.reads and not any(context.text.strip() for context in case.prediction.contexts):
+        return scored(case, measure, least, "no contexts were retrieved")
+    return None
+
+
+def reference_answer(reference: Reference) -> str:
+    """The first of the reference answers that says anything; empty where none does."""
+    return next(iter(said(reference)), "")
+
+
+def is_null(reference: Reference) -> bool:
+    """Whether the right answer to this query is that there is none."""
+    return _say_nothing(reference.answers)
+
+
+@lru_cache(maxsize=4096)
+def _say_nothing(reference_answers: tuple[str, ...]) -> bool:
+    # A report asks it of the same references for every run.
+    answers = _said(reference_answers)
+    return bool(answers) and all(map(abstains, answers))
+
+
+def is_only_verdict(reference: Reference) -> bool:
+    """Whether the right answer to this query is a bare yes or no."""
+    answers = said(reference)
+    return bool(answers) and all(map(is_verdict, answers))
+
+
+def said(reference: Reference) -> list[str]:
+    """The reference answers that say anything."""
+    return _said(reference.answers)
+
+
+def _said(answers: tuple[str, ...]) -> list[str]:
+    return [answer for answer in answers if canonical(answer)]

@@ -1,0 +1,40 @@
+"""What a run searched, read from its folder of results when somebody asks for it."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from harness.store import RunDir
+from harness.store.index_dir import Corpora
+
+_Spans = Mapping[str, Sequence[tuple[int, int]]]
+
+
+class KeptSearch:
+    """See `harness.protocols.RetrievalTrace`. A corpus or index that is damaged is a StoreError."""
+
+    def __init__(self, run: RunDir) -> None:
+        self._run = run
+
+    @cached_property
+    def documents(self) -> Mapping[str, str]:
+        """The corpus; empty where the run names none, or was moved away from it."""
+        digest = self._run.manifest().dataset.get("corpus_digest")
+        return _documents(self._run.path.parent, digest) if digest else {}
+
+    @cached_property
+    def passages(self) -> _Spans | None:
+        """What the index says of its passages; None where it says nothing."""
+        index = self._run.index()
+        if index is None or index.stats.passages is None:
+            return None
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for doc_id, start, end in index.stats.passages.spans:
+            found[doc_id].append((start, end))
+        return found
+
+
+@lru_cache(maxsize=1)  # The runs of one command mostly share it.
+def _documents(results: Path, digest: str) -> Mapping[str, str]:
+    return {document.doc_id: document.text for document in Corpora(results).documents(digest)}

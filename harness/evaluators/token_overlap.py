@@ -1,0 +1,117 @@
+"""How much of a reference stands in an answer: SQuAD's two measures, containment, and MultiHop-RAG's shared word.
+
+`exact_match` and `token_f1` are those of SQuAD (Rajpurkar et al. 2016), whose normalisation is on purpose not that
+of `harness.evaluators.answer_normalisation`: published numbers are made with it. It lower-cases, deletes ASCII
+punctuation, takes a, an and the out wherever they stand and collapses white space; so `3.5` is `35`, `C++` is `C`,
+`Bankman-Fried` is `bankmanfried`, and a curly quotation mark stays. An abstention in other words than the
+reference's is wrong, and a citation such as `[1]` is a word. As in SQuAD 2.0 two texts of which nothing is left
+("A" and "The") are equal; but an answer that is empty as written earns nothing.
+
+Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) would be one token a sentence. For `token_f1`
+and `contains` each of their characters is a token, and ideographic and full-width punctuation is none, as MLQA's
+script does for Chinese (Lewis et al. 2020). Korean has spaces.
+
+Every reference holds a visible character.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+from harness.evaluators.answer_normalisation import ABSTENTION, canonical, leading_yes_no, normalise
+
+_DELETED = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(?:an?|the)\b")
+# Thai and Lao, Burmese, Khmer, ideographic marks, kana, Han with its extensions, half-width kana.
+UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_WIDE_PUNCTUATION = r"\u3001-\u3004\u3008-\u303f\u30a0\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+_TOKEN = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}{_WIDE_PUNCTUATION}]+")
+_CLAUSE_END = re.compile(rf"[.,;:!?()\n{_WIDE_PUNCTUATION}]+|\s[-–—]+\s")  # noqa: RUF001 - dashes between clauses
+_YES_NO = frozenset({"yes", "no"})
+_SCRIPTED_ANSWER = re.compile(r'The answer to the question is "([^"\n]*)"')
+
+
+def squad_form(text: str) -> str:
+    """The form in which SQuAD compares answers; empty where only punctuation and articles were there."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_DELETED)).split())
+
+
+def exact_match(answer: str, references: Sequence[str]) -> bool:
+    """Whether the answer equals any reference in SQuAD's form."""
+    return bool(answer.strip()) and squad_form(answer) in map(squad_form, references)
+
+
+def token_f1(answer: str, references: Sequence[str]) -> float:
+    """The best over the references of 2 * shared / (tokens of the answer + tokens of the reference); 0 to 1.
+
+    Tokens count as often as they occur.
+    """
+    if not answer.strip():
+        return 0.0
+    found = Counter(_tokens(squad_form(answer)))
+    return max((_f1(found, Counter(_tokens(squad_form(reference)))) for reference in references), default=0.0)
+
+
+def contains(answer: str, references: Sequence[str]) -> bool:
+    """Whether any reference stands in the answer: for answers too long for `accuracy`.
+
+    - The tokens of the reference stand in a row in those of the answer, after `normalise`; of an answer with a
+      label (`Answer: ...`) in what that marks.
+    - An answer that abstains contains only a reference that abstains, in whatever words; no other answer does.
+    - A reference yes or no is a verdict and no word to be found ("no difference"): the answer must be it, begin
+      with it ("No, it fell") or end with it as a clause of its own ("Both say so, yes."), and neither say the
+      opposite in another clause nor, before a final one, that it cannot be told.
+
+    Whatever `accuracy` calls right contains its reference. `exact_match` does not imply it (`C++` and `C`).
+    """
+    by_form = {canonical(reference): reference for reference in references}
+    if canonical(answer) == ABSTENTION:
+        return ABSTENTION in by_form
+    if not _YES_NO.isdisjoint(by_form) and _verdict(answer) in by_form:
+        return True
+    tokens = _run(answer)
+    return any(_run(by_form[form]) in tokens for form in by_form.keys() - _YES_NO - {ABSTENTION})
+
+
+def shared_words(answer: str, references: Sequence[str]) -> frozenset[str]:
+    """The words that the answer and any reference share, as MultiHop-RAG's qa_evaluate.py takes them.
+
+    Lower-cased, between white space, punctuation and all; so "the" is enough, and "Google." is not "Google". The
+    answer is what stands in `The answer to the question is "..."`, if that occurs. The script knows one reference.
+    """
+    marked = _SCRIPTED_ANSWER.search(answer)
+    words = (marked[1] if marked else answer).lower().split()
+    return frozenset(words).intersection(word for reference in references for word in reference.lower().split())
+
+
+def _tokens(form: str) -> list[str]:
+    return _TOKEN.findall(form)
+
+
+def _f1(one: Counter[str], other: Counter[str]) -> float:
+    if not (one and other):
+        return float(one == other)
+    return 2 * (one & other).total() / (one.total() + other.total())
+
+
+def _run(text: str) -> str:
+    """The tokens with a space before and after each, so that a run of tokens is a substring."""
+    form = normalise(text)
+    return f" {' '.join(_tokens(form) or [form])} "
+
+
+def _verdict(answer: str) -> str | None:
+    """The yes or no that the answer gives; None: neither, or both."""
+    whole = canonical(answer)
+    if whole in _YES_NO:
+        return whole
+    if leading := leading_yes_no(answer):
+        return leading
+    clauses = [form for clause in _CLAUSE_END.split(answer) if (form := canonical(clause))]
+    last = clauses[-1] if clauses else ""
+    said = {*_YES_NO, ABSTENTION}.intersection(clauses)
+    return last if last in _YES_NO and said == {last} else None

@@ -1,0 +1,82 @@
+"""The triplets of what a case holds: one extraction serves every measure that needs it."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from harness.core.records import Context, Triplet
+from harness.extraction.model_triplets import WINDOW, JudgedTriplets
+from harness.extraction.text_windows import Extractions
+from harness.protocols import ChatModel
+
+
+def judged_extractions(judge: ChatModel) -> Extractions:
+    """By the judge: deterministic as far as it is, one call a window, paid once for the same text.
+
+    Make one for each run: what a run's evaluation asked for counts whether or not another run had asked before.
+    """
+    return Extractions(JudgedTriplets(judge).read, WINDOW)
+
+
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+"""Kinds of entities, sources and dates."""
+_WORD = re.compile(r"\w+")
+_FEWEST_WORDS = 4
+"""Of a sentence beside triplets in words; what is less is the name of an entity."""
+
+
+class Stated(NamedTuple):
+    """What a text says: what has to be read of it, and triplets that nobody has to read out of it."""
+
+    texts: tuple[str, ...]
+    """To be read."""
+    triplets: tuple[Triplet, ...] = ()
+
+
+def stated_by(contexts: Iterable[Context]) -> Stated:
+    """The triplets that contexts carry, and what their texts say besides."""
+    contexts = tuple(contexts)
+    carried = dict.fromkeys(triplet for context in contexts for triplet in context.triplets)
+    left = (context.model_copy(update={"text": _beside_triplets(context)}) for context in contexts)
+    return Stated(texts_of(left), tuple(carried))
+
+
+def _beside_triplets(context: Context) -> str:
+    """The sentences that stand in its text beside the triplets that it carries; empty where there are none.
+
+    `(Ann)-[LEADS]->(Acme): Ann leads Acme Corp. (The Post)` says a sentence besides; `Ann leads Acme (The Post,
+    2023)` says none, nor does a text of another wording of its triplets. A passage is read whole, for others
+    retrieve it too.
+    """
+    if context.is_own_text or not context.triplets:
+        return context.text
+    text = context.text
+    # Longest first: one may be the beginning of another.
+    for triplet in sorted(context.triplets, key=lambda one: -len(" ".join(one))):
+        text = _as_it_stands(triplet, context.text).sub("", text)
+    n_words = len(_WORD.findall(_IN_BRACKETS.sub(" ", text)))
+    is_drawn = any(_drawn(triplet) in context.text for triplet in context.triplets)
+    is_more = text != context.text and n_words >= (1 if is_drawn else _FEWEST_WORDS)
+    return text.lstrip(" .:").rstrip(" :") if is_more else ""
+
+
+def _as_it_stands(triplet: Triplet, text: str) -> re.Pattern[str]:
+    """As `(head)-[relation]->(tail)`; in words only without it, since a sentence behind it may begin with them."""
+    drawn = _drawn(triplet)
+    if drawn in text:
+        return re.compile(re.escape(drawn))
+    return re.compile(rf"(?<!\w){re.escape(' '.join(triplet))}(?!\w)")
+
+
+def _drawn(triplet: Triplet) -> str:
+    return f"({triplet.head})-[{triplet.relation}]->({triplet.tail})"
+
+
+def texts_of(contexts: Iterable[Context]) -> tuple[str, ...]:
+    """What to read of contexts: each passage by itself, for others retrieve it too; the many short triplets of a
+    graph as one text, a line each, the same line once.
+    """
+    contexts = [context for context in contexts if context.text.strip()]
+    lines = dict.fromkeys(context.text for context in contexts if context.kind == "triplet")
+    texts = (context.text for context in contexts if context.kind != "triplet")
+    return (*texts, "\n".join(lines)) if lines else tuple(texts)

@@ -1,0 +1,137 @@
+"""What the annotators of some runs say together: how far they agree, and what is missing."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from harness.core.records import Annotation, Dimension
+from harness.display import Content, Quantity, Table, counted
+from harness.extensions.annotation.scales import SCALES
+from harness.statistics.agreement import AgreementFigure, RatedItem, ordinal_alpha, weighted_kappa
+
+ALPHA, KAPPA = "alpha", "kappa"
+_Ratings = Mapping[tuple[str, str], Mapping[str, int]]
+"""(run, query) -> annotator -> label."""
+
+
+@dataclass(frozen=True)
+class DimensionAgreement:
+    """One figure of one dimension."""
+
+    dimension: Dimension
+    title: str
+    annotators: tuple[str, ...]
+    statistic: str
+    """`ALPHA` of all annotators, or `KAPPA` of two."""
+    figure: AgreementFigure
+    n_labelled: int
+    """Answers that any of them labelled."""
+    n_cannot_tell: int
+
+
+def agreements(annotations: Sequence[Annotation]) -> list[DimensionAgreement]:
+    """By dimension: of all annotators together, then of each two. Empty: fewer than two people labelled."""
+    names = sorted({one.annotator for one in annotations if one.dimension})
+    if len(names) < 2:
+        return []
+    return [found for scale in SCALES for found in _of(annotations, scale.dimension, scale.title, names)]
+
+
+def agreement_content(annotations: Sequence[Annotation]) -> Content:
+    """The same as words and a table; says what cannot be told and why."""
+    found = agreements(annotations)
+    labelled = [one for one in annotations if one.dimension]
+    if not found:
+        people = _names(labelled)
+        why = f"Only {people[0]} has labelled: agreement takes two." if people else "Nobody has labelled."
+        return Content(paragraphs=[why])
+    said = [f"{name}: {_counts([one for one in labelled if one.annotator == name])}" for name in _names(labelled)]
+    said += [_why(one) for one in found if one.figure.why]
+    rows = tuple((one.title, " + ".join(one.annotators), *_cells(one)) for one in found)
+    header = ("dimension", "annotators", "items", "same label (%)", "of", "agreement (95 % CI)")
+    note = (
+        "Cohen's kappa, of each two, with quadratic weights; Krippendorff's alpha, of all, ordinal: 1 is perfect, "
+        "0 is chance. Items: answers that two or more labelled. Intervals leave out one query at a time."
+    )
+    table = Table("agreement", "Agreement between annotators", header, rows, note)
+    return Content(items=list(dict.fromkeys(said)), tables=[table])
+
+
+def agreement_json(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
+    """The same for scripts."""
+    return [
+        {
+            "dimension": one.dimension,
+            "annotators": list(one.annotators),
+            "statistic": one.statistic,
+            "items": one.figure.n_items,
+            "labelled": one.n_labelled,
+            "cannot_tell": one.n_cannot_tell,
+            "value": one.figure.value,
+            "ci_low": one.figure.interval.low,
+            "ci_high": one.figure.interval.high,
+            "same": one.figure.same,
+            "same_ci_low": one.figure.same_interval.low,
+            "same_ci_high": one.figure.same_interval.high,
+            "why": one.figure.why,
+        }
+        for one in agreements(annotations)
+    ]
+
+
+def _of(
+    annotations: Sequence[Annotation], dimension: Dimension, title: str, names: Sequence[str]
+) -> Iterator[DimensionAgreement]:
+    own = [one for one in annotations if one.dimension == dimension]
+    ratings = _ratings(own)
+
+    def figured(people: tuple[str, ...], statistic: str, figure: AgreementFigure) -> DimensionAgreement:
+        labelled = sum(any(name in said for name in people) for said in ratings.values())
+        unknown = sum(one.cannot_tell and one.annotator in people for one in own)
+        return DimensionAgreement(dimension, title, people, statistic, figure, labelled, unknown)
+
+    everyone = [RatedItem(query, tuple(said.values())) for (_, query), said in ratings.items()]
+    yield figured(tuple(names), ALPHA, ordinal_alpha(everyone))
+    for one, other in combinations(names, 2):
+        both = [
+            RatedItem(query, (said[one], said[other]))
+            for (_, query), said in ratings.items()
+            if one in said and other in said
+        ]
+        yield figured((one, other), KAPPA, weighted_kappa(both))
+
+
+def _ratings(own: Sequence[Annotation]) -> _Ratings:
+    found: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for one in own:
+        if one.label is not None:
+            found[one.run, one.query_id][one.annotator] = one.label
+    return found
+
+
+def _cells(one: DimensionAgreement) -> tuple[Quantity | str, ...]:
+    figure = one.figure
+    same = Quantity(figure.same, figure.same_interval.low, figure.same_interval.high, unit="%")
+    value = Quantity(figure.value, figure.interval.low, figure.interval.high, unit="coefficient")
+    items = Quantity(figure.n_items, of=one.n_labelled, unit="count")
+    return items, same, one.statistic, value
+
+
+def _why(one: DimensionAgreement) -> str:
+    """Why a figure, or its interval, is not there."""
+    people = " and ".join(one.annotators)
+    if not one.figure.n_items:
+        return f"{people} have labelled no answer both: the same --fraction and --seed show both the same."
+    return f"{one.title}, {one.statistic} of {people}: {one.figure.why}."
+
+
+def _names(labelled: Sequence[Annotation]) -> list[str]:
+    return sorted({one.annotator for one in labelled})
+
+
+def _counts(own: Sequence[Annotation]) -> str:
+    answers = len({(one.run, one.query_id) for one in own})
+    unknown = sum(one.cannot_tell for one in own)
+    labels = counted(len(own) - unknown, "label")
+    return f"{labels} of {counted(answers, 'answer')}" + (f", {unknown:,} times 'cannot tell'" if unknown else "")

@@ -1,0 +1,71 @@
+"""`rag-harness annotate`: what people say of saved answers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import JsonOption, ResultsOption, RunsArgument
+from harness.protocols import CommandSpec
+
+
+def annotate(
+    runs: RunsArgument,
+    fraction: Annotated[
+        float, typer.Option("--fraction", min=0.0, max=1.0, help="Share of the queries, e.g. --fraction 0.25.")
+    ] = 0.1,
+    annotator: Annotated[
+        str | None, typer.Option("--annotator", "-a", help="Who labels, e.g. -a ada; default: your login.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Which queries are drawn, e.g. --seed 1.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of the page, e.g. --port 8123.")] = 0,
+    to_csv: Annotated[
+        Path | None, typer.Option("--csv", help="Write a sheet instead of a page, e.g. --csv sheet.csv.")
+    ] = None,
+    from_csv: Annotated[
+        Path | None, typer.Option("--import", help="Take labels from that sheet, e.g. --import sheet.csv.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", help="Write everybody's labels as a table, e.g. --labels labels.csv."),
+    ] = None,
+    agreement: Annotated[bool, typer.Option("--agreement", help="Print how far annotators agree.")] = False,
+    as_json: JsonOption = False,
+    results: ResultsOption = Path("results"),
+) -> None:
+    """Label saved answers by hand, on a page or in a sheet.
+
+    A random share of the answers, from 1 to 5 on four scales.
+
+    The page is for 127.0.0.1 alone; its address holds its token. It shows question, reference, answer and
+    contexts, and neither system nor scores. Labels are kept at once in the runs' folders; the same command goes
+    on. Two annotators with the same --fraction and --seed are shown the same answers.
+
+    Examples:
+
+      rag-harness annotate RUN --fraction 0.1 --annotator ada
+
+      rag-harness annotate RUN RUN --annotator ada --csv sheet.csv
+
+      rag-harness annotate RUN RUN --annotator ada --import sheet.csv
+
+      rag-harness annotate RUN --agreement
+    """
+    from harness.extensions.annotation.terminal import LabelOptions, run_labelling
+
+    options = LabelOptions(
+        fraction,
+        annotator,
+        seed,
+        port,
+        to_csv,
+        from_csv,
+        labels,
+        agreement=agreement,
+        as_json=as_json,
+        results=results,
+    )
+    run_labelling(runs, options)
+
+
+ANNOTATE = CommandSpec("annotate", lambda _runtime: annotate, "understand")

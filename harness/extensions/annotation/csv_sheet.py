@@ -1,0 +1,153 @@
+"""Labels in a spreadsheet: a CSV of what was drawn out, and the same one filled in back."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.core.errors import ConfigError, DataError
+from harness.core.records import Annotation
+from harness.datasets.label_files import CANNOT_TELL, cells_of, label_in, labels_text
+from harness.datasets.question_files.table import read_table
+from harness.display.csv_sheets import sheet_text
+from harness.extensions.annotation.labelling_session import AnnotationDesk
+from harness.extensions.annotation.sampled_answers import ShownAnswer
+from harness.extensions.annotation.scales import SCALES, asked_of
+from harness.store.atomic_files import write_atomic
+
+_SHOWN = ("item", "question", "reference", "answer", "contexts")
+_SAID = (*(scale.dimension for scale in SCALES), "note")
+_BEFORE = "said_before"
+"""The column that says what the row's labels and note were when the sheet was written, as JSON."""
+_COLUMNS = (*_SHOWN, *_SAID, _BEFORE)
+_NOT_ASKED = "not asked"
+_LONGEST_CELL = 32_000
+"""Characters: a spreadsheet shows few more."""
+
+
+@dataclass(frozen=True)
+class LabelsTaken:
+    """What came of a sheet."""
+
+    items: int
+    """Rows of which something was said that was not said before."""
+    labels: int
+    cannot_tell: int
+    left: int
+    """Items drawn of which something is still to be said."""
+    replaced: int = 0
+    """What replaces something that was said since the sheet was written, such as on the page; the log has both."""
+
+
+def write_label_sheet(desk: AnnotationDesk, path: Path) -> int:
+    """Every item drawn, in the annotator's order, with what they said so far; how many. ConfigError: there is such
+    a file already.
+    """
+    if path.exists():
+        raise ConfigError(
+            f"{path} is there already", f"name another file, or take its labels first: --import {path}"
+        )
+    write_atomic(path, sheet_text(_COLUMNS, [_cells(desk, item) for item in desk.drawn.items]))
+    return len(desk.drawn.items)
+
+
+def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
+    """Everybody's labels as a table: what `correlate --labels` reads. ConfigError: it is there already."""
+    if path.exists():
+        raise ConfigError(f"{path} is there already", "name another file")
+    write_atomic(path, labels_text(annotations))
+
+
+def take_label_sheet(desk: AnnotationDesk, path: Path) -> LabelsTaken:
+    """Keep its labels, all or none; an empty cell says nothing. DataError, ConfigError: one line with the row."""
+    table = read_table(path)
+    if "item" not in table.names:
+        raise DataError(f"{path} has no column 'item'", f"fill in what --csv {path} writes")
+    taken: list[tuple[Annotation, bool]] = []
+    seen: set[str] = set()
+    for number, row in enumerate(table.rows, start=2):
+        taken += _taken(desk, cells_of(row), f"{path} row {number}", seen)
+    found = [one for one, _ in taken]
+    desk.keep(found)
+    labelled = [one for one in found if one.dimension is not None]
+    return LabelsTaken(
+        items=len({(one.run, one.query_id) for one in found}),
+        labels=sum(one.label is not None for one in labelled),
+        cannot_tell=sum(one.cannot_tell for one in labelled),
+        left=len(desk.drawn.items) - desk.n_complete,
+        replaced=sum(is_replacing for _, is_replacing in taken),
+    )
+
+
+def _taken(
+    desk: AnnotationDesk, cells: Mapping[str, str], where: str, seen: set[str]
+) -> Iterator[tuple[Annotation, bool]]:
+    """What a row says that was not said before, and whether it replaces what was said since the sheet was written.
+    `where`: as a spreadsheet numbers it.
+    """
+    item_id = cells.get("item", "")
+    try:
+        item = desk.find(item_id)
+    except ConfigError as error:
+        raise DataError(f"{where}: {error.what}", error.fix) from error
+    if item_id in seen:
+        raise DataError(f"{where}: the item '{item_id}' stands there twice", "leave one row for each item")
+    seen.add(item_id)
+    said, base = desk.said(item), _said_before(cells)
+    for scale in SCALES:
+        cell, name = cells.get(scale.dimension, ""), scale.dimension
+        if not cell or cell == _NOT_ASKED:
+            continue
+        label, now = label_in(cell, f"{where}, {name}"), said.get(name)
+        # What nobody changed in the sheet says nothing: it may be another by now.
+        is_new = name not in base or label_in(base[name], where) != label
+        if is_new and (now is None or (now.label, now.cannot_tell) != (label, label is None)):
+            try:
+                kept = desk.label(item, name, label, cannot_tell=label is None)
+            except ConfigError as error:
+                raise DataError(f"{where}: {error.what}", error.fix) from error
+            yield kept, now is not None and _told(now) != base.get(name, "")
+    note, noted = cells.get("note", "")[:4_000], said.get(None)
+    is_new = note.split() != base.get("note", "").split()
+    if note and is_new and (noted is None or noted.note != note):
+        yield desk.note(item, note), noted is not None and noted.note.split() != base.get("note", "").split()
+
+
+def _said_before(cells: Mapping[str, str]) -> Mapping[str, str]:
+    """What `_cells` wrote there; nothing where somebody took it out."""
+    try:
+        base = json.loads(cells.get(_BEFORE, ""))
+    except ValueError:
+        base = None
+    return {name: cell for name, cell in base.items() if isinstance(cell, str)} if isinstance(base, dict) else {}
+
+
+def _told(one: Annotation) -> str:
+    return CANNOT_TELL if one.cannot_tell else str(one.label)
+
+
+def _cells(desk: AnnotationDesk, item: ShownAnswer) -> dict[str, str]:
+    said, prediction = desk.said(item), item.prediction
+    asked = {scale.dimension for scale in asked_of(prediction)}
+    texts = [context.text for context in prediction.contexts]
+    cells = {
+        "item": item.item_id,
+        "question": item.row.query.text,
+        "reference": " | ".join(item.row.reference.answers),
+        "answer": prediction.answer or "",
+        "contexts": "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1)),
+        "note": said[None].note if None in said else "",
+    }
+    for scale in SCALES:
+        one = said.get(scale.dimension)
+        told = "" if one is None else _told(one)
+        cells[scale.dimension] = told if scale.dimension in asked else _NOT_ASKED
+    base = {name: cell for name in _SAID if (cell := cells[name]) not in {"", _NOT_ASKED}}
+    cells[_BEFORE] = json.dumps(base, ensure_ascii=False) if base else ""
+    return {name: _shortened(cell) for name, cell in cells.items()}
+
+
+def _shortened(cell: str) -> str:
+    """As a sheet can hold it: of its length, and without the character that no text file has."""
+    text = cell.replace("\0", "\ufffd")
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 20]} … (cut here)"

@@ -1,0 +1,102 @@
+"""One person at work: what they said before, and what they say now."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+
+from harness.core.errors import ConfigError
+from harness.core.records import Annotation, Dimension
+from harness.extensions.annotation.sampled_answers import DrawnAnswers, ShownAnswer, by_item_id
+from harness.extensions.annotation.scales import asked_of
+from harness.store.annotations import AnnotationLog, counting_annotations, opened_annotations, read_annotations
+
+LabelPlace = tuple[str, str]
+"""(run id, query id)."""
+
+
+class AnnotationDesk:
+    """The answers drawn for one annotator, with their labels, kept one by one."""
+
+    def __init__(self, drawn: DrawnAnswers, annotator: str, logs: Mapping[str, AnnotationLog]) -> None:
+        """`logs`: run id -> where its labels are kept."""
+        self.drawn, self.annotator, self._logs = drawn, annotator, logs
+        self._by_id = by_item_id(drawn.items)
+        self._said: dict[LabelPlace, dict[Dimension | None, Annotation]] = defaultdict(dict)
+        for run in {one.run.path: one.run for one in drawn.items}.values():
+            self._take([one for one in read_annotations(run) if one.annotator == annotator])
+
+    def find(self, item_id: str) -> ShownAnswer:
+        """ConfigError: it was not drawn."""
+        if item_id not in self._by_id:
+            raise ConfigError(
+                f"there is no item '{item_id[:40]}' here",
+                "take the runs, --fraction and --seed with which it was written",
+            )
+        return self._by_id[item_id]
+
+    def said(self, item: ShownAnswer) -> Mapping[Dimension | None, Annotation]:
+        """What was said of it so far; under None the note."""
+        found = self._said[_place(item)].values()
+        return {one.dimension: one for one in counting_annotations(found)}
+
+    def is_complete(self, item: ShownAnswer) -> bool:
+        """Whether everything that is asked of it was answered, if only by that nobody can tell."""
+        return {scale.dimension for scale in asked_of(item.prediction)} <= self.said(item).keys()
+
+    @property
+    def n_complete(self) -> int:
+        """Items of which nothing is left to say."""
+        return sum(map(self.is_complete, self.drawn.items))
+
+    def label(
+        self, item: ShownAnswer, dimension: Dimension, label: int | None, *, cannot_tell: bool
+    ) -> Annotation:
+        """What is to be kept of it; without a label and `cannot_tell`: what was said is taken back.
+
+        ConfigError: it is not asked of this answer.
+        """
+        if dimension not in {scale.dimension for scale in asked_of(item.prediction)}:
+            raise ConfigError(f"{dimension} is not asked of this answer", "leave it empty")
+        return self._annotation(item, dimension, label=label, cannot_tell=cannot_tell)
+
+    def note(self, item: ShownAnswer, note: str) -> Annotation:
+        """Likewise a note."""
+        return self._annotation(item, None, note=note)
+
+    def keep(self, annotations: Sequence[Annotation]) -> None:
+        """Put them on the disk, and count them."""
+        for run_id, log in self._logs.items():
+            log.append([one for one in annotations if one.run == run_id])
+        self._take(annotations)
+
+    def _annotation(self, item: ShownAnswer, dimension: Dimension | None, **said: object) -> Annotation:
+        run_id, query_id = _place(item)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        fields = {
+            "run": run_id,
+            "query_id": query_id,
+            "annotator": self.annotator,
+            "dimension": dimension,
+            "at": now,
+        }
+        return Annotation.model_validate({**fields, **said})
+
+    def _take(self, annotations: Sequence[Annotation]) -> None:
+        for one in annotations:
+            self._said[one.run, one.query_id][one.dimension] = one
+
+
+@contextmanager
+def opened_desk(drawn: DrawnAnswers, annotator: str) -> Iterator[AnnotationDesk]:
+    """The desk, alone while it is open. StoreError: the same annotator is at work elsewhere, or damage."""
+    runs = {one.run.manifest().run_id: one.run for one in drawn.items}
+    with ExitStack() as stack:
+        logs = {
+            name: stack.enter_context(opened_annotations(run, annotator)) for name, run in sorted(runs.items())
+        }
+        yield AnnotationDesk(drawn, annotator, logs)
+
+
+def _place(item: ShownAnswer) -> LabelPlace:
+    return item.run.manifest().run_id, item.query_id

@@ -1,0 +1,83 @@
+"""Which answers a person is shown, and in which order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from random import Random
+
+from harness.core.errors import ConfigError
+from harness.core.hashing import short_digest
+from harness.core.records import Prediction
+from harness.extensions.annotation.scales import asked_of
+from harness.runner.query_order import query_order
+from harness.store import RunDir, SampleRow
+
+
+@dataclass(frozen=True)
+class ShownAnswer:
+    """One answer to be labelled. Nothing but its run says which system gave it."""
+
+    run: RunDir
+    row: SampleRow
+    prediction: Prediction
+    item_id: str
+    """What page and sheet call it: it tells neither run nor query."""
+
+    @property
+    def query_id(self) -> str:
+        """Of the query."""
+        return self.row.query.query_id
+
+
+@dataclass(frozen=True)
+class DrawnAnswers:
+    """What was drawn."""
+
+    items: tuple[ShownAnswer, ...]
+    """In the order of the annotator."""
+    n_queries: int
+    """Of how many."""
+    n_failed: int
+    """(run, query) pairs that were drawn and have nothing to show: no answer, or none yet."""
+    n_unanswered: int
+    """Those of them that have no record yet."""
+
+
+def draw_answers(runs: Sequence[RunDir], fraction: float, seed: int, annotator: str) -> DrawnAnswers:
+    """A share of the queries of each run, of each type as many as its part of the sample (`query_order`), the same
+    queries for runs over the same ones and for every annotator; a larger share with the same seed adds to it.
+
+    Each annotator sees all runs mixed, in a random order of their own. ConfigError: nothing to label.
+    """
+    items: list[ShownAnswer] = []
+    drawn = failed = unanswered = 0
+    for run in {run.path.resolve(): run for run in runs}.values():
+        rows = {row.query.query_id: row for row in run.sample()}
+        kept = _first_queries(list(rows.values()), fraction, seed)
+        records, run_id = run.records(), run.manifest().run_id
+        drawn += len(rows)
+        for query_id in kept:
+            record = records.get((query_id, 0))
+            prediction = record.prediction if record else None
+            if prediction is None or not asked_of(prediction):
+                failed += 1
+                unanswered += record is None
+                continue
+            items.append(ShownAnswer(run, rows[query_id], prediction, short_digest([run_id, query_id])))
+    if not items:
+        raise ConfigError(
+            "none of the answers drawn can be labelled", "name runs that have answered: rag-harness run"
+        )
+    items.sort(key=lambda one: one.item_id)
+    Random(f"{seed}/{annotator}").shuffle(items)  # noqa: S311 - an order, not a secret
+    return DrawnAnswers(tuple(items), drawn, failed, unanswered)
+
+
+def by_item_id(items: Sequence[ShownAnswer]) -> Mapping[str, ShownAnswer]:
+    """Likewise, to be found."""
+    return {one.item_id: one for one in items}
+
+
+def _first_queries(rows: Sequence[SampleRow], fraction: float, seed: int) -> list[str]:
+    order = query_order((row.reference for row in rows), seed)
+    return order[: max(1, ceil(fraction * len(order) - 1e-9))] if order else []

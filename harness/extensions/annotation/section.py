@@ -1,0 +1,150 @@
+"""A section of every report whose runs people have labelled: what judges say, corrected by the people."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from harness.core.errors import StoreError
+from harness.core.records import Annotation
+from harness.display import Content, Entry, Quantity, Table, counted, printable
+from harness.extensions.annotation.scales import HIGHEST, LOWEST, SCALES, LabelScale
+from harness.protocols import Measure
+from harness.report.sections import Reported, SectionSpec
+from harness.report.view import Group, RunView
+from harness.statistics.intervals import Interval
+from harness.statistics.prediction_powered import FEWEST_LABELS, PoweredMean, powered_mean
+from harness.store.annotations import read_annotations
+
+_HEADER = ("system", "measure", "its mean alone", "labels", "labels alone", "both (95 % CI)", "weight")
+_NOTE = (
+    "All on one scale: label 1 is 0 and label 5 is 1, and so are the lowest and the highest value of a measure. "
+    "Both: the measure over all answers, corrected by how it differs from the labels (PPI++); weight: how far it "
+    "counts, from 0 to 1. Queries as sampled; one that failed counts as 0. Labels are taken to be a random part."
+)
+
+
+@dataclass(frozen=True)
+class CorrectedMean:
+    """A measure of a run, and what people say in its place; all from 0 to 1."""
+
+    view: RunView
+    measure: str
+    scored: float | None
+    """The measure's mean over the queries that it scored and those that failed."""
+    alone: PoweredMean
+    """Of the labels alone."""
+    both: PoweredMean
+    n_unscored: int
+    """Labelled answers that the measure says nothing of, an abstention say: they have no part in either."""
+
+
+def content(reported: Reported) -> Content:
+    """A table for each of the four dimensions; nothing where nobody has labelled an answer."""
+    try:
+        said = {view.run.run_id: read_annotations(view.run) for view in reported.group.views}
+    except StoreError as error:
+        return Content(items=[str(error)])
+    labels = [one for own in said.values() for one in own if one.label is not None]
+    if not labels:
+        return Content()
+    people = ", ".join(sorted({one.annotator for one in labels}))
+    answers = counted(len({(one.run, one.query_id) for one in labels}), "answer")
+    found = {scale: _corrected(reported.group, scale, said) for scale in SCALES}
+    few = [one for own in found.values() for one in own if one.both.why]
+    items = list(dict.fromkeys(_why(one) for one in few))
+    items += [_left_out(one) for own in found.values() for one in own if one.n_unscored]
+    tables = [_table(reported.group, scale, own) for scale, own in found.items() if own]
+    return Content(paragraphs=[f"{answers} labelled by {people}."], items=items, tables=tables)
+
+
+def _corrected(group: Group, scale: LabelScale, said: Mapping[str, Sequence[Annotation]]) -> list[CorrectedMean]:
+    measures = [one for name in group.measures if (one := group.known.get(name)) and _fits(one, scale)]
+    return [
+        found
+        for view in group.views
+        if (labels := _labels(said[view.run.run_id], scale))
+        for found in _of_run(view, labels, measures)
+    ]
+
+
+def _of_run(view: RunView, labels: Mapping[str, float], measures: Sequence[Measure]) -> Iterator[CorrectedMean]:
+    for measure in measures:
+        values = view.values[measure.name].values if measure.name in view.values else {}
+        scores = {query: _on_scale(measure, value) for query, value in values.items() if view.has_answer(query)}
+        n_failed = len(values) - len(scores)
+        own = {query: label for query, label in labels.items() if query in scores}
+        if not own:
+            continue
+        share = len(scores) / len(values)
+        both, alone = powered_mean(own, scores), powered_mean(own, dict.fromkeys(own, 0.0))
+        mean = fmean([*scores.values(), *[0.0] * n_failed])
+        alone, both = _with_failures(alone, share), _with_failures(both, share)
+        yield CorrectedMean(view, measure.name, mean, alone, both, len(labels) - len(own))
+
+
+def _with_failures(found: PoweredMean, share: float) -> PoweredMean:
+    """What people would say of all queries, where they would call the worst what has no answer. `share`: of the
+    queries that have one.
+    """
+    low, high = found.interval
+    interval = Interval(None if low is None else share * low, None if high is None else share * high)
+    return replace(found, value=None if found.value is None else share * found.value, interval=interval)
+
+
+def _fits(measure: Measure, scale: LabelScale) -> bool:
+    return measure.stands_for == scale.dimension and (measure.is_share or measure.range is not None)
+
+
+def _on_scale(measure: Measure, value: float) -> float:
+    """Its lowest value as 0, its highest as 1; the other way round where less is better."""
+    low, high = measure.range or (0.0, 1.0)
+    share = (value - low) / (high - low)
+    return share if measure.higher_is_better else 1 - share
+
+
+def _labels(said: Sequence[Annotation], scale: LabelScale) -> dict[str, float]:
+    """By query, from 0 to 1: the mean of its annotators."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for one in said:
+        if one.dimension == scale.dimension and one.label is not None:
+            found[one.query_id].append((one.label - LOWEST) / (HIGHEST - LOWEST))
+    return {query: fmean(labels) for query, labels in found.items()}
+
+
+def _table(group: Group, scale: LabelScale, found: Sequence[CorrectedMean]) -> Table:
+    rows = tuple(_row(group, one) for one in found)
+    return Table(f"labels-{scale.dimension.replace('_', '-')}", scale.title, _HEADER, rows, _NOTE)
+
+
+def _row(group: Group, one: CorrectedMean) -> tuple[Entry, ...]:
+    labels = Quantity(one.both.n_labels, of=one.both.n_labels + one.both.n_others, unit="count")
+    alone, both = (_quantity(mean) for mean in (one.alone, one.both))
+    corrected = None if one.both.why else both
+    scored = Quantity(one.scored, unit="share")
+    weight = None if one.both.why else Quantity(one.both.power, unit="coefficient")
+    return printable(one.view.shown), group.spoken(one.measure), scored, labels, alone, corrected, weight
+
+
+def _quantity(mean: PoweredMean) -> Quantity:
+    return Quantity(mean.value, mean.interval.low, mean.interval.high, unit="share")
+
+
+def _left_out(one: CorrectedMean) -> str:
+    answers = counted(one.n_unscored, "labelled answer")
+    return (
+        f"{printable(one.view.shown)}, {printable(one.measure)}: {answers} without a score, such as abstentions, "
+        "left out, of the labels alone too."
+    )
+
+
+def _why(one: CorrectedMean) -> str:
+    if one.both.n_labels < FEWEST_LABELS:
+        return (
+            f"Fewer than {FEWEST_LABELS} labels of a run correct no judge: they tell too little of what it is "
+            "worth. What they say alone stands there."
+        )
+    return f"{printable(one.view.shown)}, {printable(one.measure)}: {one.both.why}."
+
+
+SPEC = SectionSpec("graded", "What people say", content)

@@ -1,0 +1,114 @@
+"""How far an answer can be trusted, said as soon as it is given: by the measures that say so of themselves
+(`Measure.live`)."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.api.config_building import evaluation_config
+from harness.api.config_of_a_run import judge_settings, refuse_unsaid_judges
+from harness.config.load import parse_setting
+from harness.core.errors import ConfigError
+from harness.core.records import Query, Reference, RunRecord, Score, Usage
+from harness.evaluators.base import Scorer, score_run
+from harness.protocols import EvaluatorSpec, Measure, RunFacts
+from harness.registry import EVALUATORS
+from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
+from harness.runner.progress import Reporter
+from harness.runner.weight_download import fetch_weights
+from harness.statistics.prices import Prices, usage_usd
+from harness.store import RunDir, SampleRow
+
+_PAYER = "asked"
+_SETTABLE = ("models.judge.", "models.judge_embedder.", "per_evaluator.")
+
+
+@dataclass(frozen=True)
+class LiveWishes:
+    """Who is to judge, as far as it was said."""
+
+    config: Path | None
+    settings: tuple[str, ...]
+    trust: bool
+    """What the run's config says of judges is meant, too."""
+
+
+@dataclass(frozen=True)
+class JudgedLive:
+    """One measure of an answer."""
+
+    measure: Measure
+    score: Score
+    usage: dict[str, Usage]
+    """Of judging it, all of its evaluator's measures together."""
+    usd: float | None
+
+
+def plan_live(run: RunDir, wishes: LiveWishes) -> EvaluationPlan | None:
+    """The evaluators with live measures and their judge; None where nobody was named to judge and the run was not
+    to be scored by any of them.
+
+    HarnessError where the judge, its key or a package is not there, or the run names one of its own.
+    """
+    live = [spec.name for spec in EVALUATORS.load_all()[0] if _live(spec, spec.params())]
+    said = [parse_setting(setting)[0] for setting in wishes.settings]
+    for key in said:
+        if not key.startswith(_SETTABLE):
+            what = f"'{key}' is no key of the judge, and the system is asked as it was run"
+            raise ConfigError(what, f"leave it out, or set {', '.join(f'{one}...' for one in _SETTABLE)}")
+    wanted = set(run.manifest().config.get("evaluators", ())) | {one.evaluator for one in run.evaluations()}
+    is_named = wishes.config is not None or any(key.startswith("models.judge.") for key in said)
+    names = live if is_named else [name for name in live if name in wanted]
+    if not names:
+        return None
+    own = judge_settings(run) if wishes.trust and wishes.config is None else ()
+    plan = plan_evaluation(evaluation_config(run, wishes.config, names, (*own, *wishes.settings)))
+    if wishes.config is None and not wishes.trust:
+        refuse_unsaid_judges(run, plan, said)
+    check_judges(plan)
+    return plan
+
+
+class LiveJudging:
+    """The evaluators of a plan, open for one answer after another."""
+
+    def __init__(
+        self, plan: EvaluationPlan, prices: Prices, folder: Path, reporter: Reporter, stack: ExitStack
+    ) -> None:
+        """Judgements are kept in `folder`, as all are; what is opened is closed by `stack`."""
+        fetch_weights(reporter, *(model for model in (plan.judge, plan.embedder) if plan.needs(model.role)))
+        self._plan, self._prices = plan, prices
+        models = EvaluationModels(plan, folder, reporter, stack)
+        self._runtime = MeteredEvaluation(models, lambda _done, _total, _doing: None)
+        self._built = [
+            (planned, stack.enter_context(closing(planned.spec.build(planned.params, self._runtime))))
+            for planned in plan.evaluators
+        ]
+
+    def judge(self, loop: asyncio.Runner, question: str, record: RunRecord) -> tuple[JudgedLive, ...]:
+        """Every live measure of an answer; none of a failure."""
+        if record.prediction is None:
+            return ()
+        facts = RunFacts(has_generator=record.prediction.answer is not None)
+        query = Query(query_id=record.query_id, text=question)
+        row = SampleRow(query=query, reference=Reference(query_id=query.query_id, query_type=_PAYER, answers=()))
+        found: list[JudgedLive] = []
+        for planned, evaluator in self._built:
+            self._runtime.begin(_PAYER)
+            scorer = Scorer(planned.spec.name, _live(planned.spec, planned.params), evaluator)
+            scores = loop.run(score_run(scorer, [row], {(record.query_id, 0): record}, facts=facts))
+            found += self._judged(scorer.measures, scores)
+        return tuple(found)
+
+    def _judged(self, measures: Sequence[Measure], scores: Sequence[Score]) -> list[JudgedLive]:
+        usage = dict(self._runtime.meter.whole_usage)
+        usd = usage_usd(self._prices, self._plan.models, usage)
+        named = {measure.name: measure for measure in measures}
+        return [JudgedLive(named[score.measure], score, usage, usd) for score in scores]
+
+
+def _live(spec: EvaluatorSpec, params: object) -> tuple[Measure, ...]:
+    return tuple(measure for measure in spec.measures(params) if measure.live)

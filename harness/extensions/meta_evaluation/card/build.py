@@ -1,0 +1,121 @@
+"""From labels and scores to what a card says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean
+
+from harness.extensions.meta_evaluation.card.agreement import agreement
+from harness.extensions.meta_evaluation.card.values import CardValues, LabelledRow, MeasuredBy
+from harness.statistics.correlation import Coefficient, Correlation
+from harness.statistics.roc_auc import Auc, QueryScores, auc
+
+
+@dataclass(frozen=True)
+class MeasureWorth:
+    """What one measure is worth in one dimension."""
+
+    measure: MeasuredBy
+    n: int
+    """Rows that it scores, of `of`."""
+    of: int
+    is_constant: bool
+    """It gives every row the same score: nothing goes with it."""
+    mean: Correlation
+    """With the mean of the people."""
+    one: Coefficient
+    """Pearson's with one person at a time, a row each: what people are held against each other by, and what
+    RAGChecker publishes."""
+    filled: Coefficient
+    """Pearson's with the mean of the people over all rows, the unscored counted as the worst."""
+    auc: Auc | None = None
+    """Of a dimension of 0 and 1."""
+
+    @property
+    def strength(self) -> float:
+        """By what a card is sorted: the size of Pearson's with the mean; -1 where there is none."""
+        return -1.0 if self.mean.pearson.value is None else abs(self.mean.pearson.value)
+
+
+@dataclass(frozen=True)
+class DimensionCard:
+    """One thing that people were asked."""
+
+    name: str
+    asked: str
+    n: int
+    questions: int
+    people: Correlation
+    """One person with another on the same rows; no value where one person alone labelled."""
+    measures: tuple[MeasureWorth, ...]
+    """The strongest first."""
+
+    @property
+    def has_people(self) -> bool:
+        """Whether several people labelled the same."""
+        return self.people.n > 0
+
+
+@dataclass(frozen=True)
+class Card:
+    """The whole of it."""
+
+    values: CardValues
+    dimensions: tuple[DimensionCard, ...]
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Measures that say nothing anywhere on this set."""
+        heard = {one.measure.name for card in self.dimensions for one in card.measures if one.n}
+        return tuple(one.name for one in self.values.measures if one.name not in heard)
+
+
+def build_card(values: CardValues) -> Card:
+    """The card of these values, the same for the same values."""
+    return Card(values, tuple(_dimension(values, name) for name in values.dimensions))
+
+
+def _dimension(values: CardValues, name: str) -> DimensionCard:
+    rows = values.of(name)
+    worths = [_worth(rows, measure, is_binary=name in values.binary) for measure in values.measures]
+    heard = sorted((one for one in worths if one.n), key=lambda one: (-one.strength, one.measure.name))
+    questions = len({row.question_id for row in rows})
+    return DimensionCard(name, values.dimensions[name], len(rows), questions, _people(rows), tuple(heard))
+
+
+def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool) -> MeasureWorth:
+    name = measure.name
+    scored = [row for row in rows if name in row.scores]
+    scores, clusters = [row.scores[name] for row in scored], [row.question_id for row in scored]
+    means = [fmean(row.labels) for row in scored]
+    each = [(row.scores[name], label, row.question_id) for row in scored for label in row.labels]
+    whole = [row for row in rows if name in row.scores or name in row.filled]
+    filled = [row.scores.get(name, row.filled.get(name, 0.0)) for row in whole]
+    return MeasureWorth(
+        measure=measure,
+        n=len(scored),
+        of=len(rows),
+        is_constant=len(set(scores)) == 1,
+        mean=agreement(scores, means, clusters),
+        one=agreement([one[0] for one in each], [one[1] for one in each], [one[2] for one in each]).pearson,
+        filled=agreement(filled, [fmean(row.labels) for row in whole], [row.question_id for row in whole]).pearson
+        if len(whole) == len(rows)
+        else Coefficient(),
+        auc=_auc(scored, name) if is_binary else None,
+    )
+
+
+def _people(rows: Sequence[LabelledRow]) -> Correlation:
+    """Every two people of a row against each other, the rows of all pairs together."""
+    pairs = [(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)]
+    return agreement([one[0] for one in pairs], [one[1] for one in pairs], [one[2] for one in pairs])
+
+
+def _auc(rows: Sequence[LabelledRow], name: str) -> Auc:
+    by_question: dict[str, tuple[list[float], list[float]]] = {}
+    for row in rows:
+        positives, negatives = by_question.setdefault(row.question_id, ([], []))
+        (positives if fmean(row.labels) >= 0.5 else negatives).append(row.scores[name])
+    return auc(QueryScores(*both) for both in by_question.values())

@@ -1,0 +1,178 @@
+"""A card as tables and sentences, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness.display import Entry, Quantity, Table
+from harness.display.text_format import number
+from harness.display.types import NumberForm
+from harness.extensions.meta_evaluation.card.build import Card, DimensionCard, MeasureWorth
+from harness.statistics.correlation import Coefficient
+
+SHOWN = 12
+"""Rows of a table in a terminal, and of a picture; the files have all."""
+_HEADER = (
+    "measure",
+    "Pearson",
+    "one person",
+    "Spearman",
+    "Kendall",
+    "n",
+    "all rows",
+    "AUC",
+    "s an item",
+    "tokens",
+)
+_STORED = " (came with the set)"
+_FORM: NumberForm = "share"
+
+
+def card_tables(card: Card, most: int | None = None) -> tuple[Table, ...]:
+    """A table for each dimension, the strongest measures first; `most`: so many rows."""
+    return tuple(_table(card, one, most) for one in card.dimensions)
+
+
+def card_sentences(card: Card) -> Iterator[str]:
+    """What has to be known to read the tables."""
+    for one in card.dimensions:
+        yield f"{one.name}: {_people_said(one)}"
+    many = max((len(one.measures) for one in card.dimensions), default=0)
+    if many > 1:
+        yield (
+            f"the first of {many} measures was chosen by these labels: on others it is worth less, and the order "
+            "of measures whose intervals overlap is not settled"
+        )
+    constant = sorted({w.measure.name for one in card.dimensions for w in one.measures if w.is_constant})
+    if constant:
+        yield f"the same score for every row, so that nothing can go with it: {', '.join(constant)}"
+    yield from _costs(card)
+    failed = [f"{one.name} ({one.n_failed} of {one.n_items})" for one in card.values.measures if one.n_failed]
+    if failed:
+        yield f"scores that failed: {', '.join(failed)}"
+    if card.silent:
+        yield f"without a word on this set: {len(card.silent)} measures"
+    yield from card.values.notes
+
+
+def _costs(card: Card) -> Iterator[str]:
+    """What each evaluator took, all its measures together."""
+    of_each = {one.evaluator: one for one in card.values.measures if one.evaluator}
+    said = []
+    for name, one in of_each.items():
+        items = max(1, one.n_items)
+        parts = [] if one.evaluator_wall_s is None else [f"{number(one.evaluator_wall_s / items)} s"]
+        if one.is_judged:
+            parts.append(f"{one.evaluator_tokens / items:,.0f} tokens")
+            parts.append("no price" if one.evaluator_usd is None else f"${one.evaluator_usd / items:.5f}")
+        said.append(f"{name} {', '.join(parts)}")
+    if said:
+        yield f"an item took: {'; '.join(said)}"
+
+
+def card_json(card: Card) -> dict[str, Any]:
+    """Everything that the tables show, in full."""
+    return {
+        "set": card.values.name,
+        "notes": list(card.values.notes),
+        "models": card.values.models,
+        "dimensions": [
+            {
+                "name": one.name,
+                "asked": one.asked,
+                "rows": one.n,
+                "questions": one.questions,
+                "people": _coefficient(one.people.pearson) if one.has_people else None,
+                "measures": [_worth(worth) for worth in one.measures],
+            }
+            for one in card.dimensions
+        ],
+    }
+
+
+def _people_said(one: DimensionCard) -> str:
+    of = f"{one.n:,} rows of {one.questions:,} questions"
+    if not one.has_people:
+        return f"{of}, one person each: nobody knows how far people agree"
+    found = one.people.pearson
+    if found.value is None:
+        return f"{of}; people who never differ have no correlation"
+    low, high = found.interval
+    limits = "" if low is None else f" [{low:.3f}, {high:.3f}]"
+    return f"{of}; one person with another {found.value:.3f}{limits}, which is what 'one person' is held against"
+
+
+def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
+    """Columns that say nothing here are left out."""
+    rows = one.measures[:most]
+    entries = [_row(worth, has_people=one.has_people) for worth in one.measures]
+    kept = [place for place in range(len(_HEADER)) if any(row[place] is not None for row in entries)]
+    left = len(one.measures) - len(rows)
+    more = f"; {left} weaker measures are in the files" if left else ""
+    return Table(
+        name=f"{card.values.name}_{one.name}",
+        title=f"{card.values.title}: {one.asked}",
+        header=tuple(_HEADER[place] for place in kept),
+        rows=tuple(tuple(row[place] for place in kept) for row in entries[: len(rows)]),
+        details=frozenset({"Kendall", "s an item"}),
+        note=(
+            "Pearson, Spearman, Kendall: with the mean of the people; 'one person': Pearson's with each person by "
+            f"itself; 'all rows': the unscored counted as the worst; intervals by question{more}."
+        ),
+    )
+
+
+def _row(worth: MeasureWorth, *, has_people: bool) -> tuple[Entry, ...]:
+    measure = worth.measure
+    each = None if measure.evaluator_wall_s is None else measure.evaluator_wall_s / max(1, measure.n_items)
+    return (
+        measure.name if measure.evaluator else measure.name + _STORED,
+        _quantity(worth.mean.pearson),
+        _quantity(worth.one) if has_people else None,
+        _quantity(worth.mean.spearman),
+        _quantity(worth.mean.kendall),
+        Quantity(worth.n, unit="count", of=worth.of),
+        _quantity(worth.filled) if worth.n < worth.of else None,
+        None if worth.auc is None else Quantity(worth.auc.value, *worth.auc.interval, unit=_FORM),
+        None if each is None else Quantity(each),
+        Quantity(measure.evaluator_tokens, unit="count") if measure.is_judged else None,
+    )
+
+
+def _quantity(found: Coefficient) -> Quantity | None:
+    return None if found.value is None else Quantity(found.value, *found.interval, unit=_FORM)
+
+
+def _coefficient(found: Coefficient) -> dict[str, float | None]:
+    return {"value": found.value, "low": found.interval.low, "high": found.interval.high}
+
+
+def _worth(worth: MeasureWorth) -> dict[str, Any]:
+    measure = worth.measure
+    return {
+        "measure": measure.name,
+        "evaluator": measure.evaluator or None,
+        "n": worth.n,
+        "of": worth.of,
+        "constant": worth.is_constant,
+        "pearson": _coefficient(worth.mean.pearson),
+        "spearman": _coefficient(worth.mean.spearman),
+        "kendall": _coefficient(worth.mean.kendall),
+        "pearson_one_person": _coefficient(worth.one),
+        "pearson_all_rows": _coefficient(worth.filled),
+        "auc": None
+        if worth.auc is None
+        else {"value": worth.auc.value, "low": worth.auc.interval.low, "high": worth.auc.interval.high},
+        "failed": measure.n_failed,
+        "evaluator_wall_s": measure.evaluator_wall_s,
+        "evaluator_tokens": measure.evaluator_tokens,
+        "evaluator_usd": measure.evaluator_usd,
+    }
+
+
+def spoken_value(found: Coefficient) -> str:
+    """`0.52 [0.42, 0.60]` for a mark of a picture."""
+    low, high = found.interval
+    limits = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"{number(found.value)}{limits}"

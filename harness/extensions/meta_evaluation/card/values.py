@@ -1,0 +1,92 @@
+"""What a card is counted from: every label, and every score beside it. One file holds it all, values.json."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from harness.core.records import Record
+
+FileWord = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+"""A name that becomes part of a file's."""
+
+
+def _refuse_twice(what: str, names: Iterable[Hashable]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"a {what} stands there twice: {twice[0]}")
+
+
+class MeasuredBy(Record):
+    """A measure, and what its scores took."""
+
+    name: str
+    title: str = ""
+    """Empty: its name."""
+    evaluator: str = ""
+    """Empty: the scores came with the set."""
+    is_judged: bool = False
+    """A model gave them."""
+    worst: float | None = None
+    """What an item counts as that the measure says nothing of, where it is to count at all."""
+    n_items: int = Field(0, ge=0)
+    n_failed: int = Field(0, ge=0)
+    """Items whose score failed."""
+    evaluator_wall_s: float | None = Field(None, ge=0)
+    """What all measures of its evaluator took together, over all items."""
+    evaluator_tokens: int = Field(0, ge=0)
+    evaluator_usd: float | None = None
+    """None: no price is known."""
+
+    @property
+    def spoken(self) -> str:
+        """What a table calls it."""
+        return self.title or self.name
+
+
+class LabelledRow(Record):
+    """What people said of one item or pair, and what measures say of it."""
+
+    dimension: str
+    row_id: str
+    question_id: str
+    labels: tuple[float, ...] = Field(min_length=1)
+    """One a person."""
+    scores: dict[str, float]
+    """By measure: the score of an item, or of the second of a pair minus the first; no entry: it has none."""
+    filled: dict[str, float]
+    """The same where an item without a score counts as the worst, of measures that leave an item out."""
+
+
+class CardValues(Record):
+    """See the module."""
+
+    name: FileWord
+    title: str
+    notes: tuple[str, ...]
+    dimensions: dict[FileWord, str]
+    """Name -> what people were asked."""
+    binary: tuple[str, ...]
+    """Dimensions whose labels are 0 or 1."""
+    measures: tuple[MeasuredBy, ...]
+    rows: tuple[LabelledRow, ...]
+    models: dict[str, dict[str, Any]]
+    """Role -> which judge, which embedder."""
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        for what, names in (
+            ("measure", [one.name for one in self.measures]),
+            ("row", [(row.dimension, row.row_id) for row in self.rows]),
+        ):
+            _refuse_twice(what, names)
+        if unknown := {row.dimension for row in self.rows} - self.dimensions.keys():
+            raise ValueError(f"rows of no dimension: {sorted(unknown)}")
+        return self
+
+    def of(self, dimension: str) -> list[LabelledRow]:
+        """The rows of one dimension."""
+        return [row for row in self.rows if row.dimension == dimension]

@@ -1,0 +1,124 @@
+"""Findings about correlations as sections of tables, and as data for scripts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.display import Content, Entry, Quantity, Section, Table, printable
+from harness.extensions.meta_evaluation.correlations import ALL, CorrelatedPair, CorrelationFindings
+from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient, Correlation
+
+_HEADER = ("pair", "Pearson", "Spearman", "Kendall", "answers", "clusters")
+_READ = (
+    "Pearson: on a straight line; Spearman: in the same order; Kendall: how much more often two answers are "
+    "ordered alike than otherwise, ties apart (tau-b). Intervals are of 95 % and take answers of one cluster (a "
+    "query, or queries that cite one document most) together; of 98 % below 30 clusters, none below "
+    f"{FEWEST_CLUSTERS}, where all but a few values are the same, or where all agree."
+)
+_MANY = 20
+
+
+def correlation_sections(findings: CorrelationFindings) -> list[Section]:
+    """What is known, over all answers and by part."""
+    table = _table("correlations", "Correlations", _by_strength(findings.pairs))
+    found = [Section("correlations", "Correlations", Content([_READ], _remarks(findings), [table]))]
+    if findings.parts:
+        table = _table("parts", "Correlations by part", findings.parts)
+        found.append(Section("parts", "By part", Content(tables=[table])))
+    return found
+
+
+def correlation_data(findings: CorrelationFindings) -> dict[str, Any]:
+    """The same for scripts; what is not known is null."""
+    return {
+        "pairs": [_pair_data(pair) for pair in (*findings.pairs, *findings.parts)],
+        "labels": list(findings.columns.labels),
+        "notes": _remarks(findings),
+    }
+
+
+def _remarks(findings: CorrelationFindings) -> list[str]:
+    notes = list(findings.notes)
+    runs = {answer.run_id for answer in findings.columns.answers}
+    if len(runs) > 1:
+        notes.append(
+            f"Answers of {len(runs)} runs stand in one column: runs that differ in their means alone make a "
+            "correlation; --by run shows each alone."
+        )
+    if len(findings.measurable) >= _MANY:
+        chance = len(findings.measurable) / 20
+        notes.append(
+            f"{len(findings.measurable):,} pairs were looked at: had none of them anything in common, about "
+            f"{chance:.0f} intervals would leave 0 out."
+        )
+    if any(pair.n < pair.n_of for pair in findings.pairs):
+        notes.append("n is below the number of answers where a measure does not apply or failed.")
+    constant = {name for name, column in findings.columns.values.items() if len(set(column.values())) == 1}
+    told = [pair for pair in (*findings.pairs, *findings.parts) if constant.isdisjoint((pair.one, pair.other))]
+    return [*notes, *_refusals(told)]
+
+
+def _by_strength(pairs: Sequence[CorrelatedPair]) -> list[CorrelatedPair]:
+    """The strongest first, those without a coefficient last; ties in the order of the columns."""
+    return sorted(pairs, key=lambda pair: -abs(pair.found.spearman.value or 0.0) if pair.found else 2)
+
+
+def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
+    """Those that have a coefficient."""
+    found = [pair for pair in pairs if pair.found]
+    has_parts = any(pair.part != ALL for pair in found)
+    header = ("pair", "part", *_HEADER[1:]) if has_parts else _HEADER
+    rows = tuple(
+        (_named(pair), *((printable(pair.part),) if has_parts else ()), *_numbers(pair, pair.found))
+        for pair in found
+        if pair.found
+    )
+    details = frozenset({"clusters"}) if all(pair.n == pair.n_clusters for pair in found) else frozenset[str]()
+    return Table(name, title, header, rows, is_long=len(rows) > _MANY, details=details)
+
+
+def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:
+    """Which pairs have none and why, those of one reason and part together."""
+    reasons: dict[tuple[str, str], list[CorrelatedPair]] = {}
+    lost = {(pair.one, pair.other) for pair in pairs if pair.part == ALL and not pair.found}
+    for pair in pairs:
+        if not pair.found and (pair.part == ALL or (pair.one, pair.other) not in lost):
+            reasons.setdefault((pair.part, pair.why_not), []).append(pair)
+    return [
+        f"no coefficient of {_several(named)}{'' if part == ALL else f' ({printable(part)})'}: {why}"
+        for (part, why), named in reasons.items()
+    ]
+
+
+def _several(pairs: Sequence[CorrelatedPair]) -> str:
+    return _named(pairs[0]) + (f" and {len(pairs) - 1} more" if len(pairs) > 1 else "")
+
+
+def _named(pair: CorrelatedPair) -> str:
+    return f"{printable(pair.one)} ~ {printable(pair.other)}"
+
+
+def _numbers(pair: CorrelatedPair, found: Correlation) -> tuple[Entry, ...]:
+    counts = (Quantity(pair.n, of=pair.n_of, unit="count"), Quantity(pair.n_clusters, unit="count"))
+    return (*map(_quantity, _three(found)), *counts)
+
+
+def _three(found: Correlation) -> tuple[Coefficient, Coefficient, Coefficient]:
+    return found.pearson, found.spearman, found.kendall
+
+
+def _quantity(coefficient: Coefficient) -> Quantity:
+    return Quantity(coefficient.value, *coefficient.interval, unit="coefficient", signed=False)
+
+
+def _pair_data(pair: CorrelatedPair) -> dict[str, Any]:
+    about = {"one": pair.one, "other": pair.other, "part": pair.part, "n": pair.n, "n_of": pair.n_of}
+    about |= {"n_clusters": pair.n_clusters, "why_not": pair.why_not}
+    names = ("pearson", "spearman", "kendall")
+    three = _three(pair.found) if pair.found else (None, None, None)
+    return about | {name: _coefficient_data(one) for name, one in zip(names, three, strict=True)}
+
+
+def _coefficient_data(coefficient: Coefficient | None) -> dict[str, float | None] | None:
+    if coefficient is None:
+        return None
+    return {"value": coefficient.value, "low": coefficient.interval.low, "high": coefficient.interval.high}

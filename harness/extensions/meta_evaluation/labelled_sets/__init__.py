@@ -1,0 +1,36 @@
+"""Public sets of answers that people labelled, each read from the data directory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.core.errors import ConfigError, nearest
+from harness.extensions.meta_evaluation.labelled_sets import clapnq, hard_negatives, neural_bridge, ragchecker
+from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet
+
+
+@dataclass(frozen=True)
+class HumanSetSpec:
+    """A set by its name."""
+
+    name: str
+    summary: str
+    load: Callable[[], HumanSet]
+    """load() raises DataError, one line, where its file is missing or not what it says."""
+
+
+SETS = {
+    spec.name: spec
+    for spec in (
+        HumanSetSpec("ragchecker", "280 pairs of answers, which is better by two people", ragchecker.load),
+        HumanSetSpec("clapnq", "300 answers of three models, graded by three people each", clapnq.load),
+        HumanSetSpec("neural_bridge", "100 answers, graded by one person", neural_bridge.load),
+        HumanSetSpec("ms_marco_hard", "400 passages, relevant or a hard negative", hard_negatives.load),
+    )
+}
+
+
+def load_set(name: str) -> HumanSet:
+    """The set of that name; ConfigError for one that is none."""
+    if name not in SETS:
+        raise ConfigError(f"--set-name: no set is called '{name}'", nearest(name, SETS))
+    return SETS[name].load()

@@ -1,0 +1,30 @@
+"""200 queries of MS MARCO, each with a relevant passage and one that only looks so; no answers.
+
+What reads the question and the contexts is asked to tell them apart.
+"""
+
+from harness.core.hashing import short_digest
+from harness.datasets.files import read_csv
+from harness.extensions.meta_evaluation.labelled_sets.label_files import Gaps, label_of, labelled_file
+from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet, Item, Labelled, LabelledDimension
+
+_FILE = "ms_marco/ms_marco_hard_neg_balanced.csv"
+
+
+def load() -> HumanSet:
+    """400 items of 200 questions, one dimension of 0 and 1."""
+    gaps = Gaps()
+    items, labelled = [], []
+    for number, row in enumerate(read_csv(labelled_file(_FILE), ","), start=1):
+        query = row.text("query").strip()
+        question, item = short_digest(query), f"passage-{number}"
+        label = label_of(row.fields.get("expected_score"), 0, 1, row.where)
+        if label is None:
+            gaps.count("passages without a label")
+            continue
+        items.append(Item(item, question, query, None, contexts=(row.text("expected_response"),)))
+        labelled.append(Labelled((item,), question, (float(label >= 0.5),)))
+    dimension = LabelledDimension(
+        "relevance", "is the passage relevant to the query", tuple(labelled), is_binary=True
+    )
+    return HumanSet("ms_marco_hard", "MS MARCO: hard negatives", tuple(items), (dimension,), gaps.notes)

@@ -1,0 +1,55 @@
+"""Labels and texts as files hold them."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+from harness.core.errors import DataError
+from harness.datasets.files import ENV, find
+from harness.datasets.row_fields import FIX
+
+
+class Gaps:
+    """Labels that nobody gave, counted."""
+
+    def __init__(self) -> None:
+        self._found: Counter[str] = Counter()
+
+    def count(self, what: str) -> None:
+        """One more of these."""
+        self._found[what] += 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line for each kind."""
+        return tuple(f"{n:,} {what}" for what, n in sorted(self._found.items()))
+
+
+def labelled_file(relative: str) -> Path:
+    """Where the file lies, packed or not; DataError, one line, where it does not."""
+    if path := find(relative):
+        return path
+    what = f"the labelled set is not there: {relative} (or {relative}.gz)"
+    raise DataError(what, f"put it into the data folder, and let {ENV} name that folder (docs/validity.md)")
+
+
+def label_of(value: object, low: float, high: float, where: str) -> float | None:
+    """A label within its scale, None where there is none; DataError, one line, for anything else."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    try:
+        number = math.nan if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        number = math.nan
+    if not low <= number <= high:
+        raise DataError(f"{where}: the label {str(value)[:40]!r} is not from {low:g} to {high:g}", FIX)
+    return number
+
+
+def score_of(value: object) -> float | None:
+    """A stored score; None where the file holds none."""
+    try:
+        number = math.nan if isinstance(value, bool) or value is None else float(str(value))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

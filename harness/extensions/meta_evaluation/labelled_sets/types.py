@@ -1,0 +1,98 @@
+"""What people labelled: answers, or pairs of them, on scales."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from harness.core.errors import ConfigError, DataError
+from harness.core.hashing import digest
+
+FEWEST = 10
+"""Questions below which no correlation says anything."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One text that a measure scores."""
+
+    item_id: str
+    question_id: str
+    """Items of one question are no independent draws."""
+    query: str
+    answer: str | None
+    """None: there is a passage and no answer."""
+    reference: str = ""
+    """Empty: there is none."""
+    contexts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What people said of one item, or of two: then a positive label prefers the second, as does a measure whose
+    score of the second is higher."""
+
+    item_ids: tuple[str, ...]
+    question_id: str
+    labels: tuple[float, ...]
+    """One a person, at least one."""
+
+
+@dataclass(frozen=True)
+class LabelledDimension:
+    """What people were asked."""
+
+    name: str
+    title: str
+    rows: tuple[Labelled, ...]
+    is_binary: bool = False
+    """Labels are 0 or 1: a measure is also asked whether it tells them apart."""
+    stored: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Scores that came with the set, to be shown beside ours: name -> item_id -> value."""
+
+
+@dataclass(frozen=True)
+class HumanSet:
+    """Items, and what people said of them."""
+
+    name: str
+    title: str
+    items: tuple[Item, ...]
+    dimensions: tuple[LabelledDimension, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def question_ids(self) -> list[str]:
+        """Each once, in order."""
+        return list(dict.fromkeys(item.question_id for item in self.items))
+
+    @property
+    def digest(self) -> str:
+        """Of what is scored; labels are no part of it."""
+        said = [[one.item_id, one.query, one.answer, one.reference, list(one.contexts)] for one in self.items]
+        return digest(said)
+
+    def drawn(self, n: int | None, seed: int = 0) -> HumanSet:
+        """`n` of its questions with all their items, drawn by `seed`; ConfigError for fewer than 10, DataError
+        where the set itself has fewer.
+        """
+        questions = self.question_ids
+        if len(questions) < FEWEST:
+            what = f"{self.name} has {len(questions)} labelled questions, and fewer than {FEWEST} say nothing"
+            raise DataError(what, "put the whole file in its place")
+        if n is None or n >= len(questions):
+            return self
+        if n < FEWEST:
+            why = f"a correlation over fewer than {FEWEST} questions may be anything"
+            raise ConfigError(f"-n {n}: {why}", f"take at least -n {FEWEST}")
+        kept = set(random.Random(seed).sample(questions, n))  # noqa: S311 - a sample, no secret
+        dimensions = (
+            replace(one, rows=tuple(row for row in one.rows if row.question_id in kept)) for one in self.dimensions
+        )
+        return replace(
+            self,
+            items=tuple(item for item in self.items if item.question_id in kept),
+            dimensions=tuple(dimensions),
+            notes=(*self.notes, f"{n} of {len(questions)} questions, drawn with seed {seed}"),
+        )

@@ -1,0 +1,90 @@
+"""What is done to a text so that it is wrong, and nearly the same: each edit is small and seeded, and None where
+the text gives nothing to edit.
+"""
+
+import random
+import re
+
+from harness.evaluators.answer_normalisation import normalise
+from harness.extraction.types import FoundEntity, TextGraph
+
+GENERIC_ANSWER = (
+    "There are several things to consider here, and the details can differ from one case to the next, so it is "
+    "worth looking at each of them with care."
+)
+"""Says nothing of any question, and does not say that it has no answer."""
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+_NEGATION = re.compile(
+    r"\b(?:(is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)n['\u2019]t|not)\b",
+    re.IGNORECASE,
+)
+_AUXILIARY = re.compile(
+    r"\b(is|are|was|were|am|can|could|will|would|should|must|may|might|do|does|did|has been|have been|had been)\b"
+)
+_FEWEST_WORDS = 4
+"""Of a text that is cut in half."""
+
+
+def negated(text: str) -> str | None:
+    """The opposite: yes for no, without its first `not`, or with one behind its first auxiliary verb."""
+    verdict = {"yes": "No", "no": "Yes"}.get(normalise(text))
+    if verdict:
+        return verdict
+    if found := _NEGATION.search(text):
+        left = f"{text[: found.start()]}{found[1] or ''}{text[found.end() :]}"
+        return re.sub(r"  +", " ", left)
+    if found := _AUXILIARY.search(text):
+        verb, *rest = found[1].split(" ", 1)
+        return f"{text[: found.start()]}{' '.join([verb, 'not', *rest])}{text[found.end() :]}"
+    return None
+
+
+def renumbered(text: str, rng: random.Random) -> str | None:
+    """With another number in place of its first one, as long as that, about as large."""
+    found = _NUMBER.search(text)
+    if found is None:
+        return None
+    digits = list(found[0])
+    places = [place for place, char in enumerate(digits) if char.isdigit()]
+    # The first two digits: of a year the last ones would be nearly right, and a first digit 0 is no number.
+    for place in places[-2:] if len(places) > 2 else places[:1]:
+        choices = [digit for digit in "123456789" if digit != digits[place]]
+        digits[place] = rng.choice(choices)
+    return f"{text[: found.start()]}{''.join(digits)}{text[found.end() :]}"
+
+
+def halved(text: str) -> str | None:
+    """Its first half, cut between words."""
+    words = text.split()
+    return " ".join(words[: len(words) // 2]) if len(words) >= _FEWEST_WORDS else None
+
+
+def with_another_name(text: str, found: TextGraph, others: list[FoundEntity], rng: random.Random) -> str | None:
+    """With another name of the same kind in place of the first name that the text holds, wherever it stands."""
+    words = normalise(text)
+    for entity in found.entities:
+        kin = sorted({one.name for one in others if one.kind == entity.kind and normalise(one.name) not in words})
+        if entity.kind and kin and _place(text, entity.name) >= 0:
+            return _whole(entity.name).sub(rng.choice(kin).replace("\\", r"\\"), text)
+    return None
+
+
+def turned_round(text: str, found: TextGraph) -> str | None:
+    """With head and tail of its first statement in each other's place: the same names, another triplet."""
+    for head, _, tail in found.triplets:
+        first, second = sorted(((_place(text, head), head), (_place(text, tail), tail)))
+        between = text[first[0] + len(first[1]) : second[0]]
+        if first[0] >= 0 and normalise(head) != normalise(tail) and between.strip():
+            rest = text[second[0] + len(second[1]) :]
+            return f"{text[: first[0]]}{second[1]}{between}{first[1]}{rest}"
+    return None
+
+
+def _place(text: str, name: str) -> int:
+    """Where the name stands as words of their own; -1: nowhere."""
+    found = _whole(name).search(text)
+    return found.start() if found else -1
+
+
+def _whole(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")

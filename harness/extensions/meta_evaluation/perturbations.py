@@ -1,0 +1,187 @@
+"""Answers that are wrong in a known way: what a measure is shown, to see whether it notices.
+
+A swap changes one side of an answered query and leaves all others as they are. Wrong answers, questions and
+contexts are those of another query of the same type, by a seeded derangement, and never one that is right as well.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.core.records import Prediction
+from harness.evaluators.answer_normalisation import normalise
+from harness.evaluators.score_preconditions import said
+from harness.extensions.meta_evaluation.perturbation_edits import (
+    GENERIC_ANSWER,
+    halved,
+    negated,
+    renumbered,
+    turned_round,
+    with_another_name,
+)
+from harness.extraction.types import TextGraph
+from harness.protocols import Side, Sides
+from harness.store import SampleRow
+
+NOTHING_SWAPPED = "as_is"
+
+
+@dataclass(frozen=True)
+class SwapCase:
+    """An answered query: what a swap begins with, and what it makes."""
+
+    row: SampleRow
+    prediction: Prediction
+
+    @property
+    def query_id(self) -> str:
+        """Of the query, which keeps it whatever is swapped."""
+        return self.row.query.query_id
+
+    @property
+    def answer(self) -> str:
+        """The text that is edited."""
+        return self.prediction.answer or ""
+
+    def answering(self, text: str) -> "SwapCase":
+        """The same with another answer."""
+        return replace(self, prediction=self.prediction.model_copy(update={"answer": text}))
+
+
+@dataclass(frozen=True)
+class SwapMaterial:
+    """All that swaps draw from."""
+
+    cases: Sequence[SwapCase]
+    graphs: Mapping[str, TextGraph] = field(default_factory=dict)
+    """Query id -> what the answer names and states, by rules."""
+    seed: int = 0
+
+    def rng(self, swap: str, query_id: str = "") -> random.Random:
+        """One for each swap and query, so that no other query decides what becomes of this one."""
+        return random.Random(f"{self.seed}/{swap}/{query_id}")  # noqa: S311 - no secret
+
+
+@dataclass(frozen=True)
+class Swap:
+    """One way to be wrong."""
+
+    name: str
+    title: str
+    """What a table calls it."""
+    side: Side
+    """What it changes."""
+    make: Callable[[SwapMaterial], Sequence[SwapCase]]
+    """The changed cases; one that cannot be changed so is left out."""
+    is_parsed: bool = False
+    """It needs the graphs of the answers."""
+
+    @property
+    def changes(self) -> Sides:
+        """The sides that are others afterwards."""
+        return frozenset({self.side})
+
+
+def _edited(edit: Callable[[SwapCase, SwapMaterial], str | None]) -> Callable[[SwapMaterial], list[SwapCase]]:
+    """Each answer by itself. What comes out the same to every comparison is no edit."""
+
+    def make(material: SwapMaterial) -> list[SwapCase]:
+        found = []
+        for case in material.cases:
+            text = edit(case, material)
+            if text is not None and normalise(text) not in {normalise(case.answer), ""}:
+                found.append(case.answering(text))
+        return found
+
+    return make
+
+
+def _name_swapped(case: SwapCase, material: SwapMaterial) -> str | None:
+    others = [one for query, graph in material.graphs.items() if query != case.query_id for one in graph.entities]
+    graph = material.graphs.get(case.query_id, TextGraph())
+    return with_another_name(case.answer, graph, others, material.rng("name", case.query_id))
+
+
+def _wrong_answers(material: SwapMaterial) -> list[SwapCase]:
+    pairs = deranged(material, "wrong", lambda case: normalise(case.answer))
+    return [
+        case.answering(donor.answer)
+        for case, donor in pairs
+        if normalise(donor.answer) not in {normalise(right) for right in said(case.row.reference)}
+    ]
+
+
+def _other_queries(material: SwapMaterial) -> list[SwapCase]:
+    pairs = deranged(material, "query", lambda case: normalise(case.row.query.text))
+    return [
+        replace(
+            case,
+            row=case.row.model_copy(
+                update={"query": case.row.query.model_copy(update={"text": donor.row.query.text})}
+            ),
+        )
+        for case, donor in pairs
+    ]
+
+
+def _other_contexts(material: SwapMaterial) -> list[SwapCase]:
+    with_contexts = replace(material, cases=[case for case in material.cases if case.prediction.contexts])
+    found = []
+    for case, donor in deranged(with_contexts, "contexts", _context_key):
+        theirs = {context.text for context in donor.prediction.contexts}
+        if theirs.isdisjoint(context.text for context in case.prediction.contexts):
+            prediction = case.prediction.model_copy(update={"contexts": donor.prediction.contexts})
+            found.append(replace(case, prediction=prediction))
+    return found
+
+
+def _context_key(case: SwapCase) -> str:
+    return "\n".join(context.text for context in case.prediction.contexts)
+
+
+def deranged(material: SwapMaterial, swap: str, key: Callable[[SwapCase], str]) -> list[tuple[SwapCase, SwapCase]]:
+    """Each case with another of its query type, a permutation of them, of which none has its own key; cases for
+    which there is none (a key that more than half of a type share) are left out.
+
+    Equal keys stand beside each other in a random order of keys; who is as many places further on as the most
+    frequent key has cases has another one.
+    """
+    by_type: dict[str, list[SwapCase]] = {}
+    for case in sorted(material.cases, key=lambda case: case.query_id):
+        by_type.setdefault(case.row.reference.query_type, []).append(case)
+    found = []
+    for query_type, cases in sorted(by_type.items()):
+        rng = material.rng(swap, query_type)
+        groups: dict[str, list[SwapCase]] = {}
+        for case in rng.sample(cases, len(cases)):
+            groups.setdefault(key(case), []).append(case)
+        ordered = [case for group in groups.values() for case in group]
+        step = max(map(len, groups.values()))
+        donors = [*ordered[step:], *ordered[:step]]
+        found += [pair for pair in zip(ordered, donors, strict=True) if key(pair[0]) != key(pair[1])]
+    return sorted(found, key=lambda pair: pair[0].query_id)
+
+
+SWAPS = (
+    Swap("wrong_answer", "another query's answer", "answer", _wrong_answers),
+    Swap("name", "another name", "answer", _edited(_name_swapped), is_parsed=True),
+    Swap("negation", "negated", "answer", _edited(lambda case, _: negated(case.answer))),
+    Swap(
+        "number",
+        "another number",
+        "answer",
+        _edited(lambda case, material: renumbered(case.answer, material.rng("number", case.query_id))),
+    ),
+    Swap("truncation", "the first half", "answer", _edited(lambda case, _: halved(case.answer))),
+    Swap("generic", "a generic answer", "answer", _edited(lambda _case, _material: GENERIC_ANSWER)),
+    Swap(
+        "triplet",
+        "head and tail exchanged",
+        "answer",
+        _edited(lambda case, material: turned_round(case.answer, material.graphs.get(case.query_id, TextGraph()))),
+        is_parsed=True,
+    ),
+    Swap("query", "another query", "question", _other_queries),
+    Swap("contexts", "another query's contexts", "contexts", _other_contexts),
+)
+"""In the order of tables."""

@@ -1,0 +1,179 @@
+"""Swapped answers as run directories, so that evaluators score them as every run, and no system is asked.
+
+They lie under `results/sensitivity/<run>--<hash>/`, where no other command takes them for runs of a system.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from harness.core.errors import ConfigError, nearest
+from harness.core.hashing import digest, short_digest
+from harness.core.records import Cost, Prediction, RunRecord
+from harness.evaluators.answer_normalisation import abstains, canonical
+from harness.evaluators.score_preconditions import is_null, reference_answer
+from harness.extensions.meta_evaluation.perturbations import NOTHING_SWAPPED, SWAPS, Swap, SwapCase, SwapMaterial
+from harness.extraction.nlp import NlpExtractor
+from harness.extraction.types import TextGraph
+from harness.llm_utils.event_loop import run_to_end
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir
+
+BaseAnswer = Literal["reference", "own"]
+"""What is edited: the reference answer, or what the run's system answered."""
+FEWEST_CASES = 10
+_REFERENCE: BaseAnswer = "reference"
+_OWN: BaseAnswer = "own"
+
+
+@dataclass(frozen=True)
+class SwapChoice:
+    """What is swapped in which answers."""
+
+    base: BaseAnswer = _REFERENCE
+    swaps: tuple[str, ...] = ()
+    """Names; none: all."""
+    n: int | None = None
+    """So many queries, drawn with `seed`; None: all."""
+    seed: int = 0
+
+    @property
+    def chosen(self) -> tuple[Swap, ...]:
+        """ConfigError for a name that is none."""
+        known = {swap.name: swap for swap in SWAPS}
+        for name in self.swaps:
+            if name not in known:
+                raise ConfigError(f"there is no swap '{name}'", nearest(name, known))
+        return tuple(swap for swap in SWAPS if not self.swaps or swap.name in self.swaps)
+
+
+@dataclass(frozen=True)
+class SwappedRuns:
+    """A run of the answers as they are, and one of each swap."""
+
+    base: RunDir
+    swapped: tuple[tuple[Swap, RunDir], ...]
+    n_cases: int
+    notes: tuple[str, ...]
+
+    @property
+    def runs(self) -> tuple[RunDir, ...]:
+        """All of them, the base first."""
+        return (self.base, *(run for _, run in self.swapped))
+
+
+def swap_answers(run: RunDir, choice: SwapChoice, folder: Path) -> SwappedRuns:
+    """Write the runs below `folder`, or find them there: the same answers and choice make the same runs.
+
+    ConfigError: the run has fewer than 10 answers that can be edited.
+    """
+    swaps = choice.chosen
+    cases, notes = _cases(run, choice)
+    material = SwapMaterial(cases, seed=choice.seed)
+    if any(swap.is_parsed for swap in swaps):
+        graphs = _graphs(cases)
+        material = SwapMaterial(cases, graphs, choice.seed)
+    base = _write(run, NOTHING_SWAPPED, cases, choice, folder)
+    swapped = []
+    for swap in swaps:
+        changed = swap.make(material)
+        if changed:
+            swapped.append((swap, _write(run, swap.name, changed, choice, folder)))
+        else:
+            notes.append(f"{swap.title}: no answer gives anything to change")
+    return SwappedRuns(base, tuple(swapped), len(cases), tuple(notes))
+
+
+def _cases(run: RunDir, choice: SwapChoice) -> tuple[list[SwapCase], list[str]]:
+    """The answerable queries with an answer to edit, and how many have none."""
+    records, found, left_out = run.records(), [], 0
+    for row in run.sample():
+        record = records.get((row.query.query_id, 0))
+        prediction = record.prediction if record else None
+        text = reference_answer(row.reference) if choice.base == _REFERENCE else (prediction and prediction.answer)
+        if prediction is None or is_null(row.reference) or not text or not canonical(text) or abstains(text):
+            left_out += 1
+            continue
+        found.append(SwapCase(row, prediction.model_copy(update={"answer": text})))
+    why = "failed, null, abstained, or without one"
+    notes = [f"{left_out:,} queries have no answer to edit ({why})"] if left_out else []
+    if len(found) < FEWEST_CASES:
+        what = (
+            f"{run.run_id} has {len(found)} {choice.base} answers to edit; fewer than {FEWEST_CASES} show nothing"
+        )
+        other = (_OWN, "what its system answered") if choice.base == _REFERENCE else (_REFERENCE, "the references")
+        raise ConfigError(what, f"name a larger run, or edit {other[1]}: --base {other[0]}")
+    if choice.n is not None and choice.n < len(found):
+        drawn = random.Random(choice.seed).sample(range(len(found)), choice.n)  # noqa: S311 - no secret
+        notes.append(f"{choice.n:,} of {len(found):,} queries, drawn with seed {choice.seed}")
+        found = [found[place] for place in sorted(drawn)]
+    return found, notes
+
+
+def _graphs(cases: Sequence[SwapCase]) -> dict[str, TextGraph]:
+    extractor = NlpExtractor(pipeline=None, progress=lambda _done, _total: None)
+    found = run_to_end(lambda: extractor.extract([case.answer for case in cases]))
+    return {case.query_id: graph for case, graph in zip(cases, found, strict=True)}
+
+
+def _write(run: RunDir, swap: str, cases: Sequence[SwapCase], choice: SwapChoice, folder: Path) -> RunDir:
+    origin = run.manifest()
+    identity: dict[str, Any] = {
+        **{key: origin.identity[key] for key in ("schema", "dataset") if key in origin.identity},
+        "system": {"name": f"{choice.base}-{swap}", "version": "swapped", "index": {}, "answer": {}},
+        "models": {"generator": {"provider": "imported", "model": choice.base}},
+        "seed": choice.seed,
+        "repeats": 1,
+        "limits": {},
+        "imported": {"of": run.run_id, "cases": digest([_said(case) for case in cases])},
+    }
+    manifest = Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id=f"{choice.base}-{swap}--{short_digest(identity)}",
+        identity=identity,
+        config={"dataset": origin.config.get("dataset", {}), "evaluators": origin.config.get("evaluators", [])},
+        dataset={**origin.dataset, "n_queries": len(cases)},
+        index_id="",
+        notes=(f"Answers of {run.run_id} with one thing changed: {swap}.",),
+        machine={},
+        packages={},
+        git_commit="",
+        created_at=datetime.now(UTC).isoformat(),
+    )
+    made = RunDir.create(folder, manifest, [case.row for case in cases])
+    with made.exclusive():
+        made.mend()
+        if not made.done():
+            _append(made, cases, manifest.created_at)
+    return made
+
+
+def _append(run: RunDir, cases: Sequence[SwapCase], started_at: str) -> None:
+    there = run.endings()
+    for case in cases:
+        if (case.query_id, 0) not in there:
+            run.append_record(_record(case.query_id, case.prediction, started_at))
+    run.mark_done(Done(n_expected=len(cases), n_ok=len(cases), n_error=0, finished_at=started_at))
+
+
+def _record(query_id: str, prediction: Prediction, started_at: str) -> RunRecord:
+    kept = Prediction(answer=prediction.answer, contexts=prediction.contexts, evidence=prediction.evidence)
+    return RunRecord(
+        query_id=query_id,
+        repeat=0,
+        status="ok",
+        prediction=kept,
+        cost=Cost(wall_s=None, throttled_s=None),
+        attempt=1,
+        started_at=started_at,
+    )
+
+
+def _said(case: SwapCase) -> dict[str, Any]:
+    return {
+        "row": case.row.model_dump(mode="json"),
+        "answer": case.answer,
+        "contexts": [context.model_dump(mode="json") for context in case.prediction.contexts],
+    }

@@ -1,0 +1,234 @@
+"""What routing would bring, as tables and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.display import Content, Entry, Quantity, Section, Table, counted, printable
+from harness.display.text_format import type_name
+from harness.display.types import NumberForm
+from harness.extensions.routing.eligible_systems import LABELS, RULES, RouteStudy
+from harness.extensions.routing.gains import FEWEST_CLUSTERS, FEWEST_QUERIES, OverSplits, PolicyGain, spread_over
+from harness.extensions.routing.learning import Columns
+from harness.statistics.intervals import Interval, mean_interval
+from harness.statistics.t_intervals import Array
+
+_TOLD = {LABELS: "types as the data set labels them", RULES: "types told by rules"}
+_ELSEWHERE = "on queries that taught nothing"
+_COSTS = {"tokens": "tokens", "usd": "USD", "latency_s": "seconds"}
+
+
+def route_sections(study: RouteStudy) -> list[Section]:
+    """In words, what it gains, to whom each type goes, and what to know."""
+    tables = [gains_table(study), *(routes_table(study, told) for told in (RULES, LABELS)), types_table(study)]
+    return [
+        Section(
+            "route",
+            "What routing would gain",
+            Content(paragraphs=[verdict(study), about_luck(study)], tables=tables),
+        ),
+        *([Section("notes", "To know before believing it", Content(items=study.notes))] if study.notes else []),
+    ]
+
+
+def named_gains(study: RouteStudy) -> dict[str, PolicyGain]:
+    """Each way to choose a system, by what a row calls it."""
+    gains = study.gains
+    return {
+        "best single system": gains.single,
+        **{f"learnt table, {_TOLD[told]}": gains.learnt[told] for told in (RULES, LABELS)},
+        "best of each type, known before": gains.by_type,
+        "best of each query, known before": gains.by_query,
+    }
+
+
+def gains_of(study: RouteStudy, one: PolicyGain) -> OverSplits:
+    """Over the best single system, {_ELSEWHERE}."""
+    return spread_over(one.gains, study.gains.splits, study.gains.n_clusters)
+
+
+def gains_table(study: RouteStudy) -> Table:
+    """What each way of choosing reaches and gains, and what luck alone would seem to gain."""
+    gains = study.gains
+    luck = {id(gains.by_type): gains.by_type_luck, id(gains.by_query): gains.by_query_luck}
+    rows = [
+        (
+            name,
+            _quantity(study, _on_tests(study, one, study.values)),
+            None if one is gains.single else _gain(study, gains_of(study, one)),
+            _gain(study, OverSplits(float(luck[id(one)].gains.mean()))) if id(one) in luck else None,
+            None if study.costs is None else Quantity(_on_tests(study, one, study.costs).mean),
+        )
+        for name, one in named_gains(study).items()
+    ]
+    first, last = gains.splits[0].number, gains.splits[-1].number
+    price = "" if not study.choice.cost_weight else f" less {_price(study)}"
+    note = (
+        f"{_measure(study)}{price}, over {counted(len(study.compared.query_ids), 'query', 'queries')}: half of "
+        f"the documents teach, the others test; splits {first} to {last}, corrected resampled t. "
+        "By luck: what knowing it before would gain if types, or queries, said nothing of systems."
+    )
+    header = (
+        "policy",
+        "mean",
+        "gain over the best single",
+        "gain by luck",
+        f"{_COSTS[study.choice.cost]} a query",
+    )
+    return _without_empty(Table("route-gains", "Gains", header, tuple(rows), note=note))
+
+
+def routes_table(study: RouteStudy, told: str) -> Table:
+    """To which system each type goes, learnt from all queries."""
+    table, types = study.tables[told], list(study.told[told])
+    learnt = study.gains.learnt[told]
+    rows = []
+    for name in sorted(set(types)):
+        own = np.array([one == name for one in types])
+        to, single = table.systems.get(name, table.otherwise), table.otherwise
+        rows.append(
+            (
+                type_name(name),
+                Quantity(int(own.sum()), unit="count"),
+                study.names[to],
+                _mean(study, study.values[own, to]),
+                _mean(study, study.values[own, single]),
+                Quantity(_agreeing(study, learnt, own, to), unit="%"),
+            )
+        )
+    note = (
+        f"Every other query goes to {study.names[table.otherwise]}, the best single system. A type goes elsewhere "
+        "only where that is better by more than one standard error. Halves that agree: share of the splits in "
+        "which its queries went to the same system."
+    )
+    header = ("type", "n", "goes to", "mean there", "of the best single", "halves that agree")
+    return Table(f"route-{told}", f"Routes, {_TOLD[told]}", header, tuple(rows), note=note)
+
+
+def types_table(study: RouteStudy) -> Table:
+    """The mean of every system on every type, as the data set labels them."""
+    types = list(study.told[LABELS])
+    names = sorted(set(types))
+    owns = [np.array([one == name for one in types]) for name in names]
+    rows: tuple[tuple[Entry, ...], ...] = tuple(
+        (label, *(_mean(study, study.values[own, at]) for own in owns)) for at, label in enumerate(study.names)
+    )
+    header = ("system", *(f"{type_name(name)} ({own.sum()})" for name, own in zip(names, owns, strict=True)))
+    return Table(
+        "route-types", "Systems by type", header, rows, note="Intervals hold for other queries on these documents."
+    )
+
+
+def verdict(study: RouteStudy) -> str:
+    """What to do."""
+    single = study.names[study.tables[RULES].otherwise]
+    learnt = study.gains.learnt[RULES]
+    found = gains_of(study, learnt)
+    low, high = found.interval
+    if not np.any(learnt.gains):
+        return f"Choose {single}: a table gains nothing over it on any split."
+    if low is None or high is None:
+        return (
+            f"Undecided: {_points(study, found.mean)} over the best single system ({single}), and fewer than "
+            f"{FEWEST_QUERIES} queries or {FEWEST_CLUSTERS} documents do not tell how sure that is."
+        )
+    between = _points(study, found.mean, low, high)
+    if low > 0:
+        return (
+            f"Route: a table from types to systems gains {between} over the best single ({single}) {_ELSEWHERE}."
+        )
+    if high < 0:
+        return f"Choose {single}: a table from types to systems loses, {between} {_ELSEWHERE}."
+    return f"Choose {single}: that routing by type gains anything is not shown, {between} {_ELSEWHERE}."
+
+
+def about_luck(study: RouteStudy) -> str:
+    """What the best of each query is worth knowing."""
+    gained, luck = study.gains.by_query.gains.mean(), study.gains.by_query_luck.gains.mean()
+    said = f"The best of each query would gain {_points(study, gained)}; systems as good on each type and right "
+    said += f"on unrelated queries would gain {_points(study, luck)} by luck"
+    return f"{said}: it is no sign of something to route by." if gained <= luck else f"{said}."
+
+
+def is_shown(study: RouteStudy) -> bool:
+    """Whether the table that rules serve is shown to gain."""
+    low = gains_of(study, study.gains.learnt[RULES]).interval.low
+    return low is not None and low > 0
+
+
+def _on_tests(study: RouteStudy, one: PolicyGain, what: Array) -> OverSplits:
+    """The mean of `what` on the halves that test, by the choices made there."""
+    means = [
+        float(np.average(_taken(what[~split.teaches], choice), weights=study.recorded.weights[~split.teaches]))
+        for split, choice in zip(study.gains.splits, one.choices, strict=True)
+    ]
+    return spread_over(np.array(means), study.gains.splits, study.gains.n_clusters)
+
+
+def _taken(what: Array, choice: Columns) -> Array:
+    return np.asarray(np.take_along_axis(what, choice[:, None], axis=1)[:, 0])
+
+
+def _agreeing(study: RouteStudy, learnt: PolicyGain, own: Array, to: int) -> float | None:
+    """The share of splits in which the queries of a type that tested went to that system."""
+    went = [
+        bool(choice[own[~split.teaches]][0] == to)
+        for split, choice in zip(study.gains.splits, learnt.choices, strict=True)
+        if own[~split.teaches].any()
+    ]
+    return float(np.mean(went)) if went else None
+
+
+def _mean(study: RouteStudy, values: Array) -> Quantity:
+    interval = mean_interval(list(values), proportion=study.compared.measure.is_share)
+    return _quantity(study, OverSplits(float(values.mean()), interval))
+
+
+def _quantity(study: RouteStudy, found: OverSplits) -> Quantity:
+    interval = _within(study, found.interval)
+    return Quantity(found.mean, interval.low, interval.high, unit=_unit(study))
+
+
+def _gain(study: RouteStudy, found: OverSplits) -> Quantity:
+    return Quantity(found.mean, found.interval.low, found.interval.high, unit=_unit(study), signed=True)
+
+
+def _within(study: RouteStudy, interval: Interval) -> Interval:
+    """The part of it that can be."""
+    ends = study.compared.measure.range or ((0.0, 1.0) if study.compared.measure.is_share else None)
+    if ends is None or interval.low is None or interval.high is None:
+        return interval
+    return Interval(max(interval.low, ends[0]), min(interval.high, ends[1]))
+
+
+def _unit(study: RouteStudy) -> NumberForm:
+    span = study.compared.measure.span
+    return "share" if span is not None and span <= 1 else ""
+
+
+def _points(study: RouteStudy, value: float, *limits: float) -> str:
+    """`+1.2 [-0.3, +2.7] points`, or in the measure's own unit."""
+    span = study.compared.measure.span
+    shown = [f"{one:+.3g}" if span is None else f"{100 * one / span:+.1f}" for one in (value, *limits)]
+    between = f" [{', '.join(shown[1:])}]" if limits else ""
+    return f"{shown[0]}{between}" if span is None else f"{shown[0]}{between} points"
+
+
+def _price(study: RouteStudy) -> str:
+    unit = {"tokens": "1,000 tokens", "usd": "cent", "latency_s": "second"}[study.choice.cost]
+    return f"{study.choice.cost_weight:g} points for each {unit}"
+
+
+def _measure(study: RouteStudy) -> str:
+    measure = study.compared.measure
+    mix = ", types as they are mixed in the data set" if study.compared.weights is not None else ""
+    return f"{printable(measure.title or measure.name)}{mix}"
+
+
+def _without_empty(table: Table) -> Table:
+    """Without columns in which nothing stands."""
+    kept = [at for at in range(len(table.header)) if any(row[at] is not None for row in table.rows)]
+    rows: Sequence[tuple[Entry, ...]] = [tuple(row[at] for at in kept) for row in table.rows]
+    return Table(table.name, table.title, tuple(table.header[at] for at in kept), tuple(rows), note=table.note)

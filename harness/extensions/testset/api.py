@@ -1,0 +1,139 @@
+"""Question files from documents."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from harness.api.config_building import as_names, as_settings, bench_config, price_table
+from harness.extensions.testset.document_loading import DocumentPlace, check_out, read_documents
+from harness.extensions.testset.question_counts import WantedQuestions, parse_kinds
+from harness.extensions.testset.types import Candidate, CheckName
+from harness.extensions.testset.write_questions import (
+    PlannedWriting,
+    WritingRequest,
+    Written,
+    plan_writing,
+    write_questions,
+)
+from harness.runner.progress import Reporter
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_CHECKS: tuple[str, ...] = get_args(CheckName)
+CANDIDATE_COLUMNS = ("id", "kind", "question", "answer", "survives", *_CHECKS)
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """What is said on the command line."""
+
+    folder: Path | None = None
+    dataset: str | None = None
+    """The documents of this data set instead."""
+    out: Path = Path("questions.jsonl")
+    total: int = 50
+    kinds: tuple[str, ...] = ()
+    """`bridge` or `bridge=10`; empty: all that the documents allow."""
+    seed: int = 0
+    config: Path | None = None
+    settings: tuple[str, ...] = ()
+    prices: Path | None = None
+    quiet: bool = False
+    include: tuple[str, ...] = ()
+    """Files of the folder that are read although a rule leaves them out: see `read_folder`."""
+
+
+def questions(
+    folder: str | Path | None = None,
+    *,
+    dataset: str | None = None,
+    out: str | Path = "questions.jsonl",
+    n: int = 50,
+    kinds: Sequence[str] = (),
+    seed: int = 0,
+    config: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    quiet: bool = False,
+) -> DataFrame:
+    """Write questions about the documents of a folder, or of a data set, into the file `out`, and check each; a
+    row for each candidate with the verdict of every check (None: it tells nothing, or was not reached).
+
+    `kinds`: such as `bridge` or `bridge=10`; none: all that the documents allow. A budget that was reached is a
+    warning; the same call goes on.
+    """
+    from harness.api.frames import data_frame
+
+    options = WriteOptions(
+        folder=None if folder is None else Path(folder),
+        dataset=dataset,
+        out=Path(out),
+        total=n,
+        kinds=as_names(kinds),
+        seed=seed,
+        config=None if config is None else Path(config),
+        settings=tuple(as_settings(settings or {})),
+        quiet=quiet,
+    )
+    _, written = written_questions(options)
+    if written.stopped:
+        warnings.warn(f"stopped at the budget ({written.stopped.what})", UserWarning, stacklevel=2)
+    return data_frame(candidate_rows(written.candidates), CANDIDATE_COLUMNS)
+
+
+def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
+    """What would be written and what it takes; nothing is paid. HarnessError: see `plan_writing`."""
+    config = bench_config(options.config, settings=options.settings)
+    kinds = parse_kinds(options.kinds)
+    check_out(options.out, options.folder)
+    subset = config.dataset.subset if options.dataset else None
+    place = DocumentPlace(options.folder, options.dataset, subset, options.include)
+    with reporter.reading() as tell:
+        read = read_documents(place, tell)
+    request = WritingRequest(
+        documents=read.documents,
+        source=place.named,
+        notes=read.notes,
+        wanted=WantedQuestions(options.total, kinds),
+        seed=options.seed,
+        models=config.models,
+        budget=config.budget,
+        prices=price_table(options.prices or config.prices),
+        out=options.out,
+    )
+    return plan_writing(request, reporter)
+
+
+def written_questions(options: WriteOptions) -> tuple[PlannedWriting, Written]:
+    """Plan, say what it takes, write. HarnessError: see `write_questions`."""
+    reporter = Reporter(quiet=options.quiet)
+    planned = plan_questions(options, reporter)
+    for line in planned_lines(planned):
+        reporter.say(line)
+    return planned, write_questions(planned, reporter)
+
+
+def candidate_rows(candidates: Sequence[Candidate]) -> Iterator[dict[str, object]]:
+    """A row of those columns for each."""
+    for one in candidates:
+        verdicts: dict[str, object] = {check.name: check.passed for check in one.checks}
+        said = {"id": one.id, "kind": one.kind, "question": one.question, "answer": one.answer}
+        yield {**said, "survives": one.survives, **{name: verdicts.get(name) for name in _CHECKS}}
+
+
+def planned_lines(planned: PlannedWriting) -> list[str]:
+    """What will be written, by whom, and what that takes."""
+    orders = ", ".join(f"{order.wanted} {order.kind}" for order in planned.orders.orders)
+    models = planned.models
+    who = f"{models.written_by} writes, {models.judged_by} checks"
+    if models.written_by == models.judged_by:
+        who = f"{models.written_by} writes and checks itself"
+    return [
+        f"{orders}; from {len(planned.request.documents):,} documents of {planned.request.source}; {who}",
+        *(f"note: {note}" for note in (*planned.request.notes, *planned.orders.notes)),
+        f"estimate: {planned.estimate.line}",
+    ]

@@ -1,0 +1,110 @@
+"""The commands that make and look through question files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import IncludeOption, JsonOption, PricesOption, QuietOption, SetOption
+from harness.protocols import CommandSpec
+
+
+def questions(
+    folder: Annotated[
+        Path | None, typer.Argument(help="A folder of documents, e.g. papers.", metavar="FOLDER")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", "-d", help="The documents of a data set instead, by its name.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The question file, e.g. -o asked.jsonl.")] = Path(
+        "questions.jsonl"
+    ),
+    number: Annotated[int, typer.Option("--n", min=1, max=100_000, help="How many in all, e.g. --n 100.")] = 50,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", "-k", metavar="KIND[=N]", help="Only these, e.g. -k bridge=10 -k single_fact."),
+    ] = None,
+    include: IncludeOption = None,
+    seed: Annotated[int, typer.Option("--seed", help="Which places are asked about, e.g. --seed 1.")] = 0,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="Models, budget and prices, e.g. -c my.yaml.")
+    ] = None,
+    settings: SetOption = None,
+    prices: PricesOption = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it takes. Costs nothing.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Generate questions with evidence from your documents.
+
+    Each question is checked. Stopped anywhere, the same command resumes.
+
+    Kinds: single_fact, bridge (over two documents), comparison, temporal, unanswerable. models.generator writes,
+    models.judge checks; where only one is set, it does both. Candidates and verdicts stay in OUT's .work folder.
+
+    Examples:
+
+      rag-harness questions papers --n 40 --out asked.jsonl
+
+      rag-harness questions papers --set models.generator.provider=openai --set budget.usd=1
+
+      rag-harness questions --dataset demo --kind bridge=10 --estimate
+    """
+    from harness.extensions.testset.api import WriteOptions
+    from harness.extensions.testset.terminal import print_plan_of_questions, write_and_print
+
+    options = WriteOptions(
+        folder=folder,
+        dataset=dataset,
+        out=out,
+        total=number,
+        kinds=tuple(kind or ()),
+        seed=seed,
+        config=config,
+        settings=tuple(settings or ()),
+        prices=prices,
+        quiet=quiet,
+        include=tuple(include or ()),
+    )
+    raise typer.Exit(print_plan_of_questions(options) if estimate else write_and_print(options, as_json=as_json))
+
+
+def review(
+    file: Annotated[Path, typer.Argument(help="A question file, e.g. questions.jsonl.", metavar="FILE.jsonl")],
+    by: Annotated[str | None, typer.Option("--by", help="Who looks, e.g. --by ada; default: your login.")] = None,
+    docs: Annotated[
+        Path | None,
+        typer.Option(
+            "--docs", help="Where quotes are held against, e.g. --docs papers; default: the work folder."
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of the page, e.g. --port 8123.")] = 0,
+    to_csv: Annotated[
+        Path | None, typer.Option("--to-csv", help="Write a sheet instead of a page, e.g. --to-csv q.csv.")
+    ] = None,
+    from_csv: Annotated[
+        Path | None, typer.Option("--from-csv", help="Take decisions from that sheet, e.g. --from-csv q.csv.")
+    ] = None,
+) -> None:
+    """Accept, edit or reject generated questions.
+
+    On a page in the browser, or in a sheet.
+
+    The page is for 127.0.0.1 alone; its address holds its token. In a sheet, the column `decision` takes
+    accept or reject; what is changed there counts as edited. A quote has to stay word for word.
+
+    Examples:
+
+      rag-harness review questions.jsonl
+
+      rag-harness review questions.jsonl --to-csv questions.csv
+
+      rag-harness review questions.jsonl --from-csv questions.csv --by ada
+    """
+    from harness.extensions.testset.review.terminal import ReviewOptions, run_review
+
+    run_review(ReviewOptions(file, by, docs, port, to_csv, from_csv))
+
+
+QUESTIONS = CommandSpec("questions", lambda _runtime: questions, "extend")
+REVIEW = CommandSpec("review", lambda _runtime: review, "extend")

@@ -1,0 +1,67 @@
+"""Documents to excerpts, and excerpts to sentences: all verbatim, so that a sentence is a quote."""
+
+import re
+from collections.abc import Iterator
+
+from harness.extraction.text_windows import windows_of
+
+LONGEST_EXCERPT = 1_500
+"""Characters of a part from which one question is written: what a small model reads closely."""
+_LONGEST_QUOTE = 400
+"""Characters; what is much longer is found in no chunk."""
+_BLOCK = 100_000
+_SHORTEST_QUOTE = 20
+"""Bytes in UTF-8: a script without spaces says in 7 characters what English says in 20."""
+_ABBREVIATED = (
+    r"(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|vs|No|Jr|Sr|Co)\.)(?<!\b(?:Mrs|Inc|Ltd|etc)\.)(?<!\bProf\.)"
+    r"(?<!\b(?:e\.g|i\.e)\.)"
+)
+_SENTENCE_END = re.compile(
+    rf"(?<=[.!?]){_ABBREVIATED}\s+(?![a-z])|(?<=[.!?][\"')\]\u201d\u2019])\s+|(?<=[\u3002\uff01\uff1f])"
+)
+_ITEM = re.compile(r"\s*(?:[-*+>|#\u2022]|\d{1,3}[.)] )")
+"""The beginning of a line that begins something: an item of a list, a row of a table, a heading."""
+
+
+def passages_of(text: str, longest: int = LONGEST_EXCERPT) -> list[str]:
+    """The text in parts of at most `longest` characters, each verbatim in it, nothing left out but white space."""
+    return [passage for block in _blocks(text) for passage in windows_of(block, longest)]
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """The text in parts, cut at a line's end or a space: to cut windows off a long text copies it each time."""
+    start = 0
+    while start < len(text):
+        end = start + _BLOCK
+        cuts = (text.rfind(mark, end - _BLOCK // 2, end) + 1 for mark in "\n ") if end < len(text) else ()
+        end = next(filter(None, cuts), end)
+        yield text[start:end]
+        start = end
+
+
+def sentences_of(passage: str) -> tuple[str, ...]:
+    """Its sentences and lines that are long enough to be quoted, in order, each verbatim in it, without headings
+    of Markdown; one that is too long is cut between words.
+    """
+    return tuple(_quotable(passage))
+
+
+def _quotable(passage: str) -> Iterator[str]:
+    for unit in _units(passage):
+        for sentence in _SENTENCE_END.split(unit):
+            for part in windows_of(sentence, _LONGEST_QUOTE):
+                is_long_enough = len(part.encode(errors="replace")) >= _SHORTEST_QUOTE
+                if is_long_enough and any(map(str.isalpha, part)) and not part.startswith("#"):
+                    yield part
+
+
+def _units(passage: str) -> Iterator[str]:
+    """Paragraphs, items and headings. Lines that only go on stay together: in a PDF each ends where it is full."""
+    unit, is_whole = "", False
+    for line in passage.splitlines(keepends=True):
+        if unit and (is_whole or not line.strip() or _ITEM.match(line)):
+            yield unit
+            unit = ""
+        unit += line
+        is_whole = line.startswith(("#", "|")) or line.endswith("\f") or not line.strip()
+    yield unit

@@ -1,0 +1,168 @@
+"""The writing itself: sites to candidates, candidates through their checks, wave after wave.
+
+A wave takes a few new sites of each kind of which questions are missing, in the order of the sites: which
+candidates there are depends on verdicts alone, never on which call came back first. So a run that was killed, or
+that its budget stopped, ends as one that was not.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from harness.core.errors import BudgetReached, HarnessError, ModelUnavailable
+from harness.core.hashing import short_digest
+from harness.extensions.testset.duplicates import Distinct
+from harness.extensions.testset.model_checks import QuestionJudging
+from harness.extensions.testset.models import WriterModels
+from harness.extensions.testset.prompts import draft_question
+from harness.extensions.testset.text_checks import about, left_out, quoted, stands_alone, well_formed
+from harness.extensions.testset.types import Candidate, QuestionCheck, QuestionKind, Site
+from harness.llm_utils.bounded_concurrency import map_bounded
+from harness.llm_utils.structured_output import ask_json
+
+T = TypeVar("T")
+
+_WAVE = 5
+"""Candidates of a kind that are written before they are checked: a budget that ends finds whole ones."""
+_TRIED = 5
+"""Candidates of which one at least has to be readable, or the model is none for this."""
+
+Told = Callable[[int, int], None]
+"""told(steps done, steps begun)."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """How many questions of one kind are wanted, and where they can be written."""
+
+    kind: QuestionKind
+    wanted: int
+    sites: Sequence[Site]
+
+
+@dataclass
+class _Tray:
+    """What of one kind is there."""
+
+    wanted: int
+    waiting: list[Site]
+    done: list[Candidate] = field(default_factory=list)
+
+    def next_sites(self) -> list[Site]:
+        missing = min(_WAVE, self.wanted - sum(one.survives for one in self.done))
+        taken, self.waiting = self.waiting[:missing], self.waiting[missing:]
+        return taken
+
+
+class Desk:
+    """Writes and checks; `candidates` is whatever is finished, whenever one looks."""
+
+    def __init__(
+        self, models: WriterModels, judging: QuestionJudging, orders: Sequence[Order], told: Told
+    ) -> None:
+        self._models, self._judging, self._told = models, judging, told
+        self._trays = {order.kind: _Tray(order.wanted, list(order.sites)) for order in orders}
+        self._distinct = Distinct(models.embedder)
+        self._done = self._begun = 0
+        self._drafted: list[Candidate] = []
+        self.stopped: BudgetReached | None = None
+        """What the budget could not hold."""
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """By kind, in the order of their sites."""
+        return [one for tray in self._trays.values() for one in tray.done]
+
+    async def work(self) -> None:
+        """Until there are as many as wanted, or no site is left, or the budget is reached.
+
+        HarnessError: a model is not there, or writes nothing that can be read.
+        """
+        while not self.stopped and (sites := self._next_wave()):
+            self._begun += len(sites)
+            drafts = await self._draft_all(sites)
+            written = await self._let_through(drafts)
+            # What is not asked on is done.
+            self._tell_of(len(sites) - sum(one.survives for one, _ in written))
+            checked = await self._each(self._check, [(one, site) for one, site in written if one.survives])
+            verdicts = iter(checked)
+            for one, site in written:
+                if (final := next(verdicts) if one.survives else one) is not None:
+                    self._trays[site.kind].done.append(final)
+
+    def _next_wave(self) -> list[Site]:
+        return [site for tray in self._trays.values() for site in tray.next_sites()]
+
+    async def _draft_all(self, sites: Sequence[Site]) -> list[tuple[Candidate, Site]]:
+        drafts = await self._each(self._draft, sites)
+        self._drafted += [one for one in drafts if one is not None]
+        if len(self._drafted) >= _TRIED and not any(one.survives for one in self._drafted):
+            raise ModelUnavailable(
+                f"none of the first {len(self._drafted)} questions that the model wrote can be read "
+                f"({self._drafted[0].checks[-1].note})",
+                "take a larger one: --set models.generator.model=..., or another provider",
+            )
+        return [(one, site) for one, site in zip(drafts, sites, strict=True) if one is not None]
+
+    async def _draft(self, site: Site) -> Candidate:
+        unwritten = f"{site.kind}-{short_digest([site.doc_ids, site.link, site.focus])}"
+        blank = Candidate(id=unwritten, kind=site.kind, documents=site.doc_ids, link=site.link)
+        try:
+            draft = (await ask_json(self._models.writer, draft_question(site))).value
+        except HarnessError:
+            raise
+        except Exception as error:
+            # Two replies that could not be read, or a call that failed: this site's alone.
+            note = f"{type(error).__name__}: {str(error)[:200]}"
+            return blank.checked(QuestionCheck(name="written", passed=False, note=note))
+        written = f"{site.kind}-{short_digest([draft.question, draft.answer, site.doc_ids])}"
+        update = {"id": written, "question": draft.question, "answer": draft.answer, "evidence": draft.evidence}
+        return blank.model_copy(update=update).checked(QuestionCheck(name="written", passed=True))
+
+    async def _let_through(self, drafts: Sequence[tuple[Candidate, Site]]) -> list[tuple[Candidate, Site]]:
+        """With the checks that cost nothing, up to the first that fails."""
+        free = [(_checked_by_rule(one, site), site) for one, site in drafts]
+        try:
+            with self._models.charge():
+                distinct = iter(await self._distinct.check_each([one for one, _ in free if one.survives]))
+        except BudgetReached as reached:
+            self.stopped = reached
+            return []
+        return [(next(distinct) if one.survives else one, site) for one, site in free]
+
+    async def _check(self, written: tuple[Candidate, Site]) -> Candidate:
+        return await self._judging.check(*written)
+
+    async def _each(self, work: Callable[[T], Awaitable[Candidate]], items: Sequence[T]) -> list[Candidate | None]:
+        """work(item) of each, charged; None where the budget stopped it."""
+
+        async def charged(item: T) -> Candidate | None:
+            try:
+                with self._models.charge():
+                    return await work(item)
+            except BudgetReached as reached:
+                self.stopped = reached
+                return None
+
+        return await map_bounded(charged, items, self._models.concurrency, lambda _done, _total: self._tell_of(1))
+
+    def _tell_of(self, steps: int) -> None:
+        """Each candidate is two steps: written, and checked."""
+        self._done += steps
+        self._told(self._done, 2 * self._begun)
+
+
+def _checked_by_rule(one: Candidate, site: Site) -> Candidate:
+    texts = {excerpt.document.doc_id: excerpt.document.text for excerpt in site.excerpts}
+    if one.survives:
+        one = one.checked(well_formed(site.kind, one.question, one.answer))
+    if one.survives:
+        one = one.checked(stands_alone(one.question))
+    if one.survives:
+        named = (text for excerpt in site.excerpts for text in (excerpt.document.title, excerpt.document.text))
+        one = one.checked(about(one.question, named))
+    if not one.survives:
+        return one
+    if site.kind == "unanswerable":
+        return one.checked(left_out(one.answer, texts))
+    return one.checked(quoted(site.kind, one.evidence, texts))

@@ -1,0 +1,181 @@
+"""The models of one command: the writer, the judge and the embedder, over one journal in its work folder."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, ModelsConfig
+from harness.core.errors import ConfigError
+from harness.models.budget import Budget
+from harness.models.clients import OpenAIChat, build_chat
+from harness.models.embedders import CachedEmbedder, EmbedProgress, build_embedder, embedder_cache_key
+from harness.models.embedding_cache import EmbeddingCache
+from harness.models.llama_server import ServerAccess
+from harness.models.metering import Meter, metered_apart
+from harness.models.model_identity import model_identity, server_digests
+from harness.models.providers import check_reachable, provider_of, resolve_embedder, resolve_generator
+from harness.models.transport import Seam
+from harness.models.weights import cache_dir
+from harness.protocols import ChatModel, Embedder
+from harness.runner.progress import Reporter
+from harness.runner.weight_download import fetch_weights
+from harness.store import Dialects, Journal
+
+_SCOPE = "questions"
+"""One for all candidates: whatever asks the same of a model is paid once, also with another number or seed."""
+_NO_MODEL = "choose one, such as --set models.generator.provider=openai"
+
+
+@dataclass(frozen=True)
+class WriterPlan:
+    """Who plays what, resolved."""
+
+    writer: GeneratorConfig
+    judge: JudgeConfig
+    embedder: EmbedderConfig
+    """Provider `none`: what is found is found by words, and duplicates are those in the same words."""
+
+    @property
+    def identities(self) -> dict[str, dict[str, Any]]:
+        """By role, as prices and journals know them."""
+        return {one.role: model_identity(one) for one in (self.writer, self.judge, self.embedder)}
+
+    @property
+    def written_by(self) -> str:
+        """Provider and model of the writer."""
+        return f"{self.writer.provider}/{self.writer.model}"
+
+    @property
+    def judged_by(self) -> str:
+        """Likewise of the judge."""
+        return f"{self.judge.provider}/{self.judge.model}"
+
+
+def plan_models(models: ModelsConfig) -> WriterPlan:
+    """`models.generator` writes and `models.judge` checks; where only one of them is named, it does both.
+
+    ConfigError: nobody writes or checks.
+    """
+    generator, judge = models.generator, models.judge
+    if generator == GeneratorConfig():
+        generator = _playing(GeneratorConfig, judge)
+    elif judge == JudgeConfig():
+        judge = _playing(JudgeConfig, generator)
+    for role in (generator, judge):
+        if role.is_none:
+            raise ConfigError(
+                f"models.{role.role}.provider is none, and a model has to write and to check", _NO_MODEL
+            )
+    writer = resolve_generator(_named(generator))
+    return WriterPlan(writer, resolve_generator(_named(judge)), resolve_embedder(models.embedder))
+
+
+def check_models(plan: WriterPlan) -> None:
+    """Raise HarnessError where a key, server or package is not there; nothing is paid."""
+    for model in (plan.writer, plan.judge, plan.embedder):
+        check_reachable(model)
+
+
+class WriterModels:
+    """Opened when first asked for; what is opened is closed by `stack`."""
+
+    def __init__(self, plan: WriterPlan, work: Path, reporter: Reporter, stack: ExitStack, budget: Budget) -> None:
+        self._plan, self._work, self._reporter, self._stack = plan, work, reporter, stack
+        self.budget = budget
+        self.meter = Meter(_SCOPE)
+        """All that was charged."""
+        self.embedding: EmbedProgress = lambda _done, _total: None
+        """Hears how far the embedder is."""
+        self._servers: dict[str, ServerAccess | None] = {}
+        self._connected: list[OpenAIChat | CachedEmbedder] = []
+
+    @property
+    def concurrency(self) -> int:
+        """Candidates worth having under way at once."""
+        return provider_of(self._plan.writer).parallel(self._plan.writer)
+
+    @cached_property
+    def writer(self) -> ChatModel:
+        """The model that writes."""
+        return self._chat(self._plan.writer)
+
+    @cached_property
+    def judge(self) -> ChatModel:
+        """The model that checks."""
+        return self._chat(self._plan.judge)
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """Vectors of passages and questions, where somebody makes them."""
+        config = self._plan.embedder
+        if config.is_none:
+            return None
+        fetch_weights(self._reporter, config)
+        cache = EmbeddingCache(
+            cache_dir() / "embeddings.sqlite", embedder_cache_key(config), payer=self._work.name
+        )
+        self._stack.enter_context(closing(cache))
+        self._connected.append(embedder := build_embedder(config, self._seam(), cache, self._embedded))
+        return embedder
+
+    @contextmanager
+    def charge(self) -> Iterator[None]:
+        """Every call stands inside one, a block for each candidate. BudgetReached: the time is over."""
+        self.budget.check_time()
+        with metered_apart(_SCOPE, self.meter):
+            yield
+
+    def _embedded(self, done: int, total: int) -> None:
+        self.embedding(done, total)
+
+    async def disconnect(self) -> None:
+        """Close the connections, within the loop in which they were asked."""
+        for model in self._connected:
+            await model.close()
+
+    def _chat(self, config: GeneratorConfig) -> ChatModel:
+        fetch_weights(self._reporter, config)
+        chat = build_chat(config, self._seam(), self._server(config))
+        assert chat is not None  # noqa: S101 - plan_models refuses it
+        self._connected.append(chat)
+        return chat
+
+    def _server(self, config: GeneratorConfig) -> ServerAccess | None:
+        """The one that is started for it, once where writer and judge are the same model."""
+        serve = provider_of(config).serve
+        if serve is None:
+            return None
+        (what,) = server_digests({"model": model_identity(config)}).values()
+        if what not in self._servers:
+            self._work.mkdir(parents=True, exist_ok=True)
+            log = self._work / f"server-{config.role}.log"
+            self._servers[what] = self._stack.enter_context(serve(config, log)).access
+        return self._servers[what]
+
+    @cached_property
+    def _journal(self) -> Journal:
+        path = self._work / "calls.sqlite"
+        journal = Journal(path, payer=self._work.name, shared=True, tell=self._reporter.warn)
+        return self._stack.enter_context(closing(journal))
+
+    def _seam(self) -> Seam:
+        servers = server_digests(self._plan.identities)
+        # What a model refuses is learnt once for all commands over these candidates.
+        dialects = Dialects.under(self._work)
+        return Seam(self._journal, servers, dialects=dialects, budget=self.budget, say=self._reporter.say)
+
+
+def _playing(kind: type[GeneratorConfig], other: GeneratorConfig) -> Any:
+    """The same model in another role, with that role's own length of replies."""
+    return kind.model_validate(other.model_dump(exclude={"max_tokens"}))
+
+
+def _named(config: Any) -> Any:
+    """Who writes is as large as who judges: the smaller of the models that ship writes no question one can use."""
+    if config.model or not provider_of(config).is_here:
+        return config
+    judge = JudgeConfig.model_validate(config.model_dump())
+    return config.model_copy(update={"model": resolve_generator(judge).model})

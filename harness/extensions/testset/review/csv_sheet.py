@@ -1,0 +1,116 @@
+"""A review in a spreadsheet: a CSV out, and the same one back with a column `decision`.
+
+The columns are those of a question file (docs/question-files.md), so that the sheet is one too. A cell that a
+spreadsheet would take for a formula has an apostrophe in front, which is taken off again.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.core.errors import ConfigError, DataError
+from harness.datasets.question_files.table import FieldRow, read_table
+from harness.display.csv_sheets import read_cell, sheet_text
+from harness.extensions.testset.review.decisions import AskedDecision, Review, ReviewedRow
+from harness.extensions.testset.review.edit_checks import (
+    Edit,
+    EditedQuote,
+    RowWords,
+    evidence_columns,
+    words_version,
+)
+from harness.store.atomic_files import write_atomic
+
+_ACCEPT = frozenset({"accept", "accepted", "a", "yes", "y", "ok", "x"})
+_REJECT = frozenset({"reject", "rejected", "r", "no", "n"})
+_VERSION = "version"
+"""The column by which a row is known to have been changed since the sheet was written."""
+
+
+@dataclass(frozen=True)
+class SheetTaken:
+    """What came of a sheet."""
+
+    accepted: int
+    rejected: int
+    edited: int
+    """Of the accepted."""
+    left: int
+    """Rows without a decision, or not in the sheet."""
+
+
+def write_sheet(review: Review, path: Path) -> int:
+    """Every question that is not rejected; how many. ConfigError: there is such a file already."""
+    if path.exists():
+        raise ConfigError(f"{path} is there already", "name another file, or take its decisions first: --from-csv")
+    shown = [one for one in review.rows if not one.is_rejected]
+    most = max([1, *(len(RowWords.of(one.row).evidence) for one in shown)])
+    places = [name for number in range(1, most + 1) for name in evidence_columns(number)]
+    names = ["id", "decision", "question", "answers", *places, "type", "made_by", "seen_by", _VERSION]
+    write_atomic(path, sheet_text(names, map(_cells, shown)))
+    return len(shown)
+
+
+def take_sheet(review: Review, path: Path) -> SheetTaken:
+    """Apply its decisions, all or none; those on rows that were changed since the sheet was written are left out,
+    and `review` says which. ConfigError, DataError: what stands there cannot be taken.
+    """
+    decided: list[AskedDecision] = []
+    table = read_table(path)
+    for row in table.rows:
+        found = _decision(review, row, table.names)
+        if found is not None:
+            decided.append(found)
+    if len({one.id for one in decided}) < len(decided):
+        raise DataError(f"{path} decides the same question twice", "leave one row for each id")
+    applied = review.decide_all(decided)
+    rejected = sum(one.verdict == "reject" for one in applied)
+    edited = sum(one.edit is not None for one in applied)
+    return SheetTaken(len(applied) - rejected, rejected, edited, len(review.rows) - len(applied))
+
+
+def _decision(review: Review, row: FieldRow, names: Sequence[str]) -> AskedDecision | None:
+    cells = {name: read_cell(str(value)) for name, value in row.fields.items() if value is not None}
+    one, word = review.find(cells.get("id", "")), cells.get("decision", "").strip().casefold()
+    version = cells.get(_VERSION, "").strip()
+    if word in _REJECT:
+        return AskedDecision(id=one.row_id, verdict="reject", version=version)
+    if word and word not in _ACCEPT:
+        raise DataError(f"{row.where}: the decision '{word}' is none", "write accept, reject or nothing")
+    # A column that somebody took out says nothing; a cell that somebody emptied does.
+    cells = {name: value for name, value in _cells(one).items() if name not in names} | cells
+    is_edited = words_version(cells) not in {one.version, version}
+    if not word and not is_edited:
+        return None
+    edit = _edit(cells) if is_edited else None
+    return AskedDecision(id=one.row_id, verdict="accept", edit=edit, version=version)
+
+
+def _edit(cells: Mapping[str, str]) -> Edit:
+    quotes = []
+    for number in range(1, 100):
+        quote, document = (cells.get(name, "").strip() for name in evidence_columns(number))
+        if quote or document:
+            quotes.append(EditedQuote(document=document, quote=quote))
+    return Edit(
+        question=cells.get("question", ""),
+        answers=tuple(_answers(cells.get("answers", ""))),
+        evidence=tuple(quotes),
+    )
+
+
+def _cells(one: ReviewedRow) -> dict[str, str]:
+    about = {name: str(one.row.get(name) or "") for name in ("type", "made_by", "seen_by")}
+    return {"id": one.row_id, **RowWords.of(one.row).cells(), **about, _VERSION: one.version}
+
+
+def _answers(cell: str) -> Iterator[str]:
+    cell = cell.strip()
+    if cell.startswith("["):
+        try:
+            yield from map(str, json.loads(cell))
+        except ValueError as error:
+            raise DataError(f"the answers {cell[:60]!r} are no JSON list", "put | between them") from error
+        return
+    yield from filter(None, (answer.strip() for answer in cell.split("|")))

@@ -1,0 +1,165 @@
+"""What a person changes passes the checks that cost nothing: quotes stay verbatim whoever types them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field, JsonValue
+
+from harness.core.hashing import short_digest
+from harness.core.records import Document, Evidence, Record
+from harness.datasets.question_files.quotes import QuoteFinder
+from harness.datasets.question_files.rows import AskedQuote, answers_of, evidence_of, means
+from harness.datasets.question_files.table import FieldRow, json_row
+from harness.evaluators.answer_normalisation import abstains
+from harness.extensions.testset.text_checks import quoted, stands_alone, well_formed
+from harness.extensions.testset.types import QuestionCheck
+
+_LONGEST, _MOST = 4_000, 20
+_OF_OTHER_WORDS = ("distinct", "follows", "closed_book", "needs_both", "not_found")
+"""Verdicts on a question as it was: they say nothing of it in other words."""
+
+
+class EditedQuote(Record):
+    """A quote and the document it stands in; either may be empty."""
+
+    document: str = Field(max_length=_LONGEST)
+    quote: str = Field(max_length=_LONGEST)
+
+
+class Edit(Record):
+    """The words of a question from now on."""
+
+    question: str = Field(max_length=_LONGEST)
+    answers: tuple[str, ...] = Field(max_length=_MOST)
+    evidence: tuple[EditedQuote, ...] = Field(max_length=_MOST)
+
+
+@dataclass(frozen=True)
+class RowWords:
+    """What a row asks and what it says of it, as question files are read, however it spells that."""
+
+    question: str
+    answers: tuple[str, ...]
+    evidence: tuple[AskedQuote, ...]
+
+    @classmethod
+    def of(cls, row: Mapping[str, JsonValue], where: str = "") -> "RowWords":
+        """DataError, `where` in front of it: one of them is not of its kind."""
+        read: FieldRow = json_row(row, where or f"question '{row.get('id')}'")
+        return cls(str(read.fields.get("question", "")), answers_of(read), evidence_of(read))
+
+    def cells(self) -> dict[str, str]:
+        """The same as cells of a sheet."""
+        listed = list(self.answers)
+        is_barred = any("|" in answer for answer in listed)
+        joined = json.dumps(listed, ensure_ascii=False) if is_barred else "|".join(listed)
+        cells = {"question": self.question, "answers": joined}
+        for number, item in enumerate(self.evidence, start=1):
+            cells |= dict(zip(evidence_columns(number), (item.quote, item.document), strict=True))
+        return cells
+
+
+def evidence_columns(number: int) -> tuple[str, str]:
+    """Of a sheet, for the piece of evidence with that number."""
+    return ("quote", "document") if number == 1 else (f"quote_{number}", f"document_{number}")
+
+
+def words_version(cells: Mapping[str, str]) -> str:
+    """Another one for other words, however they are spaced: shows whether a row was changed since it was read."""
+    words = {name: said for name, cell in cells.items() if (said := " ".join(cell.split())) and _is_words(name)}
+    return short_digest(words)
+
+
+def _is_words(name: str) -> bool:
+    return name in {"question", "answers"} or name.startswith(("quote", "document"))
+
+
+class KnownDocuments:
+    """The documents that quotes are held against; there may be none."""
+
+    def __init__(self, documents: Mapping[str, Document]) -> None:
+        self.by_id = documents
+        self._finder = QuoteFinder(list(documents.values()), {})
+
+    def __bool__(self) -> bool:
+        return bool(self.by_id)
+
+    def placed(self, item: AskedQuote) -> Evidence:
+        """With the id of the document that it means and as that document spells it, as far as there is one."""
+        holders = [] if item.document else self._finder.holders(item.quote)
+        doc_id = self._finder.document(item.document) if item.document else holders[0] if len(holders) == 1 else ""
+        if not doc_id:
+            return Evidence(doc_id=item.document, fact=item.quote)
+        return Evidence(doc_id=doc_id, fact=self._finder.verbatim(doc_id, item.quote) or item.quote)
+
+
+def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: KnownDocuments) -> dict[str, JsonValue]:
+    """The row in these words; quotes as their documents spell them, verdicts on other words taken out. What is
+    changed is spelled in one way alone: an `answer` beside `answers` would be right too.
+    """
+    was = RowWords.of(row)
+    edited = [AskedQuote(one.quote.strip(), one.document.strip()) for one in edit.evidence]
+    quotes = [AskedQuote(documents.placed(one).fact, one.document) for one in edited if one.quote or one.document]
+    answers = [" ".join(answer.split()) for answer in edit.answers]
+    changed: dict[str, JsonValue] = {}
+    if (question := " ".join(edit.question.split())) != was.question:
+        changed["question"] = question
+    if (kept := tuple(filter(None, answers))) != was.answers:
+        changed["answers"] = list(kept)
+    if tuple(quotes) != was.evidence:
+        changed["evidence"] = [_spelled(one) for one in quotes]
+    return {**_without(row, changed), **changed, "checks": _still_said(row)} if changed else dict(row)
+
+
+def verdicts(row: Mapping[str, JsonValue], documents: KnownDocuments) -> list[QuestionCheck]:
+    """Of the checks that cost nothing; without any document at hand nothing is said of quotes."""
+    words, kind = RowWords.of(row), str(row.get("type", ""))
+    is_null = not words.answers or all(map(abstains, words.answers))
+    answer = words.answers[0] if words.answers else ""
+    found = [
+        well_formed("unanswerable" if is_null else kind, words.question, answer),
+        stands_alone(words.question),
+    ]
+    if words.evidence and documents:
+        found.append(_held(kind, words.evidence, documents))
+    return found
+
+
+def refused(row: Mapping[str, JsonValue], documents: KnownDocuments) -> str:
+    """Why a row in these words cannot be kept; empty: it can. Whether it stands alone is for the person to say."""
+    if not RowWords.of(row).question.strip():
+        return "it has no question"
+    failed = [check for check in verdicts(row, documents) if check.passed is False and check.name == "quotes"]
+    return failed[0].note if failed else ""
+
+
+def _held(kind: str, evidence: Sequence[AskedQuote], documents: KnownDocuments) -> QuestionCheck:
+    """Every quote in its document; of a document without one, that it is there."""
+    placed = [documents.placed(item) for item in evidence]
+    for item in placed:
+        if not item.doc_id:
+            note = f"'{item.fact[:60]}' is in no document, or in several and none is named"
+            return QuestionCheck(name="quotes", passed=False, note=note)
+        if not item.fact and item.doc_id not in documents.by_id:
+            return QuestionCheck(name="quotes", passed=False, note=f"no document '{item.doc_id}'")
+    quoting = [item for item in placed if item.fact]
+    if not quoting:
+        return QuestionCheck(name="quotes", passed=True)
+    texts = {doc_id: document.text for doc_id, document in documents.by_id.items()}
+    return quoted(kind if len(quoting) == len(placed) else "", quoting, texts)
+
+
+def _without(row: Mapping[str, JsonValue], changed: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The row without other spellings of what is changed."""
+    return {name: value for name, value in row.items() if name in changed or means(name) not in changed}
+
+
+def _still_said(row: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    checks = row.get("checks")
+    said = checks.items() if isinstance(checks, dict) else ()
+    return {**{name: what for name, what in said if name not in _OF_OTHER_WORDS}, "edited": "by a person"}
+
+
+def _spelled(one: AskedQuote) -> dict[str, JsonValue]:
+    return {name: value for name, value in (("document", one.document), ("quote", one.quote)) if value}

@@ -1,0 +1,40 @@
+"""A person's review of a question file."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.core.errors import ConfigError
+from harness.core.peak_memory import user_name
+from harness.extensions.testset.document_loading import DocumentPlace, read_documents
+from harness.extensions.testset.review.decisions import Review
+from harness.extensions.testset.work_folder import question_file_lock
+from harness.runner.progress import Reporter
+
+_LONGEST_NAME = 100
+
+
+@contextmanager
+def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> Iterator[Review]:
+    """The review of a file by one person, alone while it is open; `docs`: a folder that quotes are held against.
+
+    `by`: None: the login. HarnessError: no such file, no such folder, another process that has it open, or nobody
+    knows who reviews.
+    """
+    name = user_name() if by is None else by.strip()
+    if name is None:
+        raise ConfigError("this system has no name for your user", "name who reviews: --by NAME")
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable() or name.startswith("model:"):
+        raise ConfigError(
+            f"--by {name[:_LONGEST_NAME]!r} is no name of a person", "name who looks, such as --by ada"
+        )
+    documents = None
+    if docs is not None:
+        with Reporter().reading() as tell:
+            read = read_documents(DocumentPlace(folder=docs), tell)
+        documents = {document.doc_id: document for document in read.documents}
+    if not file.is_file():
+        raise ConfigError(f"no question file {file}", "write one: rag-harness questions FOLDER")
+    with question_file_lock(file):
+        # A link stays one: what is written is the file that it leads to.
+        yield Review(file.resolve() if file.is_symlink() else file, name, documents)

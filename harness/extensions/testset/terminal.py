@@ -1,0 +1,93 @@
+"""`rag-harness questions`: a question file from documents."""
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from harness.cli.console import complain, open_console, same_command
+from harness.cli.evaluate import resumable
+from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER
+from harness.extensions.testset.api import WriteOptions, plan_questions, planned_lines, written_questions
+from harness.extensions.testset.check_pass_rates import CheckShare, kept_lines, shares_of
+from harness.extensions.testset.work_folder import Control
+from harness.extensions.testset.write_questions import Written
+from harness.runner.progress import Reporter
+
+_BLIND = 0.2
+"""A judge that is wrong more often than this where the truth is known is named in a warning."""
+
+
+def print_plan_of_questions(options: WriteOptions) -> int:
+    """What would be written and what it takes; costs nothing."""
+    console = open_console()
+    for line in planned_lines(plan_questions(options, Reporter(quiet=options.quiet))):
+        console.print(line, soft_wrap=True)
+    return EXIT_DONE
+
+
+def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
+    """Write, and say how many survived which check; the exit code."""
+    with resumable("no call that was paid for is lost"):
+        _, written = written_questions(options)
+    shares = shares_of(written.candidates)
+    if as_json:
+        sys.stdout.write(json.dumps(_as_json(written, shares)) + "\n")
+    else:
+        _print(written, shares)
+    if not written.kept and not written.stopped:
+        worst = min(shares, key=lambda one: one.share, default=None)
+        why = f" (of {worst.reached} that came to '{worst.name}', {worst.passed} passed)" if worst else ""
+        complain(f"no candidate survived{why}; take a larger model: --set models.generator.model=...")
+        return EXIT_TOLERANCE
+    if written.stopped:
+        go_on = " ".join(filter(None, (same_command(), written.spending.larger(written.stopped))))
+        complain(
+            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.kept} "
+            f"questions are in {written.out}. Nothing paid is lost. To go on: {go_on}"
+        )
+        return EXIT_USER
+    return EXIT_DONE
+
+
+def _print(written: Written, shares: Sequence[CheckShare]) -> None:
+    console = open_console()
+    table = Table(box=None, pad_edge=False)
+    for name, justify in (("check", "left"), ("", "left"), ("came to it", "right"), ("passed", "right")):
+        table.add_column(name, justify="left" if justify == "left" else "right")
+    table.add_column("share", justify="right")
+    for one in shares:
+        let_through = f"{one.passed + one.untold}"
+        table.add_row(one.name, one.asks, str(one.reached), let_through, f"{100 * one.share:.0f} %")
+    console.print(table)
+    for line in (*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)):
+        console.print(line, soft_wrap=True)
+    there = (
+        "was there already: nothing was left to do" if written.was_there else "none of them seen by a person yet"
+    )
+    console.print(f"{written.out}: {written.kept} questions, {there}", soft_wrap=True)
+    if written.kept:
+        console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
+
+
+def _control(one: Control) -> str:
+    line = f"control: {one.name} in {one.wrong} of {one.of} tries"
+    if one.wrong <= _BLIND * one.of:
+        return line
+    return f"{line}. Take a larger judge (--set models.judge.model=...)"
+
+
+def _as_json(written: Written, shares: Sequence[CheckShare]) -> dict[str, object]:
+    return {
+        "out": str(written.out),
+        "kept": written.kept,
+        "wanted": dict(written.wanted),
+        "checks": [
+            {"name": one.name, "reached": one.reached, "passed": one.passed, "untold": one.untold}
+            for one in shares
+        ],
+        "controls": [one.model_dump() for one in written.controls],
+        "complete": written.stopped is None,
+    }

@@ -1,0 +1,139 @@
+"""The checks that need no model: is it a question, does it stand alone, are its quotes in the documents."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from harness.core.records import Evidence
+from harness.evaluators.answer_normalisation import abstains, is_verdict, normalise
+from harness.extensions.testset.types import PAIRED, QuestionCheck
+
+_LONGEST_ANSWER_WORDS = 10
+"""What is longer no two people would word alike."""
+_LONGEST_AMOUNT = 4
+"""Words of a date or a number with its unit."""
+_SHORTEST_QUESTION = 6
+"""Characters; of scripts without spaces a question has few."""
+_DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+(?:\.\d+)?")
+_SOURCE = (
+    r"article|report|document|text|passage|excerpt|author|writer|sentences?|paragraph|section|table|figure|page|"
+    r"chapter|memo|note|letter|statement|abstract|story|piece|context|source|speaker|narrator"
+)
+_DANGLING = (
+    re.compile(rf"\b(?:this|these|that|those|said) (?:\w+ )?(?:{_SOURCE})s?\b", re.IGNORECASE),
+    re.compile(
+        r"\b(?:according to|in|from|by|based on|mentioned in|described in|stated in|given in) the "
+        rf"(?:\w+ )?(?:{_SOURCE})s?(?! of\b| by\b| on\b| from\b| about\b|\w|(?-i: [A-Z\"'\u201c]))",
+        re.IGNORECASE,
+    ),
+    re.compile(r"\bthe (?:author|writer|speaker|narrator|passage|excerpt)s?\b(?! of\b)", re.IGNORECASE),
+    re.compile(r"\b(?:documents?|sentences?) [AB]\d*\b|\b[AB]\d{1,2}\b(?= (?:and|say|state|mention))"),
+    re.compile(
+        r"\b(?:both|two|these|those|the (?:given|provided|above)) (?:documents|articles|texts|passages|reports)\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:mentioned|described|listed|stated|discussed) (?:above|below|here)\b|\bthe (?:above|following)\b",
+        re.IGNORECASE,
+    ),
+)
+_VERBS = r"is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might"
+_PRONOUN_FIRST = re.compile(
+    r"^(?:(?:what|who|whom|when|where|why|which|how(?: (?:many|much|long|often|far|old))?)(?:'s)? )?"
+    rf"(?:(?:{_VERBS}) )?"
+    r"(?:he|she|they|him|her|his|its|their|theirs|it(?! (?:take|took|cost|true|possible|called|known))|"
+    r"this|that|these|those)\b(?! (?:day|week|month|year|century)\b)",
+    re.IGNORECASE,
+)
+_NAMELESS = re.compile(
+    r"\bthe (?:company|firm|project|event|city|town|person|man|woman|organi[sz]ation|agency|team|group|"
+    r"programme|program|product|system|contract|deal|law|court|ship|building|study|meeting)\b",
+    re.IGNORECASE,
+)
+_NAME_OF = re.compile(r"\bthe names? of the (?:\w+ )?\w+\?$", re.IGNORECASE)
+"""Of what is called nothing but what it is: `the name of the ferry?`, not `the name of the ferry that ...?`."""
+_LATER_WORD = re.compile(r"(?<=\s)\w[\w-]+")
+_NAMES = re.compile(r"(?<=.)\b[A-Z][\w'.-]*|\d|[\"\u201c]")
+
+
+def well_formed(kind: str, question: str, answer: str) -> QuestionCheck:
+    """A question with an answer that can be compared: short, and no abstention; of two events one of them."""
+    trouble = ""
+    if not question.rstrip().endswith(("?", "\uff1f", "\u061f")) or len(question) < _SHORTEST_QUESTION:
+        trouble = "it is no question"
+    elif kind != "unanswerable":
+        trouble = _no_answer(kind, question, answer)
+    return _check("form", trouble)
+
+
+def _no_answer(kind: str, question: str, answer: str) -> str:
+    """Why it is none that can be compared; empty: it is."""
+    if not normalise(answer):
+        return "it has no answer"
+    if abstains(answer):
+        return "its answer says that there is none"
+    if len(answer.split()) > _LONGEST_ANSWER_WORDS:
+        return f"its answer is longer than {_LONGEST_ANSWER_WORDS} words"
+    is_amount = bool(_DIGIT.search(answer)) and len(answer.split()) <= _LONGEST_AMOUNT
+    if kind in {"comparison", "temporal"} and not gives_away(question, answer) and not is_amount:
+        return "its answer is neither a date or number nor one of the two that it names"
+    return ""
+
+
+def gives_away(question: str, answer: str) -> bool:
+    """Whether the question names its answer: it is one to choose from, and a guess is right half of the time."""
+    return is_verdict(answer) or f" {normalise(answer)} " in f" {normalise(question)} "
+
+
+def unlike(one: str, other: str) -> bool:
+    """Whether two answers cannot be the same, whoever says so: a bare yes or no and something else, or numbers of
+    which none is in both. A small judge calls those the same.
+    """
+    numbers, others = set(_NUMBER.findall(normalise(one))), set(_NUMBER.findall(normalise(other)))
+    return is_verdict(one) != is_verdict(other) or bool(numbers and others and numbers.isdisjoint(others))
+
+
+def about(question: str, texts: Iterable[str]) -> QuestionCheck:
+    """Of what it names, something stands in these texts: what nobody has heard of has no answer anywhere."""
+    names = [word for word in _LATER_WORD.findall(question) if word[0].isupper()]
+    known = "\n".join(texts).casefold()
+    strange = names and not any(name.casefold() in known for name in names)
+    return _check("about", f"none of its documents speaks of {', '.join(names)}" if strange else "")
+
+
+def left_out(answer: str, texts: Mapping[str, str]) -> QuestionCheck:
+    """What an unanswerable question asks for is not said in the very documents from which it was written."""
+    form = f" {normalise(answer)} "
+    said = next((doc for doc, text in texts.items() if form.strip() and form in f" {normalise(text)} "), None)
+    return _check(
+        "left_out", f"what it calls left out ('{answer}') is said in '{said}'" if said is not None else ""
+    )
+
+
+def stands_alone(question: str) -> QuestionCheck:
+    """It points at nothing that whoever reads it has not seen."""
+    for pattern in _DANGLING:
+        if found := pattern.search(question):
+            return _check("self_contained", f"it speaks of '{found[0]}'")
+    if found := _PRONOUN_FIRST.match(question):
+        return _check("self_contained", f"it begins with '{found[0]}', and nobody is named")
+    if (found := _NAMELESS.search(question) or _NAME_OF.search(question)) and not _NAMES.search(question):
+        return _check("self_contained", f"it speaks of '{found[0]}' and names none")
+    return _check("self_contained", "")
+
+
+def quoted(kind: str, evidence: Sequence[Evidence], texts: Mapping[str, str]) -> QuestionCheck:
+    """Every quote stands in its document, letter by letter; there is one, and of two documents one of each."""
+    if not evidence:
+        return _check("quotes", "no sentence is named")
+    for item in evidence:
+        if item.doc_id not in texts:
+            return _check("quotes", f"no document '{item.doc_id}'")
+        if not item.fact.strip() or item.fact not in texts[item.doc_id]:
+            return _check("quotes", f"'{item.fact[:60]}' is not in '{item.doc_id}'")
+    if kind in PAIRED and len({item.doc_id for item in evidence}) < 2:
+        return _check("quotes", "all quotes are of one document")
+    return _check("quotes", "")
+
+
+def _check(name: str, trouble: str) -> QuestionCheck:
+    return QuestionCheck(name=name, passed=not trouble, note=trouble)

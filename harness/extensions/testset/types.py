@@ -1,0 +1,93 @@
+"""What is written, from what, and what each check said of it."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from harness.core.records import Document, Evidence, Record
+
+QuestionKind = Literal["single_fact", "bridge", "comparison", "temporal", "unanswerable"]
+KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
+PAIRED: frozenset[QuestionKind] = frozenset({"bridge", "comparison", "temporal"})
+"""Kinds that are asked over two documents."""
+CheckName = Literal[
+    "written",
+    "form",
+    "self_contained",
+    "about",
+    "quotes",
+    "left_out",
+    "distinct",
+    "follows",
+    "closed_book",
+    "needs_both",
+    "not_found",
+]
+"""In the order in which they are made: a candidate that fails one is not asked the next."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A part of a document, sentence by sentence, as a model reads it."""
+
+    document: Document
+    sentences: tuple[str, ...]
+    """Each verbatim in the document, in its order."""
+    date: str = ""
+    """Of the document, ISO 8601; empty: it has none."""
+
+    @property
+    def heading(self) -> str:
+        """Title and date, as far as there are any."""
+        return ", ".join(filter(None, (" ".join(self.document.title.split()), self.date)))
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a question is to be written: one excerpt, or two of different documents."""
+
+    kind: QuestionKind
+    excerpts: tuple[Excerpt, ...]
+    link: str = ""
+    """What both excerpts name."""
+    focus: str = ""
+    """Of one excerpt: the sentence that is asked about."""
+
+    @property
+    def doc_ids(self) -> tuple[str, ...]:
+        """The documents, in the order of the excerpts."""
+        return tuple(excerpt.document.doc_id for excerpt in self.excerpts)
+
+
+class QuestionCheck(Record):
+    """What one check said of one candidate."""
+
+    name: str
+    passed: bool | None
+    """None: it tells nothing here, and drops nothing."""
+    note: str = ""
+    """What was compared, or why not."""
+
+
+class Candidate(Record):
+    """One question as it was written, with the verdict of every check that it came to."""
+
+    id: str
+    """Of its words, so that the same question has the same id in every file."""
+    kind: str
+    documents: tuple[str, ...]
+    """From which it was written."""
+    link: str = ""
+    question: str = ""
+    answer: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    """Verbatim quotes; of an unanswerable question what comes nearest to an answer."""
+    checks: tuple[QuestionCheck, ...] = ()
+
+    @property
+    def survives(self) -> bool:
+        """Whether no check failed so far."""
+        return all(check.passed is not False for check in self.checks)
+
+    def checked(self, *checks: QuestionCheck) -> "Candidate":
+        """With these verdicts behind the others."""
+        return self.model_copy(update={"checks": (*self.checks, *checks)})

@@ -1,0 +1,141 @@
+"""What the command keeps: the question file, and beside it a work folder with all that it rests on.
+
+```
+questions.jsonl            one question a line
+questions.work/            calls.sqlite     every model call: what was paid is paid once
+                           candidates.jsonl every question that was written, with every check
+                           documents.jsonl  the documents that they cite
+                           state.json       what was asked for, and the digest of the file as it was written
+                           written.jsonl    only where the question file was changed while questions were written
+```
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from harness.core.errors import ConfigError
+from harness.core.records import Document, Record
+from harness.extensions.testset.types import Candidate
+from harness.llm_utils.answer_contract import ABSTENTION
+from harness.store import atomic_files
+from harness.store.lock import exclusive
+
+_RESTORE = "name another --out, or delete it and its work folder to begin anew"
+
+
+class Control(Record):
+    """How often a check said so of what it was known to be wrong about."""
+
+    name: str
+    wrong: int
+    of: int
+
+
+class WorkState(Record):
+    """state.json."""
+
+    asked: dict[str, JsonValue]
+    """What determines the questions: documents, kinds, seed, models, prompts."""
+    source: str
+    """The folder or data set, as it was named."""
+    file_digest: str
+    """SHA-256 of the question file as the command wrote it: another one is somebody's work."""
+    is_complete: bool
+    controls: tuple[Control, ...] = ()
+
+
+def question_file_lock(path: Path) -> AbstractContextManager[int]:
+    """Held by `questions` and `review` while they may write that file. StoreError: another process has it."""
+    real = Path(os.path.realpath(path))
+    return exclusive(real.with_name(f".{real.name}.lock"), wait_s=0.2, of=path)
+
+
+class WorkFolder:
+    """The work folder of a question file."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.path = out.with_name(f"{out.stem}.work")
+        self._state = self.path / "state.json"
+        self._candidates, self._documents = self.path / "candidates.jsonl", self.path / "documents.jsonl"
+        self._known: str | None = None
+        """Digest of the question file when it was last checked."""
+
+    def check_out(self) -> WorkState | None:
+        """What was written before. ConfigError where the file is there and not as it was written."""
+        state = atomic_files.read_json(self._state, WorkState, _RESTORE) if self._state.exists() else None
+        self._known = atomic_files.digest_if_there(self.out)
+        if self._known is None:
+            return state
+        if state is None:
+            raise ConfigError(f"{self.out} is there already", "name another --out; nothing is overwritten")
+        if self._known != state.file_digest:
+            what = f"{self.out} was changed since it was written, such as by a review, and is not overwritten"
+            raise ConfigError(what, "name another --out")
+        return state
+
+    def write(
+        self, state: WorkState, candidates: Sequence[Candidate], texts: Iterable[Document], rows: str
+    ) -> None:
+        """All of it; a kill leaves what the same command mends. ConfigError: the question file was changed since
+        `check_out` and is left as it is; the rows are kept beside it.
+        """
+        if atomic_files.digest_if_there(self.out) != self._known:
+            raise self._kept_beside(rows)
+        atomic_files.write_jsonl(self._candidates, candidates)
+        atomic_files.write_jsonl(self._documents, texts)
+        # The state says first how the file will be: a kill in between leaves none, and the same command makes it.
+        self.out.unlink(missing_ok=True)
+        atomic_files.write_json(self._state, state)
+        if not atomic_files.write_unless_changed(self.out, rows, None):
+            raise self._kept_beside(rows)
+
+    def _kept_beside(self, rows: str) -> ConfigError:
+        beside = self.path / "written.jsonl"
+        atomic_files.write_atomic(beside, rows)
+        what = f"{self.out} was changed while questions were written, and is left as it is"
+        return ConfigError(what, f"the new questions are in {beside}: take what you need from there")
+
+    def candidates(self) -> list[Candidate]:
+        """Of the last time; none where there is no such folder."""
+        return list(atomic_files.iter_jsonl(self._candidates, Candidate, _RESTORE))
+
+    def documents(self) -> dict[str, Document]:
+        """Those that candidates cite, by id."""
+        return {one.doc_id: one for one in atomic_files.iter_jsonl(self._documents, Document, _RESTORE)}
+
+
+def question_rows(candidates: Iterable[Candidate], made_by: str) -> list[dict[str, Any]]:
+    """The rows of a question file: those that survive, as nobody has seen them yet."""
+    return [_row(one, made_by) for one in candidates if one.survives]
+
+
+def text_digest(text: str) -> str:
+    """The `file_digest` of a file with this text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def rows_text(rows: Iterable[Mapping[str, Any]]) -> str:
+    """One JSON object a line."""
+    return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+
+
+def _row(one: Candidate, made_by: str) -> dict[str, Any]:
+    answerable = one.kind != "unanswerable"
+    return {
+        "id": one.id,
+        "question": one.question,
+        "answers": [one.answer if answerable else ABSTENTION],
+        "evidence": [{"document": item.doc_id, "quote": item.fact} for item in one.evidence if answerable],
+        "type": one.kind,
+        "made_by": f"model:{made_by}",
+        "checks": {check.name: check.note or check.passed for check in one.checks},
+        "seen_by": None,
+    }

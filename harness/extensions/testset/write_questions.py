@@ -1,0 +1,238 @@
+"""One command: documents in, a question file out, with every candidate and every check beside it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.config import BudgetConfig, ModelsConfig
+from harness.core.errors import BudgetReached
+from harness.core.hashing import digest
+from harness.core.records import Document
+from harness.extensions.testset.cost_estimate import WritingEstimate, estimate
+from harness.extensions.testset.generator import Desk
+from harness.extensions.testset.judge_sanity_checks import controls_of
+from harness.extensions.testset.model_checks import QuestionJudging
+from harness.extensions.testset.models import WriterModels, WriterPlan, check_models, plan_models
+from harness.extensions.testset.prompts import VERSION
+from harness.extensions.testset.question_counts import Orders, WantedQuestions, plan_orders
+from harness.extensions.testset.retrieval_check import PassageSearch
+from harness.extensions.testset.types import Candidate
+from harness.extensions.testset.work_folder import (
+    Control,
+    WorkFolder,
+    WorkState,
+    question_file_lock,
+    question_rows,
+    rows_text,
+    text_digest,
+)
+from harness.llm_utils.bounded_concurrency import Progress
+from harness.llm_utils.event_loop import run_to_end
+from harness.models.budget import Budget
+from harness.models.providers import provider_of
+from harness.runner.budget_tracker import CostOwner, Spending
+from harness.runner.progress import Reporter
+from harness.runner.weight_download import fetch_weights
+from harness.statistics.prices import Prices, usage_usd
+from harness.store import RunDir
+
+
+@dataclass(frozen=True)
+class WritingRequest:
+    """What is to be written, from what, by whom."""
+
+    documents: Sequence[Document]
+    source: str
+    """The folder or data set, as it was named."""
+    wanted: WantedQuestions
+    seed: int
+    models: ModelsConfig
+    budget: BudgetConfig
+    prices: Prices
+    out: Path
+    notes: tuple[str, ...] = ()
+    """What was said of the documents when they were read."""
+
+
+@dataclass(frozen=True)
+class PlannedWriting:
+    """What will be done; nothing is paid yet."""
+
+    request: WritingRequest
+    models: WriterPlan
+    orders: Orders
+    estimate: WritingEstimate
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What determines the questions."""
+        return {
+            "documents": digest([document.model_dump() for document in self.request.documents]),
+            "kinds": {order.kind: order.wanted for order in self.orders.orders},
+            "seed": self.request.seed,
+            "models": self.models.identities,
+            "prompts": VERSION,
+        }
+
+
+@dataclass(frozen=True)
+class Written:
+    """What came of it."""
+
+    out: Path
+    candidates: tuple[Candidate, ...]
+    wanted: Mapping[str, int]
+    controls: tuple[Control, ...]
+    was_there: bool
+    """Nothing was left to do."""
+    stopped: BudgetReached | None
+    """What the budget could not hold; the file has what was finished."""
+    spending: Spending
+
+    @property
+    def kept(self) -> int:
+        """Questions in the file."""
+        return _survivors(self.candidates)
+
+
+def plan_writing(request: WritingRequest, reporter: Reporter) -> PlannedWriting:
+    """Where which questions can be written, and what that takes.
+
+    HarnessError: a mistake in the config, no text, kinds that these documents do not allow, a package that is
+    missing.
+    """
+    models = plan_models(request.models)
+    with reporter.bar("what documents share") as bar:
+        orders = run_to_end(lambda: plan_orders(request.documents, request.wanted, request.seed, bar.update))
+    expected = estimate(orders.orders, request.prices, models.identities, _embedded(request, models, orders))
+    return PlannedWriting(request, models, orders, expected)
+
+
+def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
+    """Write, check and keep. Interrupted anywhere, the same call goes on, pays nothing twice and ends the same.
+
+    ConfigError: the file is there and somebody else's. HarnessError: a model is not there, or writes nothing that
+    can be read.
+    """
+    request, work = planned.request, WorkFolder(planned.request.out)
+    work.check_out()
+    with question_file_lock(request.out):
+        before = work.check_out()
+        spending = _spending(planned, work, reporter)
+        wanted: dict[str, int] = {order.kind: order.wanted for order in planned.orders.orders}
+        if before and before.is_complete and before.asked == planned.asked and request.out.exists():
+            return Written(request.out, tuple(work.candidates()), wanted, before.controls, True, None, spending)
+        check_models(planned.models)
+        fetch_weights(reporter, planned.models.writer, planned.models.judge, planned.models.embedder)
+        spending.begin()
+        spending.count()
+        candidates, controls, stopped = run_to_end(lambda: _Command(planned, work, spending, reporter).run())
+        earlier = tuple(work.candidates()) if before and request.out.exists() else ()
+        if stopped and _survivors(candidates) < _survivors(earlier):
+            # A budget that ends before what is there is made again leaves it as it is.
+            candidates, controls = earlier, before.controls if before else ()
+        else:
+            _keep(planned, work, (candidates, controls, stopped))
+    return Written(request.out, candidates, wanted, controls, False, stopped, spending)
+
+
+def _survivors(candidates: Sequence[Candidate]) -> int:
+    return sum(one.survives for one in candidates)
+
+
+def _embedded(request: WritingRequest, models: WriterPlan, orders: Orders) -> int:
+    """Characters that are sent to an embedder that counts tokens."""
+    is_searched = any(order.kind == "unanswerable" for order in orders.orders)
+    if not is_searched or models.embedder.is_none or provider_of(models.embedder).encoder is not None:
+        return 0
+    return sum(len(document.text) for document in request.documents)
+
+
+_Done = tuple[tuple[Candidate, ...], tuple[Control, ...], BudgetReached | None]
+
+
+class _Command:
+    """The models of one command, and the desk that works with them."""
+
+    def __init__(self, planned: PlannedWriting, work: WorkFolder, spending: Spending, reporter: Reporter) -> None:
+        self._planned, self._work, self._spending, self._reporter = planned, work, spending, reporter
+        prices = spending.prices_of(planned.models.identities)
+        self._budget = Budget(spending.allowance(), lambda role, usage: prices[role].usd(usage))
+
+    async def run(self) -> _Done:
+        with ExitStack() as stack:
+            models = WriterModels(self._planned.models, self._work.path, self._reporter, stack, self._budget)
+            try:
+                return await self._written(models)
+            finally:
+                await models.disconnect()
+
+    async def _written(self, models: WriterModels) -> _Done:
+        try:
+            judging = QuestionJudging(models.judge, await self._searched(models))
+        except BudgetReached as reached:
+            return (), (), reached
+        with self._told("questions", models) as told:
+            desk = Desk(models, judging, self._planned.orders.orders, told)
+            await desk.work()
+        if desk.stopped:
+            return tuple(desk.candidates), (), desk.stopped
+        with self._told("controls of the judge", models) as told:
+            try:
+                controls = await controls_of(models, judging, desk.candidates, told)
+            except BudgetReached as reached:
+                return tuple(desk.candidates), (), reached
+        return tuple(desk.candidates), tuple(controls), None
+
+    async def _searched(self, models: WriterModels) -> PassageSearch | None:
+        """All documents, where what has no answer is to be looked for in them."""
+        if all(order.kind != "unanswerable" for order in self._planned.orders.orders):
+            return None
+        search = PassageSearch(self._planned.request.documents, models.embedder)
+        with self._told("passages", models) as told, models.charge():
+            models.embedding = told
+            await search.prepare()
+            models.embedding = _untold
+        return search
+
+    @contextmanager
+    def _told(self, what: str, models: WriterModels) -> Iterator[Progress]:
+        """A bar with what was spent."""
+        with self._reporter.bar(what) as bar:
+            yield lambda done, total: bar.update(done, total, self._note(models))
+
+    def _note(self, models: WriterModels) -> str:
+        if note := self._spending.note(self._budget.spent):
+            return note
+        usd = usage_usd(self._planned.request.prices, self._planned.models.identities, models.meter.paid)
+        return f"${usd:.4f}" if usd else ""
+
+
+def _untold(_done: int, _total: int) -> None:
+    """Nobody hears."""
+
+
+def _keep(planned: PlannedWriting, work: WorkFolder, done: _Done) -> None:
+    candidates, controls, stopped = done
+    rows = rows_text(question_rows(candidates, planned.models.written_by))
+    state = WorkState(
+        asked=planned.asked,
+        source=planned.request.source,
+        file_digest=text_digest(rows),
+        is_complete=stopped is None,
+        controls=controls,
+    )
+    cited = {doc_id for one in candidates for doc_id in one.documents}
+    work.write(state, candidates, [one for one in planned.request.documents if one.doc_id in cited], rows)
+
+
+def _spending(planned: PlannedWriting, work: WorkFolder, reporter: Reporter) -> Spending:
+    """What its own journal says was paid, whenever it was."""
+    identities = planned.models.identities
+    payer = CostOwner(RunDir(work.path), identities)
+    request = planned.request
+    spending = Spending(request.budget, request.prices, work.path, [payer], warn=reporter.warn)
+    spending.check_prices(identities)
+    return spending

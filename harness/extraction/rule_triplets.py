@@ -1,0 +1,44 @@
+"""The triplets of whole texts by rules: free, offline, the same every time."""
+
+from collections.abc import Iterable, Iterator
+
+from harness.core.records import Triplet
+from harness.extraction.nlp import NlpExtractor
+from harness.extraction.text_windows import windows_of
+from harness.extraction.types import TextGraph
+from harness.llm_utils.bounded_concurrency import Progress
+
+WINDOW = 1_500
+"""Characters. News states 10 triplets in 1,000: 1 window of 80 holds more than `nlp_found.MAX_TRIPLETS`; were they
+of 4,000, 1 of 3 would."""
+
+
+class Unparsed(Exception):
+    """spaCy could not read a text; the message says why."""
+
+
+class ParsedTexts:
+    """The triplets of texts. A window that several texts or askers share is parsed once."""
+
+    def __init__(self, progress: Progress) -> None:
+        """`progress` hears of windows. MissingDependency where spaCy or an English pipeline is not there."""
+        self._extractor = NlpExtractor(pipeline=None, progress=progress, every_phrase=True)
+        self._windows: dict[str, TextGraph] = {}
+
+    async def parse(self, texts: Iterable[str]) -> None:
+        """Parse all windows of these texts that are new, in batches; `of` alone would parse text by text."""
+        windows = dict.fromkeys(window for text in texts for window in windows_of(text, WINDOW))
+        new = [window for window in windows if window not in self._windows]
+        self._windows.update(zip(new, await self._extractor.extract(new), strict=True))
+
+    async def of(self, *texts: str) -> tuple[Triplet, ...]:
+        """All that their sentences state, each once. Raises `Unparsed`."""
+        await self.parse(texts)
+        return tuple(dict.fromkeys(triplet for text in texts for triplet in self._of(text)))
+
+    def _of(self, text: str) -> Iterator[Triplet]:
+        for window in windows_of(text, WINDOW):
+            found = self._windows[window]
+            if found.failure:
+                raise Unparsed(found.failure)
+            yield from found.triplets

@@ -1,0 +1,36 @@
+"""Triplets out of a model's JSON reply."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness.core.records import Triplet
+
+_PARTS = len(Triplet._fields)
+
+
+def read_triplets(
+    reply: Mapping[str, Any], most: int, accept: Callable[[Triplet], Triplet | None]
+) -> tuple[Triplet, ...]:
+    """The first `most` of the list under "triplets", each once: objects of head, relation and tail, or lists.
+
+    What is neither, or has an empty part, is left out: a server that does not hold the model to its schema may
+    send it. `accept` shortens what is well formed, or leaves it out. ValueError without a list, and for a list of
+    which nothing is left.
+    """
+    listed = reply.get("triplets")
+    if not isinstance(listed, list):
+        raise ValueError("no list of triplets")
+    stated = (triplet for item in listed[:most] if (triplet := _stated(item)))
+    accepted = tuple(dict.fromkeys(triplet for one in stated if (triplet := accept(one))))
+    if listed and not accepted:
+        raise ValueError("none of its triplets has a head, a relation and a tail")
+    return accepted
+
+
+def _stated(item: object) -> Triplet | None:
+    parts = [item.get(name) for name in Triplet._fields] if isinstance(item, dict) else item
+    if not isinstance(parts, list) or len(parts) != _PARTS:
+        return None
+    if not all(isinstance(part, str) and part.strip() for part in parts):
+        return None
+    return Triplet(*(part.strip() for part in parts))

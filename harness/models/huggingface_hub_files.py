@@ -1,0 +1,152 @@
+"""The Hugging Face hub: whether it is there, its own cache on this disk, a file from it, the revision of a model.
+
+What its library reads from the environment (HF_ENDPOINT for a mirror, HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE,
+HF_TOKEN, proxies) means here what it means there.
+"""
+
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from harness.core.errors import MissingDependency, ModelUnavailable, install
+from harness.models.certificates import FIX, REFUSED, trust_as_others_do
+from harness.models.weight_catalogue import HubFile, WeightFile
+
+_TIMEOUT_S = 5.0
+
+
+def hub_is_reachable() -> bool:
+    """Whether the hub (or the mirror in HF_ENDPOINT) answers; False where HF_HUB_OFFLINE is set.
+
+    Its libraries try for half a minute to find out; this takes a moment.
+    """
+    if os.environ.get("HF_HUB_OFFLINE", "0").upper() in {"1", "TRUE", "YES", "ON"}:
+        return False
+    trust_as_others_do()
+    try:
+        url = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+        socket.create_connection((url.hostname or "", url.port or 443), timeout=_TIMEOUT_S).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+@cache
+def hub_revision(repo: str) -> str:
+    """The commit of a model: the one in the hub library's cache, else the hub's latest.
+
+    What is loaded by it cannot change between two runs of one id. ModelUnavailable where neither can be had.
+    """
+    try:
+        from huggingface_hub import HfApi, constants
+    except ImportError as error:
+        raise MissingDependency("huggingface-hub is not installed", install("hub")) from error
+    folder = Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
+    kept = folder / "refs" / "main"
+    if kept.is_file():
+        return kept.read_text().strip()
+    snapshots = sorted(path.name for path in folder.glob("snapshots/*"))
+    if len(snapshots) == 1:
+        return snapshots[0]
+    if not hub_is_reachable():
+        raise ModelUnavailable(
+            f"the weights of {repo} are not here, and the hub is out of reach",
+            "connect to the network, or give the path of a folder that holds the model",
+        )
+    try:
+        return str(HfApi().model_info(repo).sha)
+    except Exception as error:
+        raise ModelUnavailable(
+            f"the hub does not know {repo} ({type(error).__name__})", "check the model's name"
+        ) from error
+
+
+def in_hub_cache(file: HubFile) -> Path | None:
+    """Where the hub's own cache has the file, whatever its bytes; asks no network."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        found = try_to_load_from_cache(file.repo, file.filename, revision=file.revision)
+    except (ImportError, OSError):  # its library is optional, and its cache may be another user's
+        return None
+    return Path(found) if isinstance(found, str) else None
+
+
+def download(weights: WeightFile, file: HubFile, *, silent: bool) -> Path:
+    """Let the hub's library put the file into its own cache, where other programs find it too.
+
+    A connection that breaks is taken up where it broke. On a terminal the library shows its bar, unless `silent`.
+    Raises ModelUnavailable with the reason, and before anything is downloaded where the hub says that its file is
+    another; what arrives is not looked at.
+    """
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.utils import silent_tqdm
+    except ImportError as error:
+        raise ModelUnavailable("hub: huggingface-hub is not installed") from error
+    trust_as_others_do()
+    _need_room(weights)
+    bar = silent_tqdm if silent else None
+    with _unheard(silent):
+        _ask(weights, file)
+        try:
+            found = hf_hub_download(file.repo, file.filename, revision=file.revision, tqdm_class=bar)
+        except Exception as error:  # whatever its HTTP client, its cache and the disk raise
+            raise ModelUnavailable(f"hub: {type(error).__name__}: {_line(error)}") from error
+    return Path(found)
+
+
+def _ask(weights: WeightFile, file: HubFile) -> None:
+    """Raise ModelUnavailable unless the hub has the file now, and does not say that it is another.
+
+    One question without a second try: the library asks a hub that is down for half a minute.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    url = hf_hub_url(file.repo, file.filename, revision=file.revision)
+    try:
+        said = get_hf_file_metadata(url, timeout=_TIMEOUT_S)
+    except HfHubHTTPError as error:
+        raise ModelUnavailable(f"hub: it answers {error.response.status_code}") from error
+    except OfflineModeIsEnabled as error:
+        raise ModelUnavailable("hub: HF_HUB_OFFLINE is set") from error
+    except Exception as error:  # the names of these are those of the HTTP client, which changes
+        why = f"its certificate is not trusted, {FIX}" if REFUSED in str(error) else "out of reach"
+        raise ModelUnavailable(f"hub: {why}") from error
+    # The hub's tag of a large file is its SHA-256, of a small one something else.
+    is_digest = len(said.etag or "") == len(weights.sha256)
+    if said.size not in {None, weights.size_bytes} or (is_digest and said.etag != weights.sha256):
+        raise ModelUnavailable("hub: its file has changed")
+
+
+def _need_room(weights: WeightFile) -> None:
+    from huggingface_hub import constants
+
+    cache = Path(constants.HF_HUB_CACHE)
+    disk = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    if shutil.disk_usage(disk).free < weights.size_bytes:
+        raise ModelUnavailable(f"hub: no room in {cache}")
+
+
+@contextmanager
+def _unheard(silent: bool) -> Iterator[None]:
+    """Keep the library's warnings, such as that it tries again, from standard error."""
+    from huggingface_hub.utils import logging
+
+    before = logging.get_verbosity()
+    if silent:
+        logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:160]

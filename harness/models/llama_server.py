@@ -1,0 +1,241 @@
+"""llama.cpp's own OpenAI-compatible server in a process of its own, so that its CPU and RAM are counted apart.
+
+The process is `local_process`. Each start has a key of its own, which passes through pipes and headers alone.
+"""
+
+import secrets
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness.config import GeneratorConfig
+from harness.core.bounded_files import open_to_append
+from harness.core.errors import BudgetReached, ConfigError, HarnessError, ModelUnavailable, explained_io, need
+from harness.core.process_environment import python_command, python_environment
+from harness.core.sanitize import keep_made
+from harness.models.cpu_count import usable_cores
+from harness.models.weight_catalogue import QWEN_CODER, WeightFile
+from harness.models.weights import check_unchanged, digest_once, fetch
+
+_READY_TIMEOUT_S = 300.0
+_SPINS = "10000"
+"""How often one of the engine's threads looks again before it sleeps. Unasked it looks 30 times as often, for
+which no core is free where anything else runs: docs/PERFORMANCE.md has what that costs."""
+
+
+class LocalOptions(BaseModel):
+    """`models.generator.options` (and `models.judge.options`) of the local provider."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path | None = None
+    """A GGUF file of your own instead of a model by name."""
+    context_tokens: int = Field(8192, ge=256)
+    """Prompt and answer together, for each of the `parallel` slots."""
+    parallel: int = Field(1, ge=1)
+    threads: int | None = Field(None, ge=1)
+    """None: every core this process may use."""
+    port: int = Field(0, ge=0, le=65535)
+    """0 picks a free one."""
+
+
+class ServerSpec(BaseModel):
+    """What the server process is told."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: str
+    alias: str
+    port: int
+    context_tokens: int
+    parallel: int
+    threads: int
+    api_key: str = Field(repr=False)
+
+
+class ServerAccess(BaseModel):
+    """Where a server that was started here answers, and to whom."""
+
+    model_config = ConfigDict(frozen=True)
+
+    base_url: str
+    api_key: str = Field(repr=False)
+    """Made for this start. It reaches no file."""
+
+    def model_post_init(self, _: object) -> None:
+        """Whoever knows the key takes it out of what the server says."""
+        keep_made(self.api_key)
+
+
+class LocalServer:
+    """A running server."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int, api_key: str) -> None:
+        self.pid = process.pid
+        self.access = ServerAccess(base_url=f"http://127.0.0.1:{port}/v1", api_key=api_key)
+        self._process = process
+
+    @property
+    def base_url(self) -> str:
+        """Of OpenAI's protocol."""
+        return self.access.base_url
+
+    def is_alive(self) -> bool:
+        """Whether its process still runs."""
+        return self._process.poll() is None
+
+
+def local_options(config: GeneratorConfig) -> LocalOptions:
+    """The checked options of a local generator or judge."""
+    try:
+        return LocalOptions.model_validate(config.options)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        key = ".".join(map(str, detail["loc"]))
+        raise ConfigError(
+            f"models.{config.role}.options.{key}: {detail['msg']}",
+            f"options are: {', '.join(LocalOptions.model_fields)}",
+        ) from error
+
+
+def weights_digest(config: GeneratorConfig) -> str:
+    """The SHA-256 of the weights a local generator runs: part of the run's identity."""
+    options = local_options(config)
+    if options.path is None:
+        return QWEN_CODER[str(config.model)].sha256
+    return digest_once(_own_weights(config, options.path))
+
+
+def weights_needed(config: GeneratorConfig) -> list[WeightFile]:
+    """The weight files that a local generator loads by name, which can be fetched beforehand."""
+    return [] if local_options(config).path else [QWEN_CODER[str(config.model)]]
+
+
+def check_local() -> None:
+    """Raise MissingDependency where the package is not installed."""
+    need("provider-local", "xllamacpp")
+
+
+@contextmanager
+def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
+    """Start the server, wait until it answers; it is stopped on the way out."""
+    options = local_options(config)
+    path = _weights(config, options)
+    port = _claim_port(config, options.port)
+    spec = ServerSpec(
+        path=str(path),
+        alias=str(config.model),
+        port=port,
+        context_tokens=options.context_tokens,
+        parallel=options.parallel,
+        threads=options.threads or usable_cores(),
+        api_key=secrets.token_urlsafe(32),
+    )
+    with explained_io("write", log), open_to_append(log) as out:
+        process = subprocess.Popen(
+            python_command("harness.models.llama_server_process"),
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=out,
+            env=_environment(),
+            start_new_session=True,
+        )
+    assert process.stdin is not None  # noqa: S101 - a pipe was asked for
+    try:
+        # One that died at once is told by its log, below.
+        with suppress(BrokenPipeError):
+            process.stdin.write(spec.model_dump_json().encode() + b"\n")
+            process.stdin.flush()
+        server = LocalServer(process, port, spec.api_key)
+        _wait_until_ready(server, log)
+        try:
+            yield server
+        except HarnessError as error:
+            if isinstance(error, BudgetReached) or server.is_alive():
+                raise
+            # That nothing listens at its URL any more says less.
+            raise ModelUnavailable(
+                f"the local model server {_ending(process.returncode)} while it was in use",
+                f"run the same command again: it resumes with a new server; its log is {log}",
+            ) from error
+    finally:
+        process.kill()
+        process.wait()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    hint = " (often: out of memory)" if -code == signal.SIGKILL else ""
+    return f"was ended by {signal.Signals(-code).name}{hint}"
+
+
+def _environment() -> dict[str, str]:
+    environment = python_environment()
+    if "OMP_WAIT_POLICY" not in environment:
+        environment.setdefault("GOMP_SPINCOUNT", _SPINS)
+    return environment
+
+
+def _weights(config: GeneratorConfig, options: LocalOptions) -> Path:
+    if options.path is None:
+        return fetch(QWEN_CODER[str(config.model)])
+    path = _own_weights(config, options.path)
+    # Hours may have passed since they gave the run its identity.
+    check_unchanged(path)
+    return path
+
+
+def _own_weights(config: GeneratorConfig, path: Path) -> Path:
+    if not path.is_file():
+        raise ModelUnavailable(f"no weights at {path}", f"correct models.{config.role}.options.path")
+    return path
+
+
+def _claim_port(config: GeneratorConfig, port: int) -> int:
+    with socket.socket() as probe:
+        # As the server itself does: connections of an earlier server that still linger are no reason to refuse.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ModelUnavailable(
+                f"port {port} is taken",
+                f"set models.{config.role}.options.port to another, or to 0 for any free one",
+            ) from error
+        claimed: int = probe.getsockname()[1]
+    return claimed
+
+
+def _wait_until_ready(server: LocalServer, log: Path) -> None:
+    deadline = time.monotonic() + _READY_TIMEOUT_S
+    health = server.base_url.removesuffix("/v1") + "/health"
+    while time.monotonic() < deadline:
+        if not server.is_alive():
+            raise ModelUnavailable(f"the local model server stopped ({_last_line(log)})", f"its log is {log}")
+        try:
+            # 503 while the weights load; a literal http URL on the loopback.
+            with urllib.request.urlopen(health, timeout=5) as reply:  # noqa: S310
+                if reply.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            pass
+        time.sleep(0.1)
+    raise ModelUnavailable(
+        f"the local model server did not answer in {_READY_TIMEOUT_S:.0f} s", f"its log is {log}"
+    )
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1][:200] if lines else "it said nothing"

@@ -1,0 +1,43 @@
+"""The letters of a reply and how likely each is, from the log probabilities of its first token."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.core.errors import ModelUnavailable
+from harness.models.refused_parameters import REFUSING, refused_parameter
+
+MOST_LOGPROBS = 20
+"""The most that OpenAI's protocol allows to ask for."""
+
+
+def letter_request(request: Mapping[str, Any]) -> dict[str, Any]:
+    """That request, for one token and how likely others are in its place."""
+    return {**request, "max_tokens": 1, "logprobs": True, "top_logprobs": MOST_LOGPROBS}
+
+
+def are_refused(status: int, body: bytes) -> bool:
+    """Whether a server's answer says that it knows no log probabilities: no query of the run will get any."""
+    return status in REFUSING and refused_parameter(body, ("logprobs", "top_logprobs")) is not None
+
+
+def no_letters(whose: str) -> ModelUnavailable:
+    """What is said of a model whose letters cannot be read."""
+    return ModelUnavailable(
+        f"{whose} gives no log probabilities",
+        "choose a server that does (llama.cpp, vLLM, OpenAI), or a way that needs none",
+    )
+
+
+def letter_shares(reply: Any, letters: Sequence[str], whose: str) -> dict[str, float]:
+    """See `harness.protocols.LetterModel.choose`; `whose` reply it is, for a message."""
+    try:
+        likely = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        told = [(each["token"].strip(), min(float(each["logprob"]), 0.0)) for each in likely]
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise no_letters(whose) from error
+    weights = {letter: sum(math.exp(logprob) for token, logprob in told if token == letter) for letter in letters}
+    total = sum(weights.values())
+    if not 0 < total < math.inf:
+        raise ValueError(f"none of {', '.join(letters)} is among the model's likely replies")
+    return {letter: weight / total for letter, weight in weights.items()}

@@ -1,0 +1,108 @@
+"""One role's server: how often it may be asked, and what its refusals mean for the run."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import httpx2
+
+from harness.core.errors import ModelUnavailable
+from harness.models.certificates import FIX, REFUSED
+from harness.models.limiter import AdaptiveLimiter
+from harness.models.reply_parsing import UnreadableReply, retry_after_s
+from harness.models.sanitized_reply import HeardReply
+
+LIMIT = "HTTP 429"
+_RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+"""529: Anthropic's servers are overloaded."""
+_OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+Outcome = HeardReply | Exception
+"""Of one try: a reply, or why there is none."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One role's way to its server."""
+
+    role: str
+    base_url: str
+    max_retries: int
+    limiter: AdaptiveLimiter
+    fix: str
+    """What the user can do when it cannot be reached, such as the command that starts the server."""
+    reasoning_tokens: int = 0
+    """Room that is added to what a call asks for, below the journal: it counts against a budget."""
+    max_retry_after_s: float = 120.0
+    """The longest that one answer of the server can make us wait."""
+    max_throttled_s: float = 900.0
+    """A server that answers nothing but 429 for so long stops the run."""
+
+    @property
+    def where(self) -> str:
+        """`generator at http://...`."""
+        return f"{self.role} at {self.base_url}"
+
+    def asked_s(self, reply: Outcome, say: Callable[[str], None]) -> float | None:
+        """What the server asks to wait, no longer than the cap, of which `say` hears; None: nothing."""
+        asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, HeardReply) else None
+        cap = self.max_retry_after_s
+        if asked is None or asked <= cap:
+            return asked
+        say(
+            f"the {self.where} asks to wait {asked:,.0f} s: asked again after {cap:g} s "
+            f"(models.{self.role}.max_retry_after_s)"
+        )
+        return cap
+
+    def check_patience(self) -> None:
+        """Raise where the server has let nothing through for too long: no query is lost, for the run stops."""
+        if self.limiter.refused_s >= self.max_throttled_s:
+            raise ModelUnavailable(
+                f"the {self.where} has refused every request for {self.max_throttled_s:g} s (HTTP 429)",
+                f"run the same command again later, it resumes; models.{self.role}.max_throttled_s waits longer",
+            )
+
+    def refuse_hopeless(self, reply: HeardReply) -> None:
+        """Raise where no other query could succeed either: wrong key, unknown model, no money left."""
+        status = reply.status
+        if status not in {401, 402, 403, 404, 429}:
+            return
+        message, code = read_error(reply.content)
+        if status in {401, 403}:
+            raise ModelUnavailable(f"{self.where} refused the key (HTTP {status}: {message})", "set a valid key")
+        if status == 404:
+            raise ModelUnavailable(f"{self.where} has no such model or path (HTTP 404: {message})", self.fix)
+        if status == 402 or code in _OUT_OF_MONEY:
+            raise ModelUnavailable(
+                f"{self.where} refused: the quota is used up ({message})", "add credit, then run again"
+            )
+
+    def given_up(self, error: Exception) -> Exception:
+        """What is raised where the last try ended so: without its server no other query could succeed either."""
+        if not isinstance(error, httpx2.ConnectError | httpx2.RemoteProtocolError | httpx2.ReadError):
+            return error
+        if REFUSED in str(error):
+            return ModelUnavailable(f"the certificate of the {self.where} is not trusted", FIX)
+        reason = error or "it closed the connection"
+        return ModelUnavailable(f"cannot reach the {self.where} ({reason})", self.fix)
+
+
+def fault(reply: Outcome) -> str:
+    """Why it may go well when it is tried again; empty: it is an answer, or an error that stays one."""
+    if not isinstance(reply, HeardReply):
+        if REFUSED in str(reply):
+            return ""
+        return str(reply) if isinstance(reply, UnreadableReply) else type(reply).__name__
+    if reply.status in _RETRIED_STATUS:
+        return f"HTTP {reply.status}"
+    return reply.damage if reply.status == 200 else ""
+
+
+def read_error(content: bytes) -> tuple[str, str]:
+    """(message, code) of an OpenAI-compatible error body, whatever its shape; the message in 200 characters."""
+    try:
+        error = json.loads(content)["error"]
+        message, code = (error["message"], error.get("code")) if isinstance(error, dict) else (error, "")
+    except (ValueError, TypeError, KeyError):
+        message, code = content.decode(errors="replace"), ""
+    return " ".join(str(message).split())[:200], str(code)

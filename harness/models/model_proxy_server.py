@@ -1,0 +1,263 @@
+"""The models of a run behind an OpenAI-compatible URL on loopback, for pipelines that know nothing of the harness.
+
+Whoever calls it is in the worker's own process, or was given the URL by it. Each call passes the seam as any
+other does, on the worker's event loop, and is counted for the query that it belongs to: the only one under way, or
+the one whose own path it came by.
+"""
+
+import asyncio
+import base64
+import json
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from harness.core.errors import ConfigError, HarnessError
+from harness.core.sanitize import cleaned, keep_made
+from harness.models.clients import OpenAIChat
+from harness.models.metering import LOADING, Meter, charged, current_meter, open_meters
+from harness.protocols import Embedder, LentModels
+
+_LONGEST_REQUEST = 64_000_000
+GENERATOR, EMBEDDER = "generator", "embedding"
+"""What its models are called."""
+
+
+_NOT_AT_LOAD = (
+    "a generator is asked while the pipeline is opened, which is no query's and no index's cost: keep what that "
+    "gives in `folder` when the index is built"
+)
+_NO_TEXTS = "'input' must be texts, not tokens (LangChain's OpenAIEmbeddings: check_embedding_ctx_length=False)"
+
+
+class _Refused(Exception):
+    """A call that is not forwarded."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Lent:
+    """What is lent in this phase."""
+
+    chat: OpenAIChat | None
+    embedder: Embedder | None
+    stop: Callable[[HarnessError], None]
+    """What no further query can survive."""
+    warn: Callable[[str], None]
+
+
+class LendingServer:
+    """Serves from `open` until the process ends."""
+
+    def __init__(self, lent: Lent) -> None:
+        self._lent = lent
+        self._key = secrets.token_urlsafe(24)
+        self._paths: WeakKeyDictionary[Meter, str] = WeakKeyDictionary()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._root = ""
+        self._under_way: dict[asyncio.Task[Any], Meter] = {}
+        self._said: set[str] = set()
+
+    def open(self) -> LentModels:
+        """Begin to serve, within a running event loop; again, it is the same."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            keep_made(self._key)
+            server = _Server(self)
+            self._root = f"http://127.0.0.1:{server.server_address[1]}"
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        lent = self._lent
+        return LentModels(
+            base_url=f"{self._root}/v1",
+            api_key=self._key,
+            model=GENERATOR if lent.chat else "",
+            embedding_model=EMBEDDER if lent.embedder else "",
+        )
+
+    def url(self) -> str:
+        """The base URL of the current query's own calls."""
+        path = self._paths.setdefault(current_meter(), secrets.token_hex(8))
+        return f"{self._root}/{path}/v1"
+
+    async def end(self, meter: Meter) -> None:
+        """Cut off what is under way for a question that is over: it is counted as made, for what nobody knows."""
+        left = [task for task, own in self._under_way.items() if own is meter]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    def answer(self, path: str, key: str, body: bytes) -> Mapping[str, Any]:
+        """The reply to a request, from a thread of the server's."""
+        if not secrets.compare_digest(key.encode(), f"Bearer {self._key}".encode()):
+            raise _Refused(401, "this is not the key that this process was given")
+        try:
+            request = json.loads(body or b"{}")
+        except ValueError as error:
+            raise _Refused(400, "the body is no JSON") from error
+        if not isinstance(request, dict):
+            raise _Refused(400, "the body is no JSON object")
+        assert self._loop is not None  # noqa: S101 - it serves
+        return asyncio.run_coroutine_threadsafe(self._forward(path, request), self._loop).result()
+
+    def tell(self, line: str) -> None:
+        """A line for whoever waits, from a thread of the server's."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._lent.warn, line)
+
+    async def _forward(self, path: str, request: dict[str, Any]) -> Mapping[str, Any]:
+        own, _, action = path.strip("/").partition("v1/")
+        meter, task = self._meter(own.strip("/")), asyncio.current_task()
+        assert task is not None  # noqa: S101 - it is one
+        self._under_way[task] = meter
+        try:
+            with charged(meter):
+                if action == "chat/completions":
+                    return await self._chat(meter, request)
+                if action == "embeddings":
+                    return await self._embed(meter, request)
+        finally:
+            del self._under_way[task]
+        raise _Refused(404, f"only chat/completions and embeddings are lent, not {action[:40]!r}")
+
+    def _meter(self, own: str) -> Meter:
+        """Whom a call is counted for."""
+        meters = open_meters()
+        if own:
+            mine = [meter for meter in meters if self._paths.get(meter) == own]
+            if not mine:
+                raise _Refused(410, "the query that this URL belongs to has ended")
+            return mine[0]
+        if len(meters) > 1:
+            error = ConfigError(
+                "several questions are under way, and a call of the pipeline's does not say which it is for",
+                "--set limits.concurrency=1, or let the function take base_url, which is each question's own",
+            )
+            self._lent.stop(error)
+            raise _Refused(409, str(error))
+        if not meters:
+            raise _Refused(410, "no question is under way")
+        return meters[0]
+
+    async def _chat(self, meter: Meter, request: dict[str, Any]) -> Mapping[str, Any]:
+        chat = self._lent.chat
+        if chat is None:
+            raise _Refused(404, "no generator is lent here: see index.lends, answer.lends and models.generator")
+        if meter.scope == LOADING:
+            raise _Refused(409, _NOT_AT_LOAD)
+        self._tell_names(str(request.get("model", "")), GENERATOR, chat.named)
+        reply: Mapping[str, Any] = await chat.forward({**request, "stream": False})
+        return reply
+
+    async def _embed(self, meter: Meter, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        embedder, given = self._lent.embedder, request.get("input")
+        if embedder is None:
+            raise _Refused(404, "no embedder is lent here: see index.lends and answer.lends")
+        texts = [given] if isinstance(given, str) else given
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise _Refused(400, _NO_TEXTS)
+        if meter.scope.startswith("answer/"):
+            # Never from a cache of other runs, so that a query's seconds are its own.
+            rows = [await embedder.embed_query(text) for text in texts]
+        else:
+            rows = list(await embedder.embed_documents(texts))
+        as_bytes = request.get("encoding_format") == "base64"
+        data = [
+            {
+                "object": "embedding",
+                "index": place,
+                "embedding": base64.b64encode(row.tobytes()).decode() if as_bytes else row.tolist(),
+            }
+            for place, row in enumerate(rows)
+        ]
+        usage = {"prompt_tokens": 0, "total_tokens": 0}
+        return {"object": "list", "model": EMBEDDER, "data": data, "usage": usage}
+
+    def _tell_names(self, asked: str, name: str, served: str) -> None:
+        if asked not in {"", name, served, *self._said}:
+            self._said.add(asked)
+            self._lent.warn(f"the pipeline asks for '{asked[:60]}': {served} answers, as the config says")
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, lending: LendingServer) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.lending = lending
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Whoever hangs up in between, as a query does whose time is over, is no error."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def do_POST(self) -> None:
+        length = self.headers.get("content-length", "")
+        if not length.isdecimal() or int(length) > _LONGEST_REQUEST:
+            self.close_connection = True
+            self._fail(413, f"a body of {_LONGEST_REQUEST:,} bytes at most, with its length")
+            return
+        body = self.rfile.read(int(length))
+        try:
+            reply = self.server.lending.answer(self.path, self.headers.get("authorization", ""), body)
+        except _Refused as refusal:
+            # Its client may say no more than the number.
+            self.server.lending.tell(f"a call of the pipeline's was refused: {refusal}")
+            self._fail(refusal.status, str(refusal))
+        except Exception as error:
+            # 400: whoever called has a client that would try a 5xx again; the seam has done that.
+            status = int(getattr(error, "status_code", 400))
+            self._fail(status if 400 <= status < 500 else 400, f"{type(error).__name__}: {error}")
+        else:
+            if b'"stream"' in body and json.loads(body).get("stream"):
+                self._stream(reply)
+            else:
+                self._send(200, reply)
+
+    def do_GET(self) -> None:
+        data = [{"id": name, "object": "model"} for name in (GENERATOR, EMBEDDER)]
+        known = self.path.endswith("/models")
+        self._send(200 if known else 404, {"object": "list", "data": data if known else []})
+
+    def _fail(self, status: int, message: str) -> None:
+        self._send(status, {"error": {"message": cleaned(message)[:2000], "type": "rag_harness"}})
+
+    def _stream(self, reply: Mapping[str, Any]) -> None:
+        """The whole reply as the one event of a stream."""
+        chunk = {**reply, "object": "chat.completion.chunk", "choices": _as_deltas(reply.get("choices") or ())}
+        events = b"".join(b"data: " + text + b"\n\n" for text in (json.dumps(chunk).encode(), b"[DONE]"))
+        self._write(200, "text/event-stream", events)
+
+    def _send(self, status: int, reply: Mapping[str, Any]) -> None:
+        self._write(status, "application/json", json.dumps(reply).encode())
+
+    def _write(self, status: int, kind: str, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: a log of requests could hold texts of the corpus."""
+
+
+def _as_deltas(choices: Sequence[Any]) -> list[Any]:
+    found = []
+    for choice in choices:
+        message = dict(choice.get("message") or {})
+        if calls := message.get("tool_calls"):
+            message["tool_calls"] = [{**call, "index": place} for place, call in enumerate(calls)]
+        found.append({**{key: value for key, value in choice.items() if key != "message"}, "delta": message})
+    return found

@@ -1,0 +1,158 @@
+"""Below the seam: a request as the server wants it. What a model refuses is learnt once and kept.
+
+The seam, and with it the journal and every id, sees the request as it was asked: a run that goes on finds its
+calls, whatever was learnt meanwhile.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import httpx2
+
+from harness.config.schema import Sendable
+from harness.core.errors import ModelUnavailable
+from harness.models.refused_parameters import REFUSING, refused_parameter
+from harness.models.reply_parsing import received
+from harness.store import Dialect, Dialects
+
+_SENDABLE: tuple[str, ...] = get_args(Sendable)
+_OF_A_VALUE = frozenset({"temperature"})
+"""Refused at one value, such as 0, and taken at another."""
+_DECODES = frozenset({"temperature", "seed"})
+"""What a run must not send to begin with and leave out later."""
+
+
+@dataclass
+class ModelDialect:
+    """How one role's model is asked: what the config says, what is known of its server, and where that is kept."""
+
+    server: str
+    """Its name in `dialects`."""
+    role: str
+    dialects: Dialects = field(default_factory=Dialects)
+    reasoning_tokens: int = 0
+    """Added to max_tokens, by whatever name that is sent."""
+    of_config: Dialect = field(default_factory=Dialect)
+    of_run: Dialect = field(default_factory=Dialect)
+    """In which the run was begun, wherever else that is kept: it holds for all of its calls."""
+    say: Callable[[str], None] = lambda _line: None
+    noted: Callable[[Dialect], None] = lambda _dialect: None
+    """Hears what the model is asked otherwise: what is known already, and every change."""
+    known: Dialect = field(init=False)
+    _trying: Dialect = field(default_factory=Dialect)
+    """What a refusal suggests, until the model answers to it."""
+
+    def __post_init__(self) -> None:
+        self.look()
+        if self.known.sent_as:
+            self.noted(self.known)
+
+    def look(self) -> None:
+        """Know what others have learnt."""
+        self.known = self.of_config.and_also(self.of_run).and_also(self.dialects.of(self.server))
+
+    def adapted(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The request as the model wants it, as far as it is known."""
+        wanted, sent_as = dict(request), self.known.and_also(self._trying).sent_as
+        if "max_tokens" in request:
+            wanted["max_tokens"] += self.reasoning_tokens
+        for name in filter(request.__contains__, _SENDABLE):
+            found = [known for known in (name, _token(name, request[name])) if known in sent_as]
+            if found:
+                value, own = wanted.pop(name), sent_as[found[0]]
+                wanted |= {} if own is None else {own: value}
+        return wanted
+
+    def unknown(self, request: Mapping[str, Any]) -> list[str]:
+        """Parameters of the request of which nobody knows whether the model takes them."""
+        tokens = {name: _token(name, request[name]) for name in _SENDABLE if name in request}
+        return [token for name, token in tokens.items() if not (self.known.knows(token) or self.known.knows(name))]
+
+    def suggests(self, content: bytes, asked: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
+        """Whether a refusal of `sent` tells how else to ask. Raises ModelUnavailable where it comes too late."""
+        found = refused_parameter(content, [name for name in _SENDABLE if name in asked and name in sent])
+        if found is None:
+            # Somebody else may have learnt it while this was under way.
+            return self.adapted(asked) != sent
+        name, renamed = found
+        token = _token(name, asked[name])
+        if name in _DECODES and token in self.known.taken:
+            raise ModelUnavailable(
+                f"the {self.role} ({self.server}) refuses {token} now, and took it before: a run has one decoding",
+                f"ask for it in a run of its own: --set models.{self.role}.{name}=null",
+            )
+        self._trying = self._trying.sending(token, renamed)
+        return True
+
+    def took(self, asked: Mapping[str, Any]) -> None:
+        """The model has answered this, as it was sent: what was suggested holds."""
+        new, self._trying = self._trying.sent_as, Dialect()
+        taken = [token for token in self.unknown(asked) if token not in new]
+        if not new and not taken:
+            return
+
+        def change(dialect: Dialect) -> Dialect:
+            return Dialect(sent_as={**dialect.sent_as, **new}, taken=dialect.taken).taking(taken)
+
+        self.dialects.learn(self.server, change)
+        self.look()
+        for token, name in new.items():
+            instead = f"it is sent as {name}" if name else "it is left out, and the run says so"
+            self.say(f"the {self.role} ({self.server}) refuses {token}: {instead}")
+        if new:
+            self.noted(self.known)
+
+    def gave_up(self) -> None:
+        """What was suggested did not help."""
+        self._trying = Dialect()
+
+
+class AdaptingTransport(httpx2.AsyncBaseTransport):
+    """Sends each request through `inner` as the model wants it. While nobody knows whether it takes a parameter,
+    one call finds out and the others wait for it: what is refused is refused once, however many are under way.
+    """
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, spoken: ModelDialect) -> None:
+        self._inner, self._spoken, self._finding_out = inner, spoken, asyncio.Lock()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The server's answer to the request as it wants it."""
+        asked = json.loads(await request.aread())
+        if not self._spoken.unknown(asked):
+            return await self._ask(request, asked)
+        async with self._finding_out:
+            self._spoken.look()
+            if self._spoken.unknown(asked):
+                return await self._ask(request, asked)
+        return await self._ask(request, asked)
+
+    async def _ask(self, request: httpx2.Request, asked: Mapping[str, Any]) -> httpx2.Response:
+        while True:
+            wanted = self._spoken.adapted(asked)
+            sent = request if wanted == asked else with_body(request, wanted)
+            response = await self._inner.handle_async_request(sent)
+            if response.status_code in REFUSING:
+                response = await received(response, request)
+                if self._spoken.suggests(response.content, asked, wanted):
+                    continue
+                self._spoken.gave_up()
+            if response.status_code == 200:
+                self._spoken.took(asked)
+            return response
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+def with_body(request: httpx2.Request, body: Mapping[str, Any]) -> httpx2.Request:
+    """The same request with another JSON body."""
+    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
+    return httpx2.Request(request.method, request.url, headers=headers, json=body, extensions=request.extensions)
+
+
+def _token(name: str, value: Any) -> str:
+    return f"{name}={json.dumps(value)}" if name in _OF_A_VALUE else name

@@ -1,0 +1,73 @@
+"""The first call of a model, before anything is paid: what it refuses is one line, what it wants is learnt."""
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any
+
+import httpx2
+
+from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
+from harness.core.errors import BudgetReached, ModelUnavailable
+from harness.models.clients import CutOff, chat_request, embedding_request, open_transport, text_of
+from harness.models.metering import Meter, metered
+from harness.models.model_endpoint import read_error
+from harness.models.providers import api_key
+from harness.models.reply_parsing import UnreadableReply
+from harness.models.transport import Seam
+from harness.protocols import Message
+
+_PROMPT = (Message("user", "Reply with the word yes."),)
+_LONGEST_S = 60.0
+_MAY_PASS = frozenset({408, 409, 429})
+
+
+def is_asked(config: ModelConfig) -> bool:
+    """Whether there is a server that could refuse; a model of this process takes what it is given."""
+    return config.base_url is not None
+
+
+async def ask_once(config: ModelConfig, seam: Seam, scope: str) -> None:
+    """Ask the model of a resolved config once, counted and journaled under `scope`.
+
+    Raises ModelUnavailable where no other call could go better: the key, the model or a parameter is refused, or
+    all of max_tokens is spent before the first word. A server that is slow or falters is left to whoever calls it
+    next, as is a budget that cannot hold even this.
+    """
+    path, body = _request(config)
+    url = str(config.base_url)
+    headers = {"Authorization": f"Bearer {api_key(config)}"}
+    falters = (TimeoutError, httpx2.TransportError, UnreadableReply)
+    with suppress(*falters, BudgetReached), metered(Meter(scope)):
+        async with (
+            asyncio.timeout(_LONGEST_S),
+            httpx2.AsyncClient(transport=open_transport(config, seam), timeout=config.timeout_s) as client,
+        ):
+            response = await client.post(f"{url}{path}", json=body, headers=headers)
+            _check(config, response, body)
+
+
+def _request(config: ModelConfig) -> tuple[str, dict[str, Any]]:
+    if isinstance(config, GeneratorConfig):
+        return "/chat/completions", chat_request(config, _PROMPT)
+    assert isinstance(config, EmbedderConfig)  # noqa: S101 - a model of either kind
+    return "/embeddings", embedding_request(config, ["yes"])
+
+
+def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any]) -> None:
+    status, role = response.status_code, config.role
+    if 400 <= status < 500 and status not in _MAY_PASS:
+        message, _ = read_error(response.content)
+        ours = ", ".join(name for name in (*config.extra, "temperature", "seed", "max_tokens") if name in body)
+        raise ModelUnavailable(
+            f"the {role} {config.model} at {config.base_url} refuses what it is asked (HTTP {status}: {message})",
+            f"change models.{role} (it is sent {ours})" if ours else f"change models.{role}",
+        )
+    if status == 200 and isinstance(config, GeneratorConfig):
+        try:
+            text_of(json.loads(response.content), config, body["max_tokens"])
+        except CutOff as cut:
+            raise ModelUnavailable(f"{role} {config.model}: {cut}") from cut
+        except (ValueError, RecursionError):
+            # Without a text, or damaged: other replies may have one.
+            return

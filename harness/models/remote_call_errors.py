@@ -1,0 +1,55 @@
+"""What a model call raised, carried to the process that asked for it: by name and in words, never pickled."""
+
+import builtins
+from typing import Self
+
+import httpx2
+from pydantic import BaseModel, ConfigDict
+
+from harness.core import errors
+from harness.core.errors import BudgetReached, HarnessError
+from harness.models.reply_parsing import UnreadableReply
+
+_PLAIN = ("TypeError", "ValueError", "RuntimeError", "TimeoutError")
+
+
+class RelayedError(BaseModel):
+    """An exception as a value."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """Of its class."""
+    what: str
+    fix: str = ""
+    usd: float = 0.0
+    tokens: int = 0
+    """Of `BudgetReached`."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> Self:
+        """Of what was raised here."""
+        name = type(error).__name__
+        if isinstance(error, BudgetReached):
+            return cls(name=name, what=error.what, usd=error.usd, tokens=error.tokens)
+        if isinstance(error, HarnessError):
+            return cls(name=name, what=error.what, fix=error.fix)
+        return cls(name=name, what=str(error))
+
+    def as_raised(self, request: httpx2.Request) -> Exception:
+        """The same, to be raised there: of the same class where it is one of ours, of the HTTP library's or a
+        plain one, else a RuntimeError that names it.
+        """
+        if self.name == BudgetReached.__name__:
+            return BudgetReached(self.what, usd=self.usd, tokens=self.tokens)
+        if self.name == UnreadableReply.__name__:
+            return UnreadableReply(self.what)
+        if self.name in _PLAIN:
+            plain: type[Exception] = getattr(builtins, self.name)
+            return plain(self.what)
+        ours, http = getattr(errors, self.name, None), getattr(httpx2, self.name, None)
+        if isinstance(ours, type) and issubclass(ours, HarnessError):
+            return ours(self.what, self.fix)
+        if isinstance(http, type) and issubclass(http, httpx2.TransportError):
+            return http(self.what, request=request)
+        return RuntimeError(f"{self.name}: {self.what}")

@@ -1,0 +1,198 @@
+"""The process that makes the model calls of workers elsewhere: their requests pass the seam here.
+
+See `harness.models.remote_calls`. A call of a worker that is lost meanwhile goes on: it is paid, so it is kept,
+and the query's next try finds it in the journal.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+import httpx2
+
+from harness.config import ModelConfig
+from harness.core.records import Usage
+from harness.models.clients import access_of, open_transport
+from harness.models.llama_server import ServerAccess
+from harness.models.metering import Meter, OpenCall, charged
+from harness.models.remote_call_errors import RelayedError
+from harness.models.remote_calls import CallNews, RelayedCall, RelayedUsage
+from harness.models.time_spans import Spans
+from harness.models.transport import MeteredTransport, Seam
+from harness.store import StoredCall
+
+TellNews = Callable[[CallNews], None]
+
+
+class CallWay(Protocol):
+    """To whoever answers the calls of a role."""
+
+    async def send(self, call: RelayedCall) -> tuple[int, bytes]:
+        """Status and body; what it raises is raised where the call was asked for."""
+        ...
+
+    async def close(self) -> None:
+        """Nothing more is asked."""
+        ...
+
+
+@dataclass(frozen=True)
+class _ModelWay:
+    """To a model's server."""
+
+    transport: MeteredTransport
+    url: str
+    key: str
+
+    async def send(self, call: RelayedCall) -> tuple[int, bytes]:
+        """See `CallWay`."""
+        headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
+        times = dict.fromkeys(("connect", "read", "write", "pool"), call.timeout_s)
+        request = httpx2.Request(
+            "POST", f"{self.url}{call.path}", headers=headers, content=call.body, extensions={"timeout": times}
+        )
+        response = await self.transport.handle_async_request(request)
+        return response.status_code, await response.aread()
+
+    async def close(self) -> None:
+        """See `CallWay`."""
+        await self.transport.aclose()
+
+
+class CallDesk:
+    """Makes the calls of one run's workers over one seam, within one event loop; `DeskSession.take` is for any
+    thread.
+    """
+
+    def __init__(
+        self,
+        seam: Seam,
+        models: Mapping[str, ModelConfig],
+        servers: Mapping[str, ServerAccess],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """`models` by role; `servers`: of those that have one started for them."""
+        self._seam, self.loop = seam, loop
+        self._ways: dict[str, CallWay] = {
+            role: _ModelWay(open_transport(config, seam, servers.get(role)), *access_of(config, servers.get(role)))
+            for role, config in models.items()
+        }
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def serve(self, role: str, way: CallWay) -> None:
+        """Send the calls of that role, which is no model's, another way."""
+        self._ways[role] = way
+
+    def open(self, tell: TellNews) -> "DeskSession":
+        """For one worker, which hears by `tell`, called in the loop."""
+        return DeskSession(self, tell)
+
+    def begin(self, call: RelayedCall, meter: Meter, tell: TellNews) -> asyncio.Task[None]:
+        """Make one call, charged to `meter`."""
+        task = self.loop.create_task(self._carry(call, meter, tell))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return task
+
+    async def _carry(self, call: RelayedCall, meter: Meter, tell: TellNews) -> None:
+        counting = _CountedElsewhere(meter, lambda news: tell(news.model_copy(update={"number": call.number})))
+        try:
+            with charged(counting):
+                status, content = await self._ways[call.role].send(call)
+        except asyncio.CancelledError as cut_off:
+            error = self._seam.budget.refusal or cut_off
+            tell(CallNews(number=call.number, kind="failed", error=RelayedError.of(error)))
+        except Exception as error:
+            tell(CallNews(number=call.number, kind="failed", error=RelayedError.of(error)))
+        else:
+            tell(CallNews(number=call.number, kind="answered", status=status, content=content))
+
+    async def close(self) -> None:
+        """Cut off what is under way, close connections and journal."""
+        for task in tuple(self._under_way):
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        for way in self._ways.values():
+            with suppress(Exception):
+                await way.close()
+        self._seam.close()
+
+
+class DeskSession:
+    """One worker's calls. Its meters count how often a query asks the same, as those of a process do that calls by
+    itself: a query that is tried again by another worker finds the calls of its first try.
+    """
+
+    def __init__(self, desk: CallDesk, tell: TellNews) -> None:
+        self._desk, self._tell = desk, tell
+        self._meters: dict[tuple[str, int], Meter] = {}
+        self._calls: dict[int, asyncio.Task[None]] = {}
+
+    def take(self, call: RelayedCall) -> None:
+        """Make the call, or cut it off; from any thread. The worker's calls begin in the order of `take`."""
+        self._desk.loop.call_soon_threadsafe(self._take, call)
+
+    def _take(self, call: RelayedCall) -> None:
+        if call.is_withdrawn:
+            if task := self._calls.get(call.number):
+                task.cancel()
+            return
+        block = (call.scope, call.block)
+        if call.ends_block:
+            self._meters.pop(block, None)
+            return
+        meter = self._meters.setdefault(block, Meter(*block))
+        task = self._desk.begin(call, meter, self._tell)
+        self._calls[call.number] = task
+        task.add_done_callback(lambda _: self._calls.pop(call.number, None))
+
+
+class _CountedElsewhere(Meter):
+    """Of one call: the worker's own meter counts what it hears. Repeated requests are counted here."""
+
+    def __init__(self, query: Meter, tell: TellNews) -> None:
+        super().__init__(query.scope)
+        self._query, self._tell = query, tell
+
+    def next_occurrence(self, role: str, request_digest: str) -> int:
+        """Of the query's calls."""
+        return self._query.next_occurrence(role, request_digest)
+
+    def give_back_occurrence(self, role: str, request_digest: str, occurrence: int) -> None:
+        """Likewise."""
+        self._query.give_back_occurrence(role, request_digest, occurrence)
+
+    def add_call(self, role: str, usage: Usage, *, paid_by: str | None = None) -> None:
+        """Tell it, and to no role: whoever asked knows which."""
+        del role
+        self._tell(CallNews(number=0, kind="counted", counted=RelayedUsage(usage=usage, paid_by=paid_by)))
+
+    def add_replayed(self, role: str, call: StoredCall) -> None:
+        """Likewise."""
+        del role
+        counted = RelayedUsage(
+            usage=call.usage, paid_by=call.paid_by, started_at=call.started_at, wall_s=call.wall_s
+        )
+        self._tell(CallNews(number=0, kind="counted", counted=counted))
+
+    @contextmanager
+    def call(self) -> Iterator[OpenCall]:
+        """One whose waiting is told."""
+        yield _ToldCall(self._tell)
+
+
+class _ToldCall(OpenCall):
+    def __init__(self, tell: TellNews) -> None:
+        super().__init__(Spans(), Spans())
+        self._tell = tell
+
+    def turn(self, *, waits: bool) -> None:
+        if waits != self._waits:
+            self._tell(CallNews(number=0, kind="waits" if waits else "goes_on"))
+        super().turn(waits=waits)
+
+    def waited_since(self, moment_s: float) -> None:
+        self._tell(CallNews(number=0, kind="waited", seconds=max(0.0, time.monotonic() - moment_s)))

@@ -1,0 +1,213 @@
+"""Model calls that another process makes: the one that runs a benchmark calls for workers on other machines.
+
+So there is one journal, one budget and one limiter for all of them, no key leaves that process, and a call goes on
+to its place in the journal when the worker that asked for it is lost. A worker's transport sends a `RelayedCall`
+and hears `CallNews` until it is answered; `harness.models.remote_call_server` is the other side.
+"""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import httpx2
+from pydantic import BaseModel, ConfigDict
+
+from harness.core.errors import HarnessError
+from harness.core.records import Usage
+from harness.models.metering import Meter, OpenCall, current_meter
+from harness.models.remote_call_errors import RelayedError
+from harness.models.transport import response_of
+from harness.store import StoredCall
+
+_LAST_NEWS_S = 5.0
+"""How long a call that was cut off by its time limit may take to say what it used."""
+
+
+class RelayLine(BaseModel):
+    """Base of both directions: one JSON line each, bodies in base64."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+
+
+class RelayedCall(RelayLine):
+    """One request that a worker wants to be made, or wants no longer."""
+
+    number: int
+    """Of this worker's calls."""
+    scope: str = ""
+    """Of the meter that pays: see `harness.store.CallKey`."""
+    block: int = 0
+    """`number` of that meter."""
+    role: str = ""
+    path: str = ""
+    """Below the server's URL."""
+    body: bytes = b""
+    timeout_s: float | None = None
+    is_withdrawn: bool = False
+    """Its query has run out of time."""
+    ends_block: bool = False
+    """No call: nothing more is asked within that block."""
+
+
+class RelayedUsage(RelayLine):
+    """What a call counts for."""
+
+    usage: Usage
+    paid_by: str | None = None
+    """Replayed: the run that paid it."""
+    started_at: str = ""
+    wall_s: float = 0.0
+    """Replayed: when it was made, and how long it took."""
+
+
+class CallNews(RelayLine):
+    """What became of a call so far; the last is `answered` or `failed`."""
+
+    number: int
+    kind: Literal["waits", "goes_on", "waited", "counted", "answered", "failed"]
+    seconds: float = 0.0
+    """waited: until now, for a limit of its provider, as it turns out."""
+    counted: RelayedUsage | None = None
+    status: int = 0
+    content: bytes = b""
+    """answered."""
+    error: RelayedError | None = None
+    """failed."""
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing follows."""
+        return self.kind in {"answered", "failed"}
+
+
+_Inbox = tuple[asyncio.AbstractEventLoop, "asyncio.Queue[CallNews]"]
+
+
+class CallRelay:
+    """A worker's calls under way. Each is followed in the event loop that asked; news come from any thread."""
+
+    def __init__(self, ask: Callable[[RelayedCall], None]) -> None:
+        self._ask = ask
+        self._numbers = itertools.count()
+        self._open: dict[int, _Inbox] = {}
+
+    @contextmanager
+    def asked(self, call: RelayedCall) -> "Iterator[tuple[int, asyncio.Queue[CallNews]]]":
+        """Ask for it; yields its number and where its news arrive."""
+        number, inbox = next(self._numbers), asyncio.Queue[CallNews]()
+        self._open[number] = (asyncio.get_running_loop(), inbox)
+        try:
+            self._ask(call.model_copy(update={"number": number}))
+            yield number, inbox
+        finally:
+            del self._open[number]
+
+    def withdraw(self, number: int) -> None:
+        """Let it be cut off."""
+        self._ask(RelayedCall(number=number, is_withdrawn=True))
+
+    def end_block(self, scope: str, number: int) -> None:
+        """Say that nothing more is asked by the meter of that number."""
+        self._ask(RelayedCall(number=0, scope=scope, block=number, ends_block=True))
+
+    def hear(self, news: CallNews) -> None:
+        """Hand over what became of a call; one that nobody follows any more is dropped."""
+        if followed := self._open.get(news.number):
+            loop, inbox = followed
+            loop.call_soon_threadsafe(inbox.put_nowait, news)
+
+
+@dataclass
+class RelayedSeam:
+    """In place of a `Seam` where another process makes the calls."""
+
+    relay: CallRelay
+    fatal: HarnessError | None = None
+    """As a `Seam`'s."""
+
+    def stop(self, error: HarnessError) -> None:
+        """As a `Seam`'s."""
+        self.fatal = self.fatal or error
+
+    def close(self) -> None:
+        """There is no journal here."""
+
+
+class RelayedTransport(httpx2.AsyncBaseTransport):
+    """Sends a role's requests over a relay, and charges what they used to the current meter."""
+
+    def __init__(self, seam: RelayedSeam, role: str, base_path: str) -> None:
+        self._seam, self._role, self._base_path = seam, role, base_path
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The response, whoever gave it; raises what the call raised where it was made."""
+        meter = current_meter()
+        call = RelayedCall(
+            number=0,
+            scope=meter.scope,
+            block=meter.number,
+            role=self._role,
+            path=request.url.path.removeprefix(self._base_path),
+            body=await request.aread(),
+            timeout_s=request.extensions.get("timeout", {}).get("read"),
+        )
+        try:
+            with meter.call() as under_way, self._seam.relay.asked(call) as (number, inbox):
+                following = _Following(meter, self._role, under_way, request)
+                try:
+                    return await following.to_the_end(inbox)
+                except asyncio.CancelledError:
+                    self._seam.relay.withdraw(number)
+                    await self._last_words(following, inbox)
+                    raise
+        except HarnessError as error:
+            # A client may wrap it, a system may swallow it.
+            self._seam.fatal = error
+            raise
+
+    async def _last_words(self, following: "_Following", inbox: "asyncio.Queue[CallNews]") -> None:
+        """Count what a call used that its query's time limit cut off."""
+        try:
+            async with asyncio.timeout(_LAST_NEWS_S):
+                await following.to_the_end(inbox)
+        except HarnessError as error:
+            self._seam.stop(error)
+        except Exception:
+            # The time limit is what is told, whatever the call ended with.
+            return
+
+
+@dataclass(frozen=True)
+class _Following:
+    """One call, from being asked for to its answer."""
+
+    meter: Meter
+    role: str
+    under_way: OpenCall
+    request: httpx2.Request
+
+    async def to_the_end(self, inbox: "asyncio.Queue[CallNews]") -> httpx2.Response:
+        while not (news := await inbox.get()).is_last:
+            self._take(news)
+        if news.error is not None:
+            raise news.error.as_raised(self.request)
+        return response_of(news.status, news.content, self.request)
+
+    def _take(self, news: CallNews) -> None:
+        if news.kind == "waited":
+            self.under_way.waited_since(time.monotonic() - news.seconds)
+        elif news.counted is not None:
+            self._count(news.counted)
+        else:
+            self.under_way.turn(waits=news.kind == "waits")
+
+    def _count(self, counted: RelayedUsage) -> None:
+        if counted.paid_by is None:
+            self.meter.add_call(self.role, counted.usage)
+            return
+        made = (counted.wall_s, counted.started_at, counted.paid_by)
+        self.meter.add_replayed(self.role, StoredCall("", b"", b"", counted.usage, *made))

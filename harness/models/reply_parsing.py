@@ -1,0 +1,187 @@
+"""What comes back from a server, none of it believed: bodies within bounds, usage, limits, waiting times."""
+
+import json
+import math
+import zlib
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx2
+
+from harness.core.records import Usage
+from harness.models.limiter import Allowances
+
+MAX_BODY_BYTES = 64 << 20
+"""Of one reply, unpacked: 32 embeddings of 4,096 numbers are 3 MB."""
+MAX_TOKENS = 10**9
+"""Of one call: what claims more was not counted."""
+ACCEPTED_CODINGS = "gzip, deflate"
+_UNPACKED_BY = {"gzip": 31, "x-gzip": 31, "deflate": 47}
+"""Window bits of zlib; 47 finds out which header it is."""
+_GONE_WITH_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+
+class UnreadableReply(ValueError):
+    """A body too large or too strange to be read; the message is one line."""
+
+
+async def received(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
+    """The same response with its whole body, unpacked.
+
+    Raises UnreadableReply beyond `MAX_BODY_BYTES`, packed or not, and httpx2.TransportError as the stream does.
+    """
+    content = await whole_body(response)
+    headers = [(name, value) for name, value in response.headers.items() if name not in _GONE_WITH_THE_WIRE]
+    return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
+
+
+async def whole_body(response: httpx2.Response) -> bytes:
+    """The body of a response, unpacked, which is closed then; raises as `received` does."""
+    packed = bytearray()
+    try:
+        if response.is_stream_consumed:
+            # Made in this process by a translation.
+            return response.content
+        async for chunk in response.aiter_raw():
+            packed += chunk
+            if len(packed) > MAX_BODY_BYTES:
+                raise _too_large("")
+        return bytes(_unpacked(packed, response.headers.get("content-encoding", "")))
+    finally:
+        await response.aclose()
+
+
+def _unpacked(packed: bytearray, coding: str) -> bytearray:
+    coding = coding.strip().lower()
+    if coding in {"", "identity"}:
+        return packed
+    if coding not in _UNPACKED_BY:
+        raise UnreadableReply(f"a reply is packed in a way that nobody asked for ({coding[:40]!r})")
+    unpacker = zlib.decompressobj(_UNPACKED_BY[coding])
+    try:
+        body = unpacker.decompress(packed, MAX_BODY_BYTES)
+    except zlib.error as error:
+        raise UnreadableReply(f"a packed reply is damaged ({error})") from error
+    if unpacker.unconsumed_tail:
+        raise _too_large(" when it is unpacked")
+    if not unpacker.eof:
+        raise UnreadableReply("a packed reply is damaged (it ends too soon)")
+    return bytearray(body)
+
+
+def _too_large(when: str) -> UnreadableReply:
+    return UnreadableReply(f"a reply is larger than {MAX_BODY_BYTES >> 20} MiB{when}")
+
+
+def damage_of(reply: Any, path: str) -> str:
+    """What the parsed body of a reply to a request for `path` lacks to be one; empty: nothing."""
+    if reply is _NO_JSON:
+        return "a body that is no JSON"
+    if path.endswith("/chat/completions"):
+        choices = reply.get("choices") if isinstance(reply, dict) else None
+        first = choices[0] if isinstance(choices, list) and choices else None
+        is_choice = isinstance(first, dict) and isinstance(first.get("message"), dict)
+        return "" if is_choice else "a body without a choice"
+    if path.endswith("/embeddings"):
+        data = reply.get("data") if isinstance(reply, dict) else None
+        return "" if isinstance(data, list) else "a body without data"
+    return ""
+
+
+def read_usage(content: bytes) -> Usage:
+    """The usage block of an OpenAI-compatible answer; without one, or with one that cannot be, a call whose tokens
+    are unknown. A reply that max_tokens ended (`finish_reason` length) is counted as cut.
+    """
+    return usage_of(parsed(content))
+
+
+def usage_of(reply: Any) -> Usage:
+    """The same of a body that is `parsed`."""
+    cut = int(_is_cut(reply))
+    try:
+        usage = reply["usage"]
+        details = usage.get("prompt_tokens_details") or {}
+        taken, given = _tokens(usage["prompt_tokens"]), _tokens(_or_0(usage.get("completion_tokens")))
+        cached = _tokens(_or_0(details.get("cached_tokens")), most=taken)
+        given, reasoned = _with_reasoning(usage, taken, given)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return Usage(calls=1, unmetered_calls=1, cut_calls=cut)
+    return Usage(
+        calls=1,
+        input_tokens=taken,
+        output_tokens=given,
+        cached_tokens=cached,
+        reasoning_tokens=reasoned,
+        cut_calls=cut,
+    )
+
+
+def _with_reasoning(usage: Any, taken: int, given: int) -> tuple[int, int]:
+    """(tokens of the output, those of them that were hidden reasoning). Some servers leave these out of
+    completion_tokens and count them in total_tokens alone.
+    """
+    total = usage.get("total_tokens")
+    if type(total) is int and taken + given < total <= MAX_TOKENS:
+        given = total - taken
+    hidden = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
+    return given, min(hidden, given) if type(hidden) is int and hidden > 0 else 0
+
+
+def _tokens(value: object, most: int = MAX_TOKENS) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError("no count of tokens")
+    return value
+
+
+def _or_0(value: object) -> object:
+    return 0 if value is None else value
+
+
+def _is_cut(reply: Any) -> bool:
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    return isinstance(choices, list) and any(
+        # Who asks for log probabilities asks for one token, and wants no more.
+        isinstance(choice, dict) and choice.get("finish_reason") == "length" and not choice.get("logprobs")
+        for choice in choices
+    )
+
+
+_NO_JSON = object()
+
+
+def parsed(content: bytes) -> Any:
+    """A body as JSON; what is none can be handed on to `damage_of` and `usage_of` alone."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return _NO_JSON
+
+
+def retry_after_s(header: str | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float | None:
+    """Seconds from a Retry-After header (RFC 9110 10.2.3: a number or a date); None if absent or unreadable."""
+    if not header:
+        return None
+    try:
+        seconds = float(header)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(header) - now()).total_seconds())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def allowances(headers: Mapping[str, str]) -> Allowances:
+    """What x-ratelimit-limit-* and -remaining-* say of requests and tokens, as far as both are numbers."""
+    found = {}
+    for kind in ("requests", "tokens"):
+        try:
+            limit, left = (float(headers[f"x-ratelimit-{what}-{kind}"]) for what in ("limit", "remaining"))
+        except (KeyError, ValueError):
+            continue
+        if 0 < limit < math.inf and 0 <= left < math.inf:
+            found[kind] = (limit, left)
+    return found

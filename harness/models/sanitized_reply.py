@@ -1,0 +1,57 @@
+"""What a server said, or how it failed, without the keys that it was given."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import httpx2
+
+from harness.core.records import Usage
+from harness.core.sanitize import cleaned, reply_without_keys
+from harness.models.reply_parsing import damage_of, parsed, usage_of, whole_body
+
+_READ = ("x-ratelimit-", "retry-after")
+"""How headers begin that are looked at: each is read as a number or a date, and none is kept."""
+
+
+@dataclass(frozen=True)
+class HeardReply:
+    """A whole reply. It is parsed once, whoever asks for what it says."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Those that say when, and how fast, to ask again."""
+    content: bytes
+    path: str
+    """Of the request."""
+
+    @cached_property
+    def _parsed(self) -> Any:
+        return parsed(self.content)
+
+    @cached_property
+    def damage(self) -> str:
+        """What it lacks to be one with status 200; empty: nothing. A reply without text is a reply."""
+        return damage_of(self._parsed, self.path)
+
+    @cached_property
+    def usage(self) -> Usage:
+        """See `harness.models.reply_parsing.read_usage`."""
+        return usage_of(self._parsed)
+
+
+async def heard(response: httpx2.Response, path: str) -> HeardReply:
+    """The whole of a response to a request for `path`; raises what `whole_body` does."""
+    content = reply_without_keys(await whole_body(response))
+    headers = {name: value for name, value in response.headers.items() if name.startswith(_READ)}
+    return HeardReply(response.status_code, headers, content, path)
+
+
+def without_key(error: Exception) -> Exception:
+    """The same error without any key. It comes alone: what it was raised from quotes the bytes that were sent or
+    received.
+    """
+    error.args = (cleaned(str(error)),)
+    error.__cause__ = error.__context__ = None
+    return error

@@ -1,0 +1,99 @@
+"""From what a config says of a data set to what a run works on: checked, read once for all cells that share it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+from pydantic import ValidationError
+
+from harness.config import DATASET_PLACES, DatasetConfig, SampleConfig
+from harness.config.load import explain
+from harness.core.bounded_files import PlaceStamp, from_home, stamp
+from harness.core.errors import ConfigError, nearest
+from harness.datasets import CorpusChoice, Dataset, QuerySample, checked_subset, select
+from harness.protocols import DatasetSpec, Params, RawDataset, ReadingProgress, untold
+from harness.registry import DATASETS
+from harness.store.index_dir import corpus_digest
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to be read, and how it lies on the disk: read again where either is another."""
+
+    spec: DatasetSpec
+    subset: str
+    params: str
+    stamps: tuple[PlaceStamp, ...]
+    read: Callable[[], RawDataset] = field(compare=False)
+
+
+class DatasetReader:
+    """Reads the data sets of one command: each once, as it lies there when it is first asked for."""
+
+    def __init__(self, progress: ReadingProgress = untold) -> None:
+        self._progress = progress
+        self._stamps: dict[str, PlaceStamp] = {}
+
+    def selected(self, config: DatasetConfig) -> tuple[Dataset, str]:
+        """The sampled data set and the digest of its documents alone."""
+        spec = DATASETS.load(config.name)
+        subset, params = checked_subset(spec, config.subset), dataset_params(spec, config)
+        wanted = _Wanted(
+            spec=spec,
+            subset=subset,
+            params=params.model_dump_json() if params else "",
+            stamps=tuple(self._stamp(place) for place in (config.path, config.questions) if place is not None),
+            read=lambda: spec.read(subset, params, self._progress),
+        )
+        return _selected(wanted, config.sample, config.corpus)
+
+    def _stamp(self, place: str) -> PlaceStamp:
+        if place not in self._stamps:
+            self._stamps[place] = stamp(from_home(place))
+        return self._stamps[place]
+
+
+def load_whole(config: DatasetConfig, progress: ReadingProgress = untold) -> Dataset:
+    """Every query over every document, whatever the config says of a sample."""
+    return DatasetReader(progress).selected(config.model_copy(update={"sample": "full", "corpus": "full"}))[0]
+
+
+@lru_cache(maxsize=2)
+def _raw(wanted: _Wanted) -> RawDataset:
+    return wanted.read()
+
+
+@lru_cache(maxsize=2)
+def _selected(
+    wanted: _Wanted, sample: SampleConfig | Literal["full"], corpus: CorpusChoice
+) -> tuple[Dataset, str]:
+    drawn = QuerySample(sample.per_type, sample.seed) if isinstance(sample, SampleConfig) else None
+    dataset = select(wanted.spec, _raw(wanted), subset=wanted.subset, sample=drawn, corpus=corpus)
+    return dataset, corpus_digest(dataset.documents)
+
+
+def dataset_params(spec: DatasetSpec, config: DatasetConfig) -> Params | None:
+    """What a config gives a data set; ConfigError of one line for what it does not take, or needs."""
+    places = {key: from_home(place) for key in DATASET_PLACES if (place := getattr(config, key)) is not None}
+    known = spec.params.model_fields if spec.params else {}
+    options = [key for key in known if key not in DATASET_PLACES]
+    for key in places:
+        if key not in known:
+            fix = f"drop {DATASET_PLACES[key]} or dataset.{key}, or name a data set that takes one"
+            raise ConfigError(f"{spec.name} takes no dataset.{key}", fix)
+    for key in config.options:
+        if key not in options:
+            fix = nearest(key, options) if options else f"{spec.name} has no options"
+            raise ConfigError(f"unknown key 'dataset.options.{key}'", fix)
+    if spec.params is None:
+        return None
+    given = {**config.options, **places}
+    for key, kind in known.items():
+        if kind.is_required() and key not in given:
+            own = f"dataset.{key}" if key in DATASET_PLACES else f"dataset.options.{key}"
+            raise ConfigError(f"{spec.name} needs {own}", f"add {DATASET_PLACES.get(key, f'--set {own}=...')}")
+    try:
+        return spec.params.model_validate(given)
+    except ValidationError as error:
+        raise ConfigError(*explain(error, spec.params, prefix="dataset.options")) from error

@@ -1,0 +1,100 @@
+"""What so many queries can tell apart, said before anything is paid. It refuses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.core.errors import MissingDependency
+from harness.runner.plan import Cell
+from harness.statistics.power import DISCORDANCE, POWER, STEPS, can_show_anything, queries_needed, rounded_up
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """The systems of one sample, and the queries that it would take to tell them apart."""
+
+    dataset: str
+    n_queries: int
+    n_available: int
+    """In the whole data set."""
+    n_systems: int
+    """That compete; of one alone it is said as if there were another."""
+    needed: dict[float, int | None]
+    """Difference of two shares -> queries that find it four times out of five, after Holm over all pairs; None:
+    more than anybody has."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Of systems."""
+        return max(1, self.n_systems * (self.n_systems - 1) // 2)
+
+    @property
+    def lines(self) -> list[str]:
+        """One for what these queries can show, if that is next to nothing; one for how many it takes."""
+        n, what = self.n_queries, f"{_counted(self.n_systems, 'run')}, {_counted(self.n_pairs, 'pair')}"
+        subject = f"{self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
+        shown = []
+        if not can_show_anything(n, self.n_pairs):
+            shown.append(f"{subject}: no outcome can be more than chance")
+        elif not can_show_anything(n - 1, self.n_pairs):
+            shown.append(f"{subject}: nothing can be more than chance but one that is better on {n:,} of {n:,}")
+        takes = ", ".join(f"{100 * step:g} points {self._taken(step)}" for step in sorted(self.needed))
+        shown.append(
+            f"{subject}: queries that find a true difference {100 * POWER:g} times of 100, where two systems "
+            f"differ on {100 * DISCORDANCE:g} % of them: {takes}; the data set has {self.n_available:,}"
+        )
+        return shown
+
+    def _taken(self, step: float) -> str:
+        needed = self.needed[step]
+        return "more than anybody has" if needed is None else f"about {rounded_up(needed):,}"
+
+
+def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
+    """One for each sample that systems compete on; none where the package that counts is not installed."""
+    samples: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if not cell.spec.bracket:
+            samples.setdefault(cell.dataset.digest, []).append(cell)
+    try:
+        return [_size(own) for own in samples.values()]
+    except MissingDependency:
+        return []
+
+
+def size_lines(cells: Sequence[Cell]) -> list[str]:
+    """The lines of all samples."""
+    return [line for size in sample_sizes(cells) for line in size.lines]
+
+
+def sizes_json(sizes: Iterable[SampleSize]) -> list[dict[str, object]]:
+    """For machines; `needed` by the difference in points."""
+    return [
+        {
+            "dataset": size.dataset,
+            "n_queries": size.n_queries,
+            "n_available": size.n_available,
+            "n_systems": size.n_systems,
+            "n_pairs": size.n_pairs,
+            "can_show_anything": can_show_anything(size.n_queries, size.n_pairs),
+            "needed": {f"{100 * step:g}": queries for step, queries in size.needed.items()},
+        }
+        for size in sizes
+    ]
+
+
+def _size(cells: Sequence[Cell]) -> SampleSize:
+    dataset = cells[0].dataset
+    pairs = max(1, len(cells) * (len(cells) - 1) // 2)
+    return SampleSize(
+        dataset=dataset.name,
+        n_queries=len(dataset.queries),
+        n_available=max(len(dataset.queries), sum(dataset.type_mix.values())),
+        n_systems=len(cells),
+        needed={step: queries_needed(step, pairs) for step in STEPS},
+    )
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -1,0 +1,322 @@
+"""Cells that take turns: each answers a few queries, then the next, in one random order of the queries.
+
+So a budget that ends in between leaves every cell with the same first queries, a sample of all of them. The runs
+are then closed over those (`RunDir.mark_done`), and the same command goes on. Whatever time brings (a warm
+machine, a busy neighbour) comes to all cells alike.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from harness.config import ModelConfig
+from harness.core.errors import BudgetReached
+from harness.models.llama_server import LocalServer
+from harness.runner.budget_tracker import Spending
+from harness.runner.evaluating.plan import EvaluationPlan
+from harness.runner.executing.execute import (
+    NOTHING_AGAIN,
+    CellResult,
+    RerunOptions,
+    begin,
+    broken_result,
+    close_run,
+    model_server,
+    open_run,
+    prepare,
+    result_of,
+)
+from harness.runner.executing.interleaved_run import Seat
+from harness.runner.executing.messages import QueryTask
+from harness.runner.executing.phases import Execution
+from harness.runner.executing.progress_counter import Tally
+from harness.runner.executing.race_controller import Ended, Referee, open_scorer
+from harness.runner.executing.worker_supervisor import SystemBroken
+from harness.runner.plan import Cell
+from harness.runner.progress import Priced, Reporter
+from harness.runner.query_order import query_order
+from harness.runner.race_plan import PlannedRace
+from harness.store import RunDir
+
+_LEAST_FREE_BYTES = 1 << 30
+"""What is left to everything else before another worker is started beside those that wait."""
+
+
+@dataclass(frozen=True)
+class TurnOptions:
+    """How turns are taken."""
+
+    results: Path
+    priced: Callable[[Cell], Priced]
+    again: RerunOptions = NOTHING_AGAIN
+    race: PlannedRace | None = None
+    """Who is worse leaves, and nobody is asked further once it is settled which to choose."""
+    evaluation: EvaluationPlan | None = None
+    """With a race: its evaluators."""
+
+
+def run_in_turns(
+    cells: Sequence[Cell], options: TurnOptions, reporter: Reporter, spending: Spending
+) -> list[CellResult]:
+    """Index and answer all of these cells, taking turns; a result for each, in their order.
+
+    Where the budget ends it after at least one query that every cell has answered, the runs are done over the
+    queries that all have, and `ended_by` says why. So are they where a race ends, each over what it was asked, and
+    what the race established is kept in each of them. A cell whose system breaks takes no more
+    turns, and its run stays open. Interrupted anywhere, the next call goes on.
+    """
+    with ExitStack() as stack:
+        table = _Table(cells, options, reporter, spending, stack)
+        return table.run()
+
+
+class _Table:
+    """The cells of one command and whose turn it is."""
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        options: TurnOptions,
+        reporter: Reporter,
+        spending: Spending,
+        stack: ExitStack,
+    ) -> None:
+        """What is opened is closed by `stack`."""
+        self._cells, self._options, self._reporter, self._spending = cells, options, reporter, spending
+        self._stack = stack
+        self._servers: dict[str, LocalServer | None] = {}
+        self._orders = {
+            cell.dataset.digest: query_order(cell.dataset.references, cells[0].config.seed) for cell in cells
+        }
+        self._seats: list[Seat] = []
+        """Of the cells that have something to do."""
+        self._finished: list[Seat] = []
+        self._referee: Referee | None = None
+
+    def run(self) -> list[CellResult]:
+        for cell in self._cells:
+            self._open(cell)
+        if self._options.race is not None:
+            self._hold(self._options.race)
+        stopped = None
+        try:
+            for seat in self._seats:
+                if self._referee is None or any(self._wanted(seat, self._order_of(seat))):
+                    self._build(seat)
+            self._answer()
+        except BudgetReached as reached:
+            stopped = reached
+        results = [*self._closed(stopped)]
+        return [next(one for one in results if one.run.run_id == cell.run_id) for cell in self._cells]
+
+    def _open(self, cell: Cell) -> None:
+        options, run = self._options, open_run(cell, self._options.results, self._reporter.warn)
+        lock_fd = self._stack.enter_context(run.exclusive())
+        todo = begin(cell, run, options.results, self._reporter, options.again)
+        execution = Execution(
+            cell,
+            run,
+            options.results,
+            self._reporter,
+            options.priced(cell),
+            self._spending,
+            lock_fd,
+            None,
+            options.again.index,
+        )
+        (self._finished if todo is None else self._seats).append(Seat(execution, todo or []))
+
+    def _hold(self, race: PlannedRace) -> None:
+        """Begin the race, and take what was answered before: that may decide it."""
+        runs = [RunDir(self._options.results / cell.run_id) for cell in race.cells]
+        assert self._options.evaluation is not None  # noqa: S101 - it was planned by that
+        scorer = open_scorer(race, self._options.evaluation, self._reporter, self._stack)
+        self._referee = Referee(race, self._orders[race.cells[0].dataset.digest], runs, scorer)
+        self._look()
+
+    def _look(self) -> None:
+        """Let the race take what is new; who left needs its worker no more."""
+        if self._referee is None:
+            return
+        seats = {seat.execution.run.run_id: seat for seat in (*self._seats, *self._finished)}
+        for line in self._referee.look(lambda run_id, query_id: bool(seats[run_id].left_of([query_id]))):
+            self._reporter.say(line)
+        for seat in self._seats:
+            if self._referee.is_asked(seat.execution.run.run_id) is False:
+                seat.leave()
+
+    def _order_of(self, seat: Seat) -> list[str]:
+        return self._orders[seat.execution.cell.dataset.digest]
+
+    def _wanted(self, seat: Seat, block: Sequence[str]) -> list[QueryTask]:
+        """What the cell is to answer of these queries."""
+        referee = self._referee
+        if seat.broken:
+            return []
+        if referee is not None:
+            if self._is_broken or referee.is_asked(seat.execution.run.run_id) is False:
+                return []
+            if referee.is_over:
+                # Marks to read the others by stand beside all that was looked at.
+                taken = {*self._order_of(seat)[: referee.race.n_queries]}
+                block = [query_id for query_id in block if query_id in taken]
+        return seat.left_of(block)
+
+    @property
+    def _is_broken(self) -> bool:
+        """Whether a system of the race can answer no more: without it nothing more is settled."""
+        return any(
+            seat.broken and self._referee and self._referee.is_asked(seat.execution.run.run_id)
+            for seat in self._seats
+        )
+
+    def _build(self, seat: Seat) -> None:
+        """Its index, and the model server that it shares with all cells that name the same."""
+        execution = seat.execution
+        if not seat.n_left and execution.run.index() is not None:
+            return
+        if seat.n_left:
+            self._spending.check()
+        models = prepare(execution.cell, execution.run, execution.results, self._reporter)
+        execution.server = self._server(models.get("generator"), seat)
+        try:
+            execution.ensure_index()
+        except SystemBroken as broken:
+            self._give_up(seat, broken)
+
+    def _server(self, model: ModelConfig | None, seat: Seat) -> LocalServer | None:
+        if model is None:
+            return None
+        key = model.model_dump_json()
+        if key not in self._servers:
+            self._servers[key] = self._stack.enter_context(model_server(model, seat.execution.run.path))
+        return self._servers[key]
+
+    def _give_up(self, seat: Seat, broken: SystemBroken) -> None:
+        seat.broken = broken
+        run_id = seat.execution.run.run_id
+        self._reporter.say(f"{run_id} takes no more turns: {broken}")
+        if self._referee and self._referee.is_asked(run_id):
+            way = "mend it and run the same command again, or race the others without it (--system)"
+            self._reporter.warn(f"without {run_id} this race settles nothing, and nobody is asked further: {way}")
+
+    def _answer(self) -> None:
+        answering = [seat for seat in self._seats if self._wanted(seat, self._order_of(seat))]
+        if not answering:
+            return
+        left = sum(seat.n_left for seat in answering)
+        expected = sum(seat.execution.cell.n_answers for seat in answering)
+        with ExitStack() as using:
+            for seat in answering:
+                using.enter_context(seat.index_in_use())
+            bar = using.enter_context(self._reporter.bar(f"answer, {len(answering)} systems in turns"))
+            for seat in answering:
+                using.callback(seat.end)
+            tally = Tally(bar, self._spending, expected - left, expected)
+            for seat, todo in self._turns(answering):
+                self._make_room(seat)
+                try:
+                    seat.take_turn(todo, tally)
+                except SystemBroken as broken:
+                    seat.end()
+                    self._give_up(seat, broken)
+            for seat in answering:
+                seat.leave()
+
+    def _turns(self, seats: Sequence[Seat]) -> Iterator[tuple[Seat, list[QueryTask]]]:
+        """Round by round the same queries for each cell; who comes first in a round is drawn."""
+        size = max(seat.block for seat in seats)
+        rounds = {digest: _blocks(order, size) for digest, order in self._orders.items()}
+        draw = Random(self._cells[0].config.seed)  # noqa: S311 - an order, not a secret
+        for number in range(max(map(len, rounds.values()))):
+            for seat in draw.sample(seats, len(seats)):
+                for block in rounds[seat.execution.cell.dataset.digest][number : number + 1]:
+                    if todo := self._wanted(seat, block):
+                        yield seat, todo
+            self._look()
+
+    def _make_room(self, seat: Seat) -> None:
+        """Let waiting workers go where memory does not hold one more: their indexes are loaded again."""
+        while not seat.is_waiting:
+            waiting = [one for one in self._seats if one.is_waiting]
+            sizes = {one: one.rss_bytes for one in waiting}
+            needed = max(_LEAST_FREE_BYTES, *sizes.values()) if sizes else 0
+            if psutil.virtual_memory().available >= needed:
+                return
+            max(waiting, key=lambda one: sizes[one]).leave()
+
+    def _closed(self, stopped: BudgetReached | None) -> Iterator[CellResult]:
+        """Every run over what all cells of its data set have answered, or as far as the race needed it."""
+        for seat in (*self._seats, *self._finished):
+            seat.execution.run.repair()
+        reached = {digest: self._n_reached(digest, stopped) for digest in self._orders}
+        race = self._referee.record(self._ended(stopped)) if self._referee else None
+        after = {one.run_id: one.after for one in race.dropped} if race else {}
+        for seat in (*self._seats, *self._finished):
+            run, n = seat.execution.run, reached[seat.execution.cell.dataset.digest]
+            if run.run_id in after:
+                reach, why = self._order_of(seat)[: min(n, after[run.run_id])], "the race needed it no further"
+            else:
+                reach, why = self._order_of(seat)[:n], self._why(stopped)
+            if seat.broken:
+                yield broken_result(run, seat.broken)
+            elif not reach or _n_common(reach, [seat]) < len(reach):
+                yield self._left_open(run, stopped)
+            elif seat in self._finished and n == len(self._order_of(seat)) and race is None:
+                yield result_of(run)
+            else:
+                run.reopen()
+                is_part = len(reach) < len(self._order_of(seat))
+                found = close_run(seat.execution.cell, run, *((reach, why) if is_part else ()), race=race)
+                yield replace(found, ended_by=stopped if is_part else None)
+
+    def _left_open(self, run: RunDir, stopped: BudgetReached | None) -> CellResult:
+        """Of a cell that has not answered what its run would be closed over."""
+        if stopped:
+            return replace(result_of(run), status="stopped", stopped=stopped)
+        return replace(result_of(run), status="failed", reason="it waits for a system that can answer no more")
+
+    def _why(self, stopped: BudgetReached | None) -> str:
+        """A run ends before its queries do."""
+        if stopped:
+            return stopped.what
+        return "a system of the race can answer no more" if self._is_broken else "the race is decided"
+
+    def _n_reached(self, digest: str, stopped: BudgetReached | None) -> int:
+        order = self._orders[digest]
+        if self._referee is not None:
+            return self._referee.race.n_queries
+        if stopped is None:
+            return len(order)
+        seats = [
+            seat
+            for seat in (*self._seats, *self._finished)
+            if seat.execution.cell.dataset.digest == digest and not seat.broken
+        ]
+        return _n_common(order, seats)
+
+    def _ended(self, stopped: BudgetReached | None) -> Ended:
+        if self._referee and self._referee.is_over:
+            return "queries"
+        return "budget" if stopped else "broken"
+
+
+def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:
+    """Cut into parts of that size; none of one query alone, unless there is no other: see `Seat.block`."""
+    blocks = [order[start : start + size] for start in range(0, len(order), size)]
+    if len(blocks) > 1 and len(blocks[-1]) == 1:
+        blocks[-2:] = [[*blocks[-2], *blocks[-1]]]
+    return blocks
+
+
+def _n_common(order: Sequence[str], seats: Sequence[Seat]) -> int:
+    """How many queries of the order every cell has answered, before the first that one has not."""
+    answered = [(seat.execution.run.whole_endings().keys(), seat.execution.cell.config.repeats) for seat in seats]
+    for place, query_id in enumerate(order):
+        if not all((query_id, repeat) in keys for keys, repeats in answered for repeat in range(repeats)):
+            return place
+    return len(order)

@@ -1,0 +1,61 @@
+"""The time limit of a query. It does not run while every open model call waits for a limit of its provider, nor
+while the process is suspended.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from harness.core.peak_memory import n_stops
+from harness.models.metering import Meter
+
+_SHORTEST_LOOK_S = 0.05
+
+
+class SuspendableLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time limits do not pass while the process is suspended. See `count_stops`.
+
+    When the process was stopped is not known: the time since the loop last did anything does not count.
+    """
+
+    def __init__(self) -> None:
+        self._not_counted_s, self._looked_at, self._n_stops = 0.0, 0.0, n_stops()
+        super().__init__()
+
+    def time(self) -> float:
+        """Seconds by which its timers go."""
+        now = super().time()
+        if self._n_stops != n_stops():
+            self._n_stops = n_stops()
+            self._not_counted_s += now - self._looked_at
+        self._looked_at = now
+        return now - self._not_counted_s
+
+
+@asynccontextmanager
+async def latency_limit(
+    limit_s: float, meter: Meter, extended: Callable[[float], None]
+) -> AsyncIterator[asyncio.Timeout]:
+    """As `asyncio.timeout(limit_s)`, of wall time without `meter.throttled_s`: of latency.
+
+    Wherever the limit would have come by wall time, `extended` hears how many seconds are left at least.
+    """
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    timer: asyncio.TimerHandle
+    async with asyncio.timeout(None) as limit:
+
+        def look() -> None:
+            nonlocal timer
+            left_s = limit_s + meter.throttled_s - (loop.time() - began)
+            if left_s <= 0:
+                limit.reschedule(loop.time())
+            else:
+                extended(left_s)
+                timer = loop.call_later(max(_SHORTEST_LOOK_S, left_s), look)
+
+        timer = loop.call_later(limit_s, look)
+        try:
+            yield limit
+        finally:
+            timer.cancel()

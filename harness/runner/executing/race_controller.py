@@ -1,0 +1,158 @@
+"""Looks at the answers of a race as they come, and says who is asked further."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+from harness.core.errors import ConfigError
+from harness.core.records import RaceDrop, RaceGap, RaceRecord, RunRecord
+from harness.evaluators.base import Scorer, score_run
+from harness.llm_utils.event_loop import run_to_end
+from harness.protocols import RunFacts
+from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluating.plan import EvaluationPlan
+from harness.runner.executing.manifest_builder import sample_of
+from harness.runner.progress import Reporter
+from harness.runner.race_plan import PlannedRace
+from harness.statistics.aggregate import mean_of
+from harness.statistics.race_test import Race
+from harness.statistics.sampling_design import Drawn
+from harness.store import RecordKey, RunDir
+
+Ended = Literal["decided", "queries", "budget", "broken"]
+
+
+class Referee:
+    """One race, from the records of its runs.
+
+    What it says after so many queries depends on their records alone: a query counts once everybody who is still
+    in the race has answered it, in the order of the queries, and never again.
+    """
+
+    def __init__(self, planned: PlannedRace, order: Sequence[str], runs: Sequence[RunDir], scorer: Scorer) -> None:
+        """`runs`: of the cells that race, in their order. A query is looked at where it is in `order`."""
+        self._planned, self._order, self._scorer = planned, order, scorer
+        self._runs = {run.run_id: run for run in runs}
+        cell = planned.cells[0]
+        self._rows = {row.query.query_id: row for row in sample_of(cell)}
+        self._facts = RunFacts(has_generator=all(one.generates for one in planned.cells))
+        self._repeats = cell.config.repeats
+        self._read = dict.fromkeys(self._runs, 0)
+        self._records: dict[str, dict[RecordKey, RunRecord]] = {run_id: {} for run_id in self._runs}
+        weights = self._weights()
+        if not weights:
+            what = f"'{planned.measure.name}' applies to none of these queries, so nothing can be raced by it"
+            raise ConfigError(what, "choose another measure")
+        self.race = Race([*self._runs], planned.rules, weights)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody is asked further."""
+        return self.race.is_decided or self.race.n_queries == len(self._order)
+
+    def is_asked(self, run_id: str) -> bool | None:
+        """Whether a run is asked further; None: it does not race."""
+        return run_id in self.race.active and not self.is_over if run_id in self._runs else None
+
+    def look(self, is_pending: Callable[[str, str], bool]) -> list[str]:
+        """Take every query that is answered by all; returns a line for each system that left.
+
+        `is_pending(run_id, query_id)`: whether it is to be answered once more.
+        """
+        race, before = self.race, len(self.race.dropped)
+        # Who leaves has answered no further, and what is ready goes as far as everybody has who is in the race.
+        while not race.is_decided and (ready := self._ready(is_pending)):
+            values = {run_id: self._values(run_id, ready) for run_id in race.active}
+            for query_id in ready:
+                if race.is_decided:
+                    break
+                race.take(query_id, {run_id: values[run_id].get(query_id) for run_id in race.active})
+        return [
+            f"after {drop.after:,} queries {drop.name} leaves the race: worse than {drop.against}"
+            for drop in race.dropped[before:]
+        ]
+
+    def record(self, ended: Ended) -> RaceRecord:
+        """What is established so far."""
+        race, rules = self.race, self._planned.rules
+        left = [race.leader, *(one for one in race.active if one != race.leader)]
+        return RaceRecord(
+            measure=self._planned.measure.name,
+            margin=rules.margin,
+            alpha=rules.alpha,
+            n_queries=race.n_queries,
+            n_drawn=len(self._order),
+            ended="decided" if race.is_decided else ended,
+            entrants=tuple(self._runs),
+            left=tuple(left),
+            dropped=tuple(
+                RaceDrop(
+                    run_id=one.name,
+                    after=one.after,
+                    against=one.against,
+                    low=one.low,
+                    high=one.high,
+                )
+                for one in race.dropped
+            ),
+            gaps=tuple(_gap(race, a, b) for a, b in combinations(left, 2)),
+        )
+
+    def _ready(self, is_pending: Callable[[str, str], bool]) -> list[str]:
+        for run_id in self.race.active:
+            records, self._read[run_id] = self._runs[run_id].records_since(self._read[run_id])
+            found = self._records[run_id]
+            for record in records:
+                key = (record.query_id, record.repeat)
+                if key not in found or record.attempt > found[key].attempt:
+                    found[key] = record
+        ready = []
+        for query_id in self._order[self.race.n_queries :]:
+            if not all(self._has(run_id, query_id, is_pending) for run_id in self.race.active):
+                break
+            ready.append(query_id)
+        return ready
+
+    def _has(self, run_id: str, query_id: str, is_pending: Callable[[str, str], bool]) -> bool:
+        there = all((query_id, repeat) in self._records[run_id] for repeat in range(self._repeats))
+        return there and not is_pending(run_id, query_id)
+
+    def _values(self, run_id: str, query_ids: Sequence[str]) -> dict[str, float]:
+        """Of each query the mean over its repeats; none where nothing was measured."""
+        rows = [self._rows[query_id] for query_id in query_ids]
+        records = self._records[run_id]
+        scores = run_to_end(lambda: score_run(self._scorer, rows, records, self._repeats, self._facts))
+        found: dict[str, list[float]] = {}
+        for score in scores:
+            if score.value is not None:
+                found.setdefault(score.query_id, []).append(score.value)
+        return {query_id: mean_of(values) for query_id, values in found.items()}
+
+    def _weights(self) -> dict[str, float]:
+        """Of the queries to which the measure applies, what each stands for in the natural mix."""
+        applies = [
+            query_id
+            for query_id, row in self._rows.items()
+            if not self._scorer.evaluator.not_applicable(row.reference, self._planned.measure, self._facts)
+        ]
+        types = {query_id: row.reference.query_type for query_id, row in self._rows.items()}
+        drawn = Drawn(types, self._planned.cells[0].dataset.type_mix)
+        weights = drawn.weights(applies, [*self._rows], applies)
+        return {one: 1.0 if weights is None else float(weights[place]) for place, one in enumerate(applies)}
+
+
+def open_scorer(planned: PlannedRace, plan: EvaluationPlan, reporter: Reporter, stack: ExitStack) -> Scorer:
+    """What scores one answer by the measure of the race; closed by `stack`."""
+    folder = Path()  # No model is asked, so nothing is written.
+    models = EvaluationModels(plan.without_models(), folder, reporter, stack)
+    runtime = MeteredEvaluation(models, lambda _done, _total, _doing: None)
+    spec = planned.evaluator.spec
+    evaluator = stack.enter_context(closing(spec.build(planned.evaluator.params, runtime)))
+    return Scorer(spec.name, (planned.measure,), evaluator)
+
+
+def _gap(race: Race, a: str, b: str) -> RaceGap:
+    low, high = race.interval(a, b)
+    return RaceGap(a=a, b=b, low=low, high=high)

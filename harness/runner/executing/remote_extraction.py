@@ -1,0 +1,85 @@
+"""Texts read by rules on another machine than that of the worker that builds the index."""
+
+import asyncio
+import time
+from queue import SimpleQueue
+from typing import BinaryIO
+
+from harness.core.errors import ConfigError
+from harness.extraction.nlp import NlpExtractor, pipeline_digest
+from harness.extraction.nlp_found import FoundLine
+from harness.extraction.remote_extraction import TextsRead, TextsToRead
+from harness.models.metering import current_meter
+from harness.models.remote_calls import CallRelay, RelayedCall
+from harness.runner.executing.messages import Event, ReadingJob, Turn
+
+RULES = "rules"
+"""In place of a model role: who reads texts by rules is asked by the same way as a model."""
+
+
+class ReadingWorker:
+    """Reads, turn by turn."""
+
+    def __init__(self, job: ReadingJob, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
+        self._job, self._events = job, events
+        self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
+        self._extractors: dict[tuple[str, bool], NlpExtractor] = {}
+        self.relay = CallRelay(lambda call: self._tell(Event(kind="asks", call=call)))
+        """It asks for nothing."""
+
+    async def work(self) -> None:
+        """Read the job's texts, then what turns bring; every outcome is an event."""
+        texts: str | None = self._job.texts
+        while texts:
+            self._tell(Event(kind="read", found=await self._read(TextsToRead.model_validate_json(texts))))
+            if not self._job.stays:
+                break
+            self._tell(Event(kind="waiting"))
+            texts = (await asyncio.to_thread(self._turns.get)).texts
+        self._tell(Event(kind="completed"))
+
+    async def _read(self, asked: TextsToRead) -> str:
+        cpu = time.process_time()
+        found = await self._extractor(asked).read(asked.texts)
+        lines = tuple(map(FoundLine.of, found))
+        return TextsRead(found=lines, cpu_s=time.process_time() - cpu).model_dump_json()
+
+    def _extractor(self, asked: TextsToRead) -> NlpExtractor:
+        """ConfigError where the pipeline of that name is another one here."""
+        kind = asked.pipeline, asked.every_phrase
+        if kind not in self._extractors:
+            if pipeline_digest(asked.pipeline) != asked.digest:
+                what = f"the spaCy pipeline {asked.pipeline} is another one than where the index is built"
+                raise ConfigError(what, "install the same on every machine of the cluster")
+            self._extractors[kind] = NlpExtractor(
+                pipeline=asked.pipeline, progress=lambda _done, _total: None, every_phrase=asked.every_phrase
+            )
+        return self._extractors[kind]
+
+    def _tell(self, event: Event) -> None:
+        self._events.write(event.model_dump_json().encode() + b"\n")
+        self._events.flush()
+
+
+class RelayedReaders:
+    """See `harness.extraction.remote_extraction.Readers`: they are started by whoever started this worker."""
+
+    def __init__(self, n: int, relay: CallRelay) -> None:
+        self.n, self._relay = n, relay
+
+    async def read(self, asked: TextsToRead) -> TextsRead | None:
+        """Their processor time counts as the index's."""
+        answer = await self._asked(asked.model_dump_json().encode())
+        read = TextsRead.model_validate_json(answer) if answer else None
+        current_meter().cpu_elsewhere_s += read.cpu_s if read else 0.0
+        return read
+
+    async def leave(self) -> None:
+        """Ask for nothing, which ends them."""
+        await self._asked(b"")
+
+    async def _asked(self, body: bytes) -> bytes:
+        with self._relay.asked(RelayedCall(number=0, role=RULES, body=body)) as (_, inbox):
+            while not (news := await inbox.get()).is_last:
+                continue
+        return news.content

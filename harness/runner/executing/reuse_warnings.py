@@ -1,0 +1,81 @@
+"""What a run that is there already will not do again, although it was asked for: a line each, before it starts."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.core.errors import StoreError
+from harness.runner.executing.execute import RerunOptions
+from harness.runner.executing.run_status import is_finished
+from harness.runner.machine_info import describe_machine
+from harness.runner.plan import Cell
+from harness.store import RunDir
+
+_OF_NO_TIME = {"provider", "model", "api_key_env"}
+"""Of a model's config: what takes no time, or made it another run."""
+_OF_MACHINE = ("processor", "cores")
+_ANEW = "--results with another folder measures anew"
+
+
+def reuse_lines(cell: Cell, run: RunDir, again: RerunOptions) -> Iterator[str]:
+    """Where seconds were measured in other circumstances than those asked for now, which no answer depends on and
+    no run id tells; and where an index that is to be fresh is there.
+    """
+    if not _has_index(run):
+        return
+    changed = "; ".join(_changed(cell, run))
+    if changed and is_finished(cell, run.path.parent):
+        yield f"{run.run_id} is finished, and its seconds are those of {changed}: {_ANEW}"
+    elif changed:
+        yield f"{run.run_id} goes on, and its seconds so far are those of {changed}: do not mix them; {_ANEW}"
+    if again.index:
+        yield f"--fresh-index builds nothing for {run.run_id}, which has its index: {_ANEW}"
+
+
+def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
+    """Where a run without an answer yet would be one that has some, if the files of a folder were as they were."""
+    place = cell.config.dataset.path
+    if place is None or run.whole_endings():
+        return
+    own = {**cell.identity, "dataset": None}
+    for path in sorted(run.path.parent.glob(f"{cell.dataset.name}--*/manifest.json"), reverse=True):
+        other = RunDir(path.parent)
+        try:
+            manifest = other.manifest()
+        except StoreError:
+            continue
+        then = manifest.config.get("dataset") or {}
+        has_changed = manifest.dataset.get("corpus_digest") not in {None, cell.corpus_digest}
+        if then.get("path") == place and has_changed and {**manifest.identity, "dataset": None} == own:
+            what = f"what lies in {place} is not what it was for {other.run_id}"
+            yield f"{what}: this is a run of its own, that one stays"
+            return
+
+
+def _has_index(run: RunDir) -> bool:
+    try:
+        return run.index() is not None
+    except StoreError:  # It is mended, or told, when the run starts.
+        return False
+
+
+def _changed(cell: Cell, run: RunDir) -> Iterator[str]:
+    """`models.generator.max_concurrency 8, now 1`."""
+    manifest = run.manifest()
+    recorded, asked = manifest.config.get("models") or {}, cell.config.model_dump(mode="json")["models"]
+    for role in cell.models:
+        now = {key: value for key, value in asked[role].items() if key not in _OF_NO_TIME}
+        yield from _differing(f"models.{role}.", recorded.get(role) or {}, now)
+    here = describe_machine()
+    yield from _differing("another machine: ", manifest.machine, {key: here[key] for key in _OF_MACHINE})
+
+
+def _differing(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in now.items():
+        if key in then and then[key] != value:
+            # Options are the provider's own: what they hold is nobody's to print.
+            shown = "" if isinstance(value, dict) else f" {_word(then[key])}, now {_word(value)}"
+            yield f"{prefix}{key}{shown or ' of then'}"
+
+
+def _word(value: Any) -> str:
+    return "none" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,197 @@
+"""A system with everything that its spec names, opened within this process: for a worker, and for whoever asks a
+finished run a question of their own.
+"""
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+
+from harness.config import EmbedderConfig
+from harness.core.errors import ConfigError, HarnessError
+from harness.core.records import Cost, Evidence, Failure, Prediction, Query, RunStatus
+from harness.core.sanitize import cleaned
+from harness.models.clients import AnySeam, build_chat
+from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
+from harness.models.embedding_cache import EmbeddingCache
+from harness.models.metering import Meter, metered
+from harness.models.model_proxy_server import LendingServer, Lent
+from harness.models.providers import provider_of
+from harness.models.weights import cache_dir
+from harness.protocols import System, SystemSpec
+from harness.registry import SYSTEMS
+from harness.runner.costs import cost_of
+from harness.runner.executing.messages import Job, LentJob
+from harness.runner.executing.query_time_limit import latency_limit
+from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
+from harness.store import IndexDir
+
+Predicted = tuple[Prediction | None, Failure | None, RunStatus]
+"""An answer, or why there is none."""
+
+
+@dataclass(frozen=True)
+class WorkerContext:
+    """Who hears of a system, who pays for it, and what it may know of the gold side."""
+
+    payer: str
+    """Of the vectors that it caches."""
+    warn: Callable[[str], None]
+    progress: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
+    gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
+    """For a system whose spec says `sees_gold`."""
+
+
+class Connected(Protocol):
+    """A model over connections."""
+
+    async def close(self) -> None:
+        """Close them."""
+        ...
+
+
+@dataclass(frozen=True)
+class OpenedSystem:
+    """A system over its seam."""
+
+    system: System
+    seam: AnySeam
+    lending: LendingServer
+    is_elsewhere: bool
+    embedder_rss_bytes: int | None
+    models: tuple[Connected, ...] = ()
+
+    async def disconnect(self) -> None:
+        """Close the connections of its models: a process that goes on would keep them."""
+        for model in self.models:
+            await model.close()
+
+    async def predict(
+        self, query: Query, meter: Meter, limit_s: float, extended: Callable[[float], None] = lambda _left_s: None
+    ) -> Predicted:
+        """The answer to a query within its time limit; what the system raises is its failure, printed and told.
+
+        A `HarnessError` is raised, and so is what no further query can survive.
+        """
+        predicted = await self._predicted(query, meter, limit_s, extended)
+        await self.lending.end(meter)
+        if self.seam.fatal:
+            raise self.seam.fatal
+        return predicted
+
+    async def _predicted(
+        self, query: Query, meter: Meter, limit_s: float, extended: Callable[[float], None]
+    ) -> Predicted:
+        with metered(meter):
+            try:
+                async with latency_limit(limit_s, meter, extended) as deadline:
+                    prediction = await self.system.answer(query)
+                if not isinstance(prediction, Prediction):
+                    raise TypeError(f"the system returned {type(prediction).__name__}, not a Prediction")
+                # Text that no file can hold (half a surrogate pair) is this query's failure, not the run's end.
+                prediction.model_dump_json()
+                return prediction, None, "ok"
+            except HarnessError:
+                raise
+            except (Exception, SystemExit) as error:
+                if isinstance(error, TimeoutError) and deadline.expired():
+                    return None, Failure(kind="timeout", message=f"no answer within {limit_s:g} s"), "timeout"
+                traceback.print_exc()
+                return None, Failure(kind=type(error).__name__, message=said(error)), "error"
+
+    def cost(self, meter: Meter, wall_s: float | None, cpu_s: float | None) -> Cost:
+        """Of what was metered in so many seconds of this process."""
+        cost = cost_of(meter, wall_s, cpu_s, self.embedder_rss_bytes)
+        # What works elsewhere would be measured by the few megabytes with which this process asks it.
+        unseen = {"cpu_s": None, "peak_rss_bytes": None}
+        return cost.model_copy(update=unseen) if self.is_elsewhere else cost
+
+
+@contextmanager
+def open_system(job: Job, index_dir: IndexDir, seam: AnySeam, around: WorkerContext) -> Iterator[OpenedSystem]:
+    """The system of a job, built and not yet loaded; it, its models and the journal are closed with the block.
+
+    ConfigError where its version is another than the job's.
+    """
+    spec = SYSTEMS.load(job.system)
+    check_version(spec, job.system_version)
+    with closing(seam), _embedder(job, seam, around) as (vectors, rss_bytes):
+        index_params = spec.index_params.model_validate(job.index_params)
+        answer_params = spec.answer_params.model_validate(job.answer_params)
+        chat = build_chat(job.generator, seam, job.server) if job.generator else None
+        lending = LendingServer(Lent(chat, _or_none(vectors), seam.stop, around.warn))
+        answers = job.phase == "answer"
+        runtime = WorkerRuntime(
+            index_dir=index_dir.store,
+            seed=job.seed,
+            generator=chat if job.generator else Unnamed("generator"),
+            vectors=vectors,
+            retrieves_only=job.retrieves_only,
+            lending=lending,
+            say=around.warn,
+            answer_style=job.answer_style,
+            gold=around.gold if spec.sees_gold else {},
+            tell=around.progress,
+            reranks_with=spec.own_reranker(answer_params) if answers else None,
+            entails_by=spec.own_entailment(answer_params) if answers else None,
+        )
+        with ExitStack() as opened:
+            runtime.lent = {
+                one.route.key: opened.enter_context(_lent(one, job.results, runtime)) for one in job.lent
+            }
+            system = opened.enter_context(closing(spec.build(index_params, answer_params, runtime)))
+            models = tuple(one for one in (chat, _or_none(vectors)) if one is not None)
+            yield OpenedSystem(system, seam, lending, spec.is_elsewhere, rss_bytes, models)
+
+
+def _lent(lent: LentJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
+    """A system that ours hands queries to, over its own index and the same models."""
+    spec = SYSTEMS.load(lent.route.system)
+    check_version(spec, lent.system_version)
+    answer_params = spec.answer_params.model_validate(lent.answer_params)
+    own = replace(
+        runtime,
+        index_dir=IndexDir(Path(results), lent.index_id).store,
+        gold={},
+        reranks_with=spec.own_reranker(answer_params),
+        entails_by=spec.own_entailment(answer_params),
+    )
+    return closing(spec.build(spec.index_params.model_validate(lent.index_params), answer_params, own))
+
+
+def check_version(spec: SystemSpec, version: str) -> None:
+    """Raise ConfigError where a run was begun with another version of its system."""
+    if spec.version != version:
+        what = f"'{spec.name}' is another version than when this run began"
+        raise ConfigError(what, "run the same command again: it is then another run")
+
+
+def said(error: BaseException) -> str:
+    """The error's message on a line, in bounds."""
+    return " ".join(cleaned(str(error)).split())[:2000]
+
+
+@contextmanager
+def _embedder(
+    job: Job, seam: AnySeam, around: WorkerContext
+) -> Iterator[tuple[CachedEmbedder | Unnamed, int | None]]:
+    """It, and the memory that loading it took, where it works within this process."""
+    config: EmbedderConfig | None = job.embedder
+    if config is None:
+        yield Unnamed("embedder"), None
+        return
+    # A fresh build shares the cache with itself alone, to go on after a kill.
+    key = embedder_cache_key(config) + (f"/{job.run_id}" if job.is_fresh else "")
+    with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=around.payer)) as cache:
+        before = psutil.Process().memory_info().rss
+        made = build_embedder(config, seam, cache, lambda done, total: around.progress(done, total, "embedding"))
+        is_here = provider_of(config).encoder is not None
+        yield made, max(0, psutil.Process().memory_info().rss - before) if is_here else None
+
+
+def _or_none(vectors: CachedEmbedder | Unnamed) -> CachedEmbedder | None:
+    return None if isinstance(vectors, Unnamed) else vectors

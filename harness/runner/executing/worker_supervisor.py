@@ -1,0 +1,236 @@
+"""Running one worker process: its events, its time limits, its end, and what it used meanwhile."""
+
+import math
+import selectors
+import signal
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.core.errors import BudgetReached, HarnessError
+from harness.runner.executing.messages import Event, QueryTask, ToWorker, Turn, WorkerJob
+from harness.runner.executing.process_launcher import HERE, WorkerLink, WorkerPlace
+from harness.runner.executing.resources import Sampler, is_suspended
+from harness.runner.executing.worker_log import CleanedLog
+
+_GRACE_S = 15.0
+"""How long beyond its time limit a query may block the worker's event loop before the worker is killed."""
+_LOOKS_S = 1.0
+"""How long to wait for an event before looking whether the worker is there, and suspended."""
+_LEAVES_S = 10.0
+"""How long a worker that is to end may take to close its system."""
+
+
+class SystemBroken(Exception):
+    """The system failed outside of any query (index, load): no record can be made."""
+
+
+@dataclass
+class WorkerEnd:
+    """How a worker ended."""
+
+    completed: bool
+    indexed: Event | None = None
+    in_flight: list[QueryTask] = field(default_factory=list)
+    """Queries that were under way when it died."""
+    overdue: list[QueryTask] = field(default_factory=list)
+    """Those of them that had passed their time limit, for which it was killed."""
+    death: str = ""
+    is_lost: bool = False
+    """Its machine was lost with it: no query is to blame."""
+    n_finished: int = 0
+    waits: bool = False
+    """It is still there, for its next turn."""
+
+
+@dataclass(frozen=True)
+class WorkerEnvironment:
+    """Where a worker runs and prints, and who holds the run's lock and samples what is used meanwhile."""
+
+    log: Path
+    sampler: Sampler
+    lock_fd: int
+    place: WorkerPlace = HERE
+
+
+class Supervisor:
+    """Starts a worker and follows it: to its end (`run`), or from turn to turn (`turn`, then `leave` or `end`)."""
+
+    def __init__(self, job: WorkerJob, at: WorkerEnvironment, on_event: Callable[[Event], None]) -> None:
+        self._job = job
+        self._at = at
+        self._sampler = at.sampler
+        self._on_event = on_event
+        self._started_at: dict[QueryTask, float] = {}
+        self._looked_at, self._not_worked_s = time.monotonic(), 0.0
+        self._outcome = WorkerEnd(completed=False)
+        self._refusal: Event | None = None
+        end_by = job.allowance.end_by
+        self._end_by = math.inf if end_by is None else end_by
+        self._stack = ExitStack()
+        self._worker: WorkerLink | None = None
+
+    def run(self) -> WorkerEnd:
+        """Follow the worker until it has gone.
+
+        Raises HarnessError where the user can fix what stopped it, BudgetReached included, and SystemBroken for a
+        bug of the system outside any query. On any exception, Ctrl-C included, the worker is gone before it
+        propagates.
+        """
+        try:
+            worker = self._start(self._job)
+            self._follow(worker)
+            return self._conclude(worker.wait() or 0, worker.lost)
+        finally:
+            self.end()
+
+    def turn(self, turn: Turn) -> WorkerEnd:
+        """Let the worker answer `turn`, as `run` does; completed, it waits for the next one."""
+        n_finished = self._outcome.n_finished if self._worker else 0
+        self._outcome, self._started_at = WorkerEnd(completed=False, n_finished=n_finished), {}
+        try:
+            if self._worker is None:
+                self._worker = self._start(self._job.model_copy(update={"stays": True, **_said(turn)}))
+            else:
+                self._sampler.resume()
+                self._worker.send(ToWorker(turn=turn))
+            self._follow(self._worker)
+            self._sampler.pause()
+            if self._outcome.completed:
+                return self._outcome
+            return self._conclude(self._worker.wait() or 0, self._worker.lost)
+        finally:
+            if not self._outcome.completed:
+                self.end()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is a worker that waits for a turn."""
+        return self._worker is not None and self._worker.wait(0) is None
+
+    @property
+    def rss_bytes(self) -> int:
+        """What the worker and its children hold in memory; 0 where there is none."""
+        return self._sampler.rss_bytes() if self.is_waiting else 0
+
+    def kill(self) -> None:
+        """End the worker from another thread than the one that follows it, which sees it gone."""
+        if (worker := self._worker) is not None:
+            worker.kill()
+
+    def leave(self) -> None:
+        """Let a worker that waits close its system and go."""
+        if self._worker is not None and self.is_waiting:
+            self._worker.send(ToWorker(turn=Turn()))
+            self._worker.wait(_LEAVES_S)
+        self.end()
+
+    def end(self) -> None:
+        """End the worker, if it has not gone."""
+        self._worker = None
+        self._stack.close()
+
+    def _start(self, job: WorkerJob) -> WorkerLink:
+        log = self._stack.enter_context(CleanedLog(self._at.log))
+        worker = self._at.place.start(log.fd, self._at.lock_fd)
+        self._stack.callback(worker.end)
+        if worker.pid is not None:
+            self._sampler.watch(worker.pid)
+        worker.send(job)
+        return worker
+
+    def _follow(self, worker: WorkerLink) -> None:
+        """To its end, or until it waits for its next turn."""
+        buffer, self._looked_at = b"", time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            selector.register(worker.events, selectors.EVENT_READ)
+            while not self._outcome.waits:
+                if selector.select(timeout=self._wait_s()):
+                    chunk = worker.events.read(65536)
+                    if not chunk:
+                        return
+                    *lines, buffer = (buffer + chunk).split(b"\n")
+                    for line in lines:
+                        self._take(Event.model_validate_json(line))
+                elif worker.wait(0) is not None:
+                    # A process the system left behind may hold the other end open for ever.
+                    return
+                self._sampler.sample_if_due()
+                self._note_suspension(worker)
+                self._kill_if_overdue(worker)
+                self._check_time()
+
+    def _wait_s(self) -> float:
+        return min(_LOOKS_S, self._sampler.wait_s(), max(0.0, self._end_by - time.monotonic()))
+
+    @property
+    def _worked_s(self) -> float:
+        """The clock of time limits: without the seconds in which this process or the worker was suspended."""
+        return time.monotonic() - self._not_worked_s
+
+    def _note_suspension(self, worker: WorkerLink) -> None:
+        passed_s = time.monotonic() - self._looked_at
+        if passed_s < _LOOKS_S:
+            return
+        self._looked_at += passed_s
+        if is_suspended(worker.pid):
+            self._not_worked_s += passed_s
+        else:
+            # More than that passes between two looks only where this process was suspended.
+            self._not_worked_s += max(0.0, passed_s - 2 * _LOOKS_S)
+
+    def _take(self, event: Event) -> None:
+        outcome = self._outcome
+        if event.kind == "started" and event.todo:
+            self._started_at[event.todo] = self._worked_s
+        elif event.kind == "extended" and event.todo:
+            self._started_at[event.todo] = self._worked_s + event.left_s - self._job.limits.query_timeout_s
+        elif event.kind == "finished" and event.todo:
+            self._started_at.pop(event.todo, None)
+            outcome.n_finished += 1
+        elif event.kind == "indexed":
+            outcome.indexed = event
+        elif event.kind in {"completed", "waiting"}:
+            outcome.completed, outcome.waits = True, event.kind == "waiting"
+        elif event.kind in {"refused", "stopped", "broken"}:
+            self._refusal = event
+        self._on_event(event)
+
+    def _kill_if_overdue(self, worker: WorkerLink) -> None:
+        oldest = self._worked_s - self._job.limits.query_timeout_s - _GRACE_S
+        overdue = [todo for todo, started in self._started_at.items() if started < oldest]
+        if overdue and not self._outcome.overdue:
+            self._outcome.overdue = overdue
+            worker.kill()
+
+    def _check_time(self) -> None:
+        if time.monotonic() >= self._end_by:
+            raise BudgetReached("the time is over")
+
+    def _conclude(self, code: int, lost: str = "") -> WorkerEnd:
+        if self._refusal is not None:
+            if self._refusal.kind == "stopped":
+                needed = self._refusal.needed
+                raise BudgetReached(self._refusal.what, usd=needed.usd, tokens=needed.tokens)
+            if self._refusal.kind == "broken":
+                raise SystemBroken(self._refusal.what)
+            raise HarnessError(self._refusal.what, self._refusal.fix)
+        if not self._outcome.completed:
+            self._outcome.in_flight = list(self._started_at)
+            self._outcome.death = "" if self._outcome.overdue else lost or _describe(code)
+            self._outcome.is_lost = bool(lost) and not self._outcome.overdue
+        return self._outcome
+
+
+def _said(turn: Turn) -> dict[str, object]:
+    return {name: value for name, value in turn if value is not None}
+
+
+def _describe(code: int) -> str:
+    if code < 0:
+        name = signal.Signals(-code).name
+        hint = " (often: out of memory)" if name == "SIGKILL" else ""
+        return f"the system's process was ended by {name}{hint}"
+    return f"the system's process ended with exit code {code}"

@@ -1,0 +1,130 @@
+"""One answer that was produced elsewhere, checked. Nothing in it is trusted.
+
+Null means that a field is missing; an integer may be written with a fraction of zero, as pandas does in a column
+with gaps.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+
+from harness.core.errors import DataError
+from harness.core.records import Context, Record
+from harness.datasets.row_fields import kind_of
+from harness.evaluators.scores import bounded
+
+_MOST_REPEATS = 1000
+_MOST_COUNTED = 10**12
+_LONGEST_S = 1e9
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _identifier(value: Any) -> Any:
+    number = _whole(value)
+    return str(number) if isinstance(number, int) and not isinstance(number, bool) else value
+
+
+def _context(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"text": value, "doc_ids": ()}
+    if not isinstance(value, Mapping):
+        return value
+    given = {name: value[name] for name in ("text", "score", "kind") if value.get(name) is not None}
+    doc_ids = value.get("doc_ids")
+    doc_ids = value.get("doc_id") if doc_ids is None or doc_ids == [] else doc_ids
+    several = doc_ids if isinstance(doc_ids, list) else [] if doc_ids is None else [doc_ids]
+    return {**given, "doc_ids": tuple(map(_identifier, several))}
+
+
+def _moment(text: str) -> str:
+    moment = datetime.fromisoformat(text)
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except OverflowError as error:
+        raise ValueError("in UTC it is before the year 1 or after 9999") from error
+
+
+Identifier = Annotated[str, BeforeValidator(_identifier)]
+Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=_MOST_COUNTED)]
+Seconds = Annotated[float, Field(ge=0, le=_LONGEST_S)]
+Contexts = Annotated[tuple[Annotated[Context, BeforeValidator(_context)], ...], Field(strict=False)]
+
+
+class ImportedRow(Record):
+    """One answer; what its file does not say is None."""
+
+    line: int
+    """Where it stands in the file, from 1."""
+    query_id: Identifier | None = None
+    query: str | None = None
+    """The text of the query."""
+    repeat: Annotated[Count, Field(lt=_MOST_REPEATS)] = 0
+    answer: str | None = None
+    error: str | None = None
+    """Why there is no answer; blank: nothing went wrong."""
+    contexts: Contexts = ()
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    """The part of `input_tokens` that a prompt cache gave."""
+    model_calls: Count | None = None
+    latency_s: Seconds | None = None
+    started_at: Annotated[str, AfterValidator(_moment)] | None = None
+    """ISO 8601; UTC where it names no zone."""
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether both token counts are known; without a call there are none."""
+        return self.model_calls == 0 or None not in (self.input_tokens, self.output_tokens)
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        if self.query_id is None and self.query is None:
+            raise ValueError("neither query nor query_id is given")
+        if self.model_calls == 0 and (self.input_tokens or self.output_tokens):
+            raise ValueError("model_calls is 0, and yet there are tokens")
+        if (self.cached_tokens or 0) > (self.input_tokens or 0):
+            raise ValueError("cached_tokens is more than input_tokens")
+        return self
+
+
+FIELDS = tuple(name for name in ImportedRow.model_fields if name != "line")
+"""What a row may say."""
+
+
+def parse_row(given: Mapping[str, Any], line: int) -> ImportedRow:
+    """The row of these fields; `DataError` names the field that is not what it should be."""
+    known = {name: given[name] for name in FIELDS if given.get(name) is not None}
+    for name, value in known.items():
+        # JSON can spell half a surrogate pair, which no UTF-8 file can hold: it would surface only when the record
+        # is written.
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            what = f"line {line}: '{name}' holds half a surrogate pair"
+            raise DataError(what, "write the character whole, or leave it out") from error
+    try:
+        return ImportedRow(line=line, **known)
+    except ValidationError as error:
+        raise DataError(f"line {line}: {_explained(error)}", "correct that row, or leave it out") from error
+
+
+def _explained(error: ValidationError) -> str:
+    """The first complaint, in the words of JSON."""
+    detail = error.errors()[0]
+    problem = detail["msg"].removeprefix("Value error, ").replace("tuple", "list")
+    parts = [str(part) for part in detail["loc"] if isinstance(part, int) or part.isidentifier()]
+    if not parts:
+        return problem
+    return f"'{'.'.join(parts)}': {problem[0].lower()}{problem[1:]}, not {_shown(detail['input'])}"
+
+
+def _shown(value: Any) -> str:
+    plain = isinstance(value, int | float | str)
+    return bounded(json.dumps(value), 40) if plain else kind_of(value)

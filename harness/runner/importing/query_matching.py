@@ -1,0 +1,140 @@
+"""Which query of a data set an imported row answers."""
+
+import difflib
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.core.errors import DataError
+from harness.core.records import Query
+from harness.runner.importing.answer_file import quoted
+from harness.runner.importing.answer_row import ImportedRow
+
+AnswerKey = tuple[str, int]
+"""(query_id, repeat)."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Rows by what they answer: repeat by repeat, each in data-set order."""
+
+    rows: Mapping[AnswerKey, ImportedRow]
+    n_left_out: int
+    """Rows whose query is not among the known ones."""
+
+    @property
+    def query_ids(self) -> frozenset[str]:
+        """The queries that have a row."""
+        return frozenset(query_id for query_id, _ in self.rows)
+
+    @property
+    def repeats(self) -> int:
+        """How often each query was asked."""
+        return 1 + max(repeat for _, repeat in self.rows)
+
+
+def match_rows(
+    rows: Sequence[ImportedRow], known: Sequence[Query], *, holder: str, leave_out_unknown: bool
+) -> Matched:
+    """Each row with its query among `known`, which `holder` (for messages) holds.
+
+    A row's query_id counts where it is known, otherwise its text: exactly, then after NFC and with white space
+    collapsed. `DataError` in one line: a query that is not known (unless such rows are left out), a text that
+    several share, an id whose text is another, one query answered twice, a gap in the repeats, no row that fits.
+    """
+    book = _QueryBook(known, holder)
+    found: dict[AnswerKey, ImportedRow] = {}
+    unknown = []
+    for row in rows:
+        query_id = book.find(row)
+        if query_id is None:
+            unknown.append(row)
+            continue
+        twin = found.setdefault((query_id, row.repeat), row)
+        if twin is not row:
+            raise _answered_twice(query_id, twin, row)
+    if unknown and not (leave_out_unknown and found):
+        raise book.explain_unknown(unknown, len(rows))
+    _check_repeats({repeat for _, repeat in found})
+    order = {query.query_id: number for number, query in enumerate(known)}
+    keys = sorted(found, key=lambda key: (key[1], order[key[0]]))
+    return Matched({key: found[key] for key in keys}, len(unknown))
+
+
+class _QueryBook:
+    """Queries by id and by text."""
+
+    def __init__(self, queries: Sequence[Query], holder: str) -> None:
+        self._holder = holder
+        self._texts = {query.query_id: query.text for query in queries}
+        self._exact: dict[str, list[str]] = {}
+        self._collapsed: dict[str, list[str]] = {}
+        for query in queries:
+            self._exact.setdefault(query.text, []).append(query.query_id)
+            self._collapsed.setdefault(_collapse(query.text), []).append(query.query_id)
+
+    def find(self, row: ImportedRow) -> str | None:
+        """The id of the row's query, None where it is not known."""
+        if row.query_id in self._texts:
+            text = self._texts[row.query_id]
+            if row.query is not None and _collapse(row.query) != _collapse(text):
+                what = f"line {row.line}: query_id {quoted(row.query_id)} is {quoted(text)} in {self._holder}"
+                raise DataError(
+                    f"{what}, not {quoted(row.query)}", "correct one of them, or drop query_id to go by the text"
+                )
+            return row.query_id
+        if row.query is None:
+            return None
+        fitting = self._exact.get(row.query) or self._collapsed.get(_collapse(row.query), [])
+        if len(fitting) > 1:
+            shared = f"line {row.line}: {len(fitting)} queries of {self._holder} have the text {quoted(row.query)}"
+            raise DataError(shared, f"say which by its query_id ({quoted(fitting[0])}, {quoted(fitting[1])}, ...)")
+        return fitting[0] if fitting else None
+
+    def explain_unknown(self, unknown: Sequence[ImportedRow], n_rows: int) -> DataError:
+        """One line on the rows whose query is not known."""
+        first = unknown[0]
+        asked = first.query if first.query is not None else first.query_id or ""
+        what = (
+            f"line {first.line}: {self._holder} has no query {quoted(asked)}; "
+            f"{len(unknown):,} of {n_rows:,} rows ask one that it does not hold"
+        )
+        way_out = (
+            "correct them" if len(unknown) == n_rows else "correct them, or leave them out with --skip-unknown"
+        )
+        near = self._nearest(first)
+        return DataError(what, f"{way_out} (the nearest is {near})" if near else way_out)
+
+    def _nearest(self, row: ImportedRow) -> str:
+        if row.query is None:
+            near = difflib.get_close_matches(row.query_id or "", self._texts, n=1, cutoff=0.5)
+            return quoted(near[0]) if near else ""
+        # Shared words: comparing letter by letter takes seconds for thousands of long questions.
+        asked = set(row.query.casefold().split())
+
+        def likeness(query_id: str) -> float:
+            words = set(self._texts[query_id].casefold().split())
+            return len(asked & words) / max(1, len(asked | words))
+
+        best = max(self._texts, key=likeness)
+        return f"{quoted(best)}: {quoted(self._texts[best])}" if likeness(best) else ""
+
+
+def _collapse(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _answered_twice(query_id: str, one: ImportedRow, other: ImportedRow) -> DataError:
+    again = f" (repeat {one.repeat})" if one.repeat else ""
+    return DataError(
+        f"lines {one.line} and {other.line} both answer {quoted(query_id)}{again}",
+        "keep the rows of one run with --where FIELD=VALUE, or number them with a field 'repeat' (0, 1, ...)",
+    )
+
+
+def _check_repeats(repeats: set[int]) -> None:
+    missing = min(set(range(len(repeats) + 1)) - repeats)
+    if missing < len(repeats):
+        raise DataError(
+            f"no row is of repeat {missing}, but there are higher ones", "number the repeats 0, 1, ..."
+        )

@@ -1,0 +1,175 @@
+"""What a run says of its system, held against what is installed here: whether it can be asked a question."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
+from harness.config.load import build_config, explain
+from harness.core.errors import ConfigError, HarnessError, StoreError
+from harness.models.model_identity import model_identity
+from harness.protocols import Params, Role, Roles, Route, SystemSpec
+from harness.registry import SYSTEMS
+from harness.runner.executing.messages import LentJob
+from harness.runner.executing.system_loader import check_version
+from harness.runner.plan import index_id_of, models_of
+from harness.runner.routed_systems import with_roles
+from harness.store import IndexDir, Manifest, RunDir, indexes_of
+
+_AGAIN = "run its config again (`rag-harness run`): the index is built, and no call is paid twice"
+
+
+@dataclass(frozen=True)
+class LentLive:
+    """A system that a run's own hands queries to, as it was."""
+
+    spec: SystemSpec
+    index_params: Params
+    answer_params: Params
+    roles: Roles
+    job: LentJob
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run whose system can be opened here as it was."""
+
+    run: RunDir
+    manifest: Manifest
+    spec: SystemSpec
+    index_params: Params
+    answer_params: Params
+    roles: Roles
+    generator: GeneratorConfig | None
+    embedder: EmbedderConfig | None
+    lent: tuple[LentLive, ...] = ()
+    """The systems that it hands queries to."""
+
+    @property
+    def indexes(self) -> list[IndexDir]:
+        """What it answers from: its own index, or those of the systems that it is lent, each once."""
+        return indexes_of(self.results, self.manifest.index_id, (one.job.index_id for one in self.lent))
+
+    @property
+    def systems(self) -> list[tuple[SystemSpec, Params, Params]]:
+        """Its own and those, with their parameters of index and answer."""
+        own = (self.spec, self.index_params, self.answer_params)
+        return [own, *((one.spec, one.index_params, one.answer_params) for one in self.lent)]
+
+    @property
+    def results(self) -> Path:
+        """The folder in which its index is."""
+        return self.run.path.parent
+
+    @property
+    def answering(self) -> dict[Role, ModelConfig]:
+        """The models that an answer calls, by role."""
+        played: dict[Role, ModelConfig | None] = {"generator": self.generator, "embedder": self.embedder}
+        return {role: model for role, model in played.items() if role in self.roles.answer and model is not None}
+
+
+def live_run(run: RunDir) -> LiveRun:
+    """The run with everything that opening its system takes; nothing is opened, fetched or paid.
+
+    HarnessError where it cannot be asked: it was imported, its system sees reference evidence, is not installed or
+    is another version, a model is another, its index is gone, damaged or of another version.
+    """
+    manifest = run.manifest()
+    if manifest.is_imported:
+        what = f"the answers of {run.run_id} were imported: the system that gave them is not here"
+        raise ConfigError(what, "name a run that was made here")
+    identity = manifest.identity
+    said = identity["system"]
+    spec = SYSTEMS.load(said["name"])
+    check_version(spec, str(said.get("version")))
+    if spec.sees_gold:
+        what = f"'{spec.name}' answers from the reference evidence, which a question of yours has not"
+        raise ConfigError(what, "name a run of another system")
+    index_params = _params(spec.index_params, said["index"], "index")
+    answer_params = _params(spec.answer_params, said["answer"], "answer")
+    routes = spec.own_routes(answer_params)
+    lent = tuple(_lent(manifest, *one) for one in zip(routes, said.get("lent", ()), strict=True))
+    roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in lent])
+    generator, embedder = models_of(build_config(manifest.config), spec, roles)
+    live = LiveRun(run, manifest, spec, index_params, answer_params, roles, generator, embedder, lent)
+    _check_models(live)
+    _check_index(live)
+    return live
+
+
+def _lent(manifest: Manifest, route: Route, said: dict[str, Any]) -> LentLive:
+    spec = SYSTEMS.load(route.system)
+    check_version(spec, str(said.get("version")))
+    index_params = _params(spec.index_params, said["index"], "index")
+    answer_params = _params(spec.answer_params, said["answer"], "answer")
+    roles = spec.roles(index_params, answer_params)
+    identity = {**manifest.identity, "system": said}
+    job = LentJob(
+        route=route,
+        system_version=spec.version,
+        index_id=index_id_of(spec, index_params, roles, _corpus(manifest), identity),
+        index_params=index_params.model_dump(mode="json"),
+        answer_params=answer_params.model_dump(mode="json"),
+    )
+    return LentLive(spec, index_params, answer_params, roles, job)
+
+
+def _corpus(manifest: Manifest) -> str:
+    return str(manifest.dataset.get("corpus_digest") or "")
+
+
+def _params(kind: type[Params], said: dict[str, Any], half: str) -> Params:
+    try:
+        return kind.model_validate(said)
+    except ValidationError as error:
+        raise ConfigError(*explain(error, kind, prefix=half)) from error
+
+
+def _check_models(live: LiveRun) -> None:
+    """Another model, or the same with other weights, gives another system's answers."""
+    then = live.manifest.identity["models"]
+    for model in live.answering.values():
+        now = model_identity(model)
+        if now != then.get(model.role):
+            what = f"the {model.role} of {live.run.run_id} is not the one that is here now"
+            raise ConfigError(what, "put back what it was made with, or run its config again")
+
+
+def _check_index(live: LiveRun) -> None:
+    manifest = live.manifest
+    lent = [one.job.index_id for one in live.lent]
+    now = index_id_of(live.spec, live.index_params, live.roles, _corpus(manifest), manifest.identity, lent)
+    if now != manifest.index_id:
+        what = f"the index of {live.run.run_id} is of another version than '{live.spec.name}' reads now"
+        raise ConfigError(what, _AGAIN)
+    for index in live.indexes:
+        if index.record() is None:
+            raise StoreError(f"the index of {live.run.run_id} is not under {index.path.parent}", _AGAIN)
+        if misfit := index.misfit():
+            raise StoreError(f"the index of {live.run.run_id} cannot be used: {misfit}", _AGAIN)
+
+
+def run_named(results: Path, name: str) -> RunDir:
+    """The run of that name, or the one that built the index of that id; ConfigError where there is neither."""
+    from harness.store import find_runs
+
+    try:
+        return find_runs(results, [name])[0]
+    except ConfigError:
+        record = _index_record(results, name)
+        if record is None:
+            raise
+        return find_runs(results, [record])[0]
+
+
+def _index_record(results: Path, name: str) -> str | None:
+    """The run that built that index."""
+    if not name.isalnum():
+        return None
+    try:
+        record = IndexDir(results, name).record()
+    except HarnessError:
+        return None
+    return record.built_by if record else None

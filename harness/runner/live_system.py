@@ -1,0 +1,173 @@
+"""The system of a run, opened in this process for questions that nobody planned. The run is not changed by it:
+calls have a journal of their own, `asked/calls.sqlite` under the results, and no record is written.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from harness.config import LimitsConfig
+from harness.core.errors import ConfigError, explained_io
+from harness.core.hashing import short_digest
+from harness.core.peak_memory import Stopwatch
+from harness.core.records import AnswerStyle, Query, RunRecord
+from harness.core.sanitize import secret_names
+from harness.models.llama_server import LocalServer
+from harness.models.metering import LOADING, Meter, metered
+from harness.models.model_identity import server_digests
+from harness.models.providers import check_reachable
+from harness.models.rerankers import reranker_files
+from harness.models.transport import Seam
+from harness.runner.executing.execute import check_system, model_server
+from harness.runner.executing.messages import Job
+from harness.runner.executing.query_time_limit import SuspendableLoop
+from harness.runner.executing.system_loader import OpenedSystem, WorkerContext, open_system
+from harness.runner.executing.worker_log import CleanedLog
+from harness.runner.live_run_check import LiveRun
+from harness.runner.progress import Reporter
+from harness.runner.weight_download import fetch_files, fetch_weights
+from harness.store import Dialects, IndexDir, Journal
+from harness.store.score_writer import refuse_link
+
+LONGEST_QUESTION = 20_000
+"""Characters: some ten pages. What is longer is a document."""
+
+
+@dataclass
+class LiveSystem:
+    """A loaded system, which answers one question after another."""
+
+    opened: OpenedSystem
+    limit_s: float
+    loop: asyncio.Runner
+    log: TextIO
+    """Gets what systems and libraries print."""
+    told: list[str] = field(default_factory=list)
+    """Lines for whoever waits, since somebody last took them."""
+
+    def answer(self, question: str) -> RunRecord:
+        """The record of an answer, or of a failure; it is written nowhere.
+
+        HarnessError: a model or server that is not there, and what else no question could survive.
+        """
+        query = Query(query_id=f"asked-{short_digest(question)}", text=question)
+        with redirect_stdout(self.log), redirect_stderr(self.log):
+            return self.loop.run(self._answered(query))
+
+    async def _answered(self, query: Query) -> RunRecord:
+        # The same question has the same scope: asked again, its calls are replayed.
+        meter = Meter(f"answer/{query.query_id}/0/1")
+        started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
+        prediction, failure, status = await self.opened.predict(query, meter, self.limit_s)
+        return RunRecord(
+            query_id=query.query_id,
+            repeat=0,
+            status=status,
+            prediction=prediction,
+            failure=failure,
+            cost=self.opened.cost(meter, watch.wall_s, watch.cpu_s),
+            attempt=1,
+            started_at=started_at,
+        )
+
+
+def checked_question(text: str) -> str:
+    """A question that can be asked, or ConfigError."""
+    question = text.strip()
+    if not question:
+        raise ConfigError("the question is empty", 'write one, such as rag-harness ask RUN "Who wrote it?"')
+    if len(question) > LONGEST_QUESTION:
+        what = f"the question has {len(question):,} characters, and at most {LONGEST_QUESTION:,} are asked"
+        raise ConfigError(what, "ask about one thing; documents belong into the corpus (--docs)")
+    if not question.isprintable() and any("\ud800" <= char <= "\udfff" for char in question):
+        raise ConfigError("the question is not UTF-8 text", "check the encoding of the terminal or file")
+    return question
+
+
+@contextmanager
+def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveSystem]:
+    """The system of a run, loaded; with the block it and whatever was started for it are closed. Journal and logs
+    are in `folder`.
+
+    HarnessError: a package, server, key or weight that is not there.
+    """
+    models = live.answering
+    _make_ready(live, reporter)
+    for place in (folder, folder / "calls.sqlite"):
+        refuse_link(place)
+    with explained_io("prepare", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    told: list[str] = []
+    with ExitStack() as stack:
+        server = stack.enter_context(model_server(models.get("generator"), folder))
+        log = stack.enter_context(CleanedLog(folder / "asked.log"))
+        written = stack.enter_context(os.fdopen(os.dup(log.fd), "w", buffering=1, errors="replace"))
+        for index in live.indexes:
+            stack.enter_context(index.in_use())
+        loop = stack.enter_context(asyncio.Runner(loop_factory=SuspendableLoop))
+        around = WorkerContext(payer=folder.name, warn=told.append)
+        job, seam = _job(live, server), _seam(live, folder, told)
+        with redirect_stdout(written), redirect_stderr(written):
+            opened = stack.enter_context(open_system(job, IndexDir(live.results, job.index_id), seam, around))
+            stack.callback(lambda: loop.run(opened.disconnect()))
+            loop.run(_load(opened))
+        for index in live.indexes:
+            index.opened()
+        yield LiveSystem(opened, job.limits.query_timeout_s, loop, written, told)
+
+
+def _make_ready(live: LiveRun, reporter: Reporter) -> None:
+    """Have all here that answering needs, or raise HarnessError before anything is opened."""
+    for one in live.systems:
+        check_system(*one)
+    for model in live.answering.values():
+        check_reachable(model)
+    fetch_weights(reporter, *live.answering.values())
+    for spec, _, answer_params in live.systems:
+        fetch_files(reporter, reranker_files(spec.own_reranker(answer_params) or ""))
+
+
+async def _load(opened: OpenedSystem) -> None:
+    with metered(Meter(LOADING)):
+        await opened.system.load()
+
+
+def _seam(live: LiveRun, folder: Path, told: list[str]) -> Seam:
+    run = live.run
+    return Seam(
+        Journal(folder / "calls.sqlite", payer=run.run_id, shared=True, tell=told.append),
+        server_digests(live.manifest.identity["models"]),
+        dialects=Dialects.under(folder.parent),
+        begun_in=run.dialects(),
+        say=told.append,
+    )
+
+
+def _job(live: LiveRun, server: LocalServer | None) -> Job:
+    identity, manifest = live.manifest.identity, live.manifest
+    style: AnswerStyle = identity.get("answers", {}).get("style", "short")
+    return Job(
+        phase="answer",
+        results=str(live.results),
+        run_id=manifest.run_id,
+        index_id=manifest.index_id,
+        corpus_digest=str(manifest.dataset.get("corpus_digest") or ""),
+        system=live.spec.name,
+        system_version=live.spec.version,
+        retrieves_only=not manifest.has_generator,
+        generator=live.generator if "generator" in live.answering else None,
+        embedder=live.embedder if "embedder" in live.answering else None,
+        answer_style=style,
+        server=server.access if server else None,
+        index_params=live.index_params.model_dump(mode="json"),
+        answer_params=live.answer_params.model_dump(mode="json"),
+        seed=int(identity.get("seed", 0)),
+        limits=LimitsConfig.model_validate(identity.get("limits", {})),
+        key_names=secret_names(),
+        lent=tuple(one.job for one in live.lent),
+    )

@@ -1,0 +1,68 @@
+"""Where a run happened: hardware, package versions, commit. Recorded, not part of the run id."""
+
+import platform
+import subprocess
+from email import message_from_string
+from email.message import Message
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from harness.models.cpu_count import usable_cores
+
+
+def describe_machine() -> dict[str, Any]:
+    """Processor, cores this process may use, RAM and system; no host or user name."""
+    return {
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "processor": _processor(),
+        "cores": usable_cores(),
+        "ram_bytes": psutil.virtual_memory().total,
+    }
+
+
+def package_versions() -> dict[str, str]:
+    """Every installed distribution: what it takes to install the same again."""
+    heads = map(_head, distributions())
+    return dict(sorted((head["Name"], head["Version"]) for head in heads if head["Name"]))
+
+
+def _head(found: Distribution) -> Message:
+    """What a distribution says of itself without its description, which is pages long and as slow to parse."""
+    text = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
+    return message_from_string(text.partition("\n\n")[0])
+
+
+def git_commit() -> str:
+    """The commit of the checkout, `-dirty` where it has changes; empty outside a checkout."""
+    here = Path(__file__).resolve().parent
+    try:
+        commit = _git(here, "rev-parse", "HEAD")
+        # Without locks `git status` writes nothing.
+        changes = _git(here, "--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
+        return f"{commit}-dirty" if changes else commit
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _git(folder: Path, *words: str) -> str:
+    # Without its lock, `status` leaves the index of the checkout alone, also when it is killed.
+    done = subprocess.run(
+        ["git", "--no-optional-locks", "-C", str(folder), *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
+    )
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()

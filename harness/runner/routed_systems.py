@@ -1,0 +1,160 @@
+"""Systems that another system hands queries to: which can be, and what they add to it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.config import BenchConfig, SystemOverrides
+from harness.core.errors import ConfigError
+from harness.core.records import Cost, Expected, IndexRecord, IndexStats, Usage, Work, less
+from harness.protocols import Roles, Route, SystemSpec
+from harness.runner.costs import by_payer, usage_together
+
+
+def refuse_unroutable(spec: SystemSpec) -> None:
+    """ConfigError for a system whose index nobody can build here and lend, and for one that routes itself."""
+    if spec.routes is not None:
+        raise ConfigError(f"'{spec.name}' hands queries on itself", "name in routes the systems that answer")
+    if spec.own_models or spec.sees_gold:
+        why = "sees the reference evidence" if spec.sees_gold else "has models and an index of its own"
+        raise ConfigError(f"nothing can be routed to '{spec.name}': it {why}", "name another system in routes")
+
+
+def config_of(config: BenchConfig, route: Route) -> BenchConfig:
+    """The config that would run the system of a route alone."""
+    own = SystemOverrides(index=dict(route.index), answer=dict(route.answer))
+    changed = {
+        "systems": [route.system],
+        "per_system": {route.system: own},
+        "index": {},
+        "answer": {},
+        "matrix": {},
+    }
+    return config.model_copy(update=changed)
+
+
+def with_roles(own: Roles, lent: Iterable[Roles]) -> Roles:
+    """The models that a system and those which it hands queries to call together."""
+    found = [own, *lent]
+    return Roles(
+        index=frozenset().union(*(one.index for one in found)),
+        answer=frozenset().union(*(one.answer for one in found)),
+    )
+
+
+def weights_of(identities: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Whatever learnt weights those systems load: name -> digest."""
+    return {name: digest for one in identities for name, digest in one.get("weights", {}).items()}
+
+
+def joined_expectation(own: Expected, lent: Sequence[tuple[str, str, Expected]]) -> Expected:
+    """What a system and those which it hands queries to, each (name, index id, expectation), are expected to ask:
+    each index once, and a query as if all went to whichever asks for most, for who gets which is not known before.
+    """
+    dearest, _, most = max(lent, key=lambda one: _characters(one[2].query))
+    indexes = {index_id: expected.index for _, index_id, expected in lent}
+    conditions = [f"every query goes to {dearest}", *filter(None, (own.most, most.most))]
+    notes = [*own.notes, *(note for _, _, expected in lent for note in expected.notes)]
+    return Expected(
+        index=_works([own.index, *indexes.values()]),
+        query=_works([own.query, most.query]),
+        most=", ".join(conditions) if len(lent) > 1 else most.most,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _characters(work: Work) -> float:
+    """Read and embedded."""
+    return sum(kind.calls * kind.input_characters for kind in work.calls) + work.embedded_characters
+
+
+def _works(parts: Sequence[Work]) -> Work:
+    return Work(
+        calls=tuple(kind for part in parts for kind in part.calls),
+        embedded_texts=sum(part.embedded_texts for part in parts),
+        embedded_characters=sum(part.embedded_characters for part in parts),
+    )
+
+
+def joined_index(index_id: str, run_id: str, parts: Sequence[IndexRecord]) -> IndexRecord:
+    """The record of an index that consists of those: what all of them take together, each once. What another run
+    than `run_id` has built is told as paid by that one.
+    """
+    return IndexRecord(
+        index_id=index_id,
+        stats=_stats(parts),
+        cost=_cost(run_id, parts),
+        bytes_on_disk=sum(one.bytes_on_disk for one in parts),
+        built_by=run_id,
+    )
+
+
+def _stats(parts: Sequence[IndexRecord]) -> IndexStats:
+    def total(name: str) -> int | None:
+        known = [value for one in parts if (value := getattr(one.stats, name)) is not None]
+        return sum(known) if known else None
+
+    return IndexStats(
+        documents=max(one.stats.documents for one in parts),
+        chunks=total("chunks"),
+        nodes=total("nodes"),
+        edges=total("edges"),
+        communities=total("communities"),
+        failed_chunks=total("failed_chunks"),
+        passages=parts[0].stats.passages if len(parts) == 1 else None,
+        notes=tuple(dict.fromkeys(note for one in parts for note in one.stats.notes)),
+    )
+
+
+def _cost(run_id: str, parts: Sequence[IndexRecord]) -> Cost:
+    costs = [one.cost for one in parts]
+    return Cost(
+        wall_s=_sum([cost.wall_s for cost in costs]),
+        throttled_s=_sum([cost.throttled_s for cost in costs]),
+        stages_s=_added([cost.stages_s for cost in costs]),
+        usage=usage_together([cost.usage for cost in costs]),
+        cpu_s=_sum([cost.cpu_s for cost in costs]),
+        peak_rss_bytes=_most([cost.peak_rss_bytes for cost in costs]),
+        embedder_rss_bytes=_most([cost.embedder_rss_bytes for cost in costs]),
+        embedded_texts=sum(cost.embedded_texts for cost in costs),
+        cached_texts=sum(cost.cached_texts for cost in costs),
+        replayed_calls=sum(cost.replayed_calls for cost in costs),
+        saved_s=_saved(costs),
+        replayed_from=by_payer([*(cost.replayed_from for cost in costs), *_built_elsewhere(run_id, parts)]),
+        cached_from=dict(sum((Counter(cost.cached_from) for cost in costs), Counter())),
+        cached_usage=by_payer([cost.cached_usage for cost in costs]),
+    )
+
+
+def _built_elsewhere(run_id: str, parts: Sequence[IndexRecord]) -> list[dict[str, dict[str, Usage]]]:
+    """What runs that built parts have paid for them."""
+    return [{part.built_by: _own_usage(part.cost)} for part in parts if part.built_by != run_id]
+
+
+def _own_usage(cost: Cost) -> dict[str, Usage]:
+    """What was not there already."""
+    left = less(cost.usage, [roles for _, roles in cost.shared_usage])
+    return {role: used for role, used in left.items() if used.is_used}
+
+
+def _added(found: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for stages in found:
+        for name, seconds in stages.items():
+            total[name] = total.get(name, 0.0) + seconds
+    return total
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _most(values: Sequence[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _saved(costs: Sequence[Cost]) -> float | None:
+    """None where nothing was saved, or of some of it nobody knows how long it took."""
+    helped = [cost.saved_s for cost in costs if cost.replayed_calls or cost.cached_texts]
+    return _sum(helped) if helped else None

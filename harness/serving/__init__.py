@@ -1,6 +1,0 @@
-"""Pages for a person at this machine: served on 127.0.0.1 to whoever has the token of their address."""
-
-from harness.serving.pages import LocalPage, framed
-from harness.serving.server import PageServer, open_page
-
-__all__ = ["LocalPage", "PageServer", "framed", "open_page"]

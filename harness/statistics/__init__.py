@@ -1,0 +1,54 @@
+"""From scores, records and measurements to numbers with intervals; reads a run, changes nothing in it."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.statistics.aggregate import (
+        NATURAL,
+        OVERALL,
+        Aggregate,
+        Frame,
+        aggregate_quantiles,
+        aggregate_scores,
+    )
+    from harness.statistics.cost import index_costs, query_costs, resource_use, run_costs
+    from harness.statistics.prices import Prices, default_prices_path, load_prices
+    from harness.statistics.resource_usage import Resources, load_resources
+
+__all__ = [
+    "NATURAL",
+    "OVERALL",
+    "Aggregate",
+    "Frame",
+    "Prices",
+    "Resources",
+    "aggregate_quantiles",
+    "aggregate_scores",
+    "default_prices_path",
+    "index_costs",
+    "load_prices",
+    "load_resources",
+    "query_costs",
+    "resource_use",
+    "run_costs",
+]
+
+# A command that only wants a price shall not wait for numpy.
+_HOMES = {
+    name: home
+    for home, names in {
+        "aggregate": "NATURAL OVERALL Aggregate Frame aggregate_quantiles aggregate_scores",
+        "cost": "index_costs query_costs resource_use run_costs",
+        "prices": "Prices default_prices_path load_prices",
+        "resource_usage": "Resources load_resources",
+    }.items()
+    for name in names.split()
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,319 @@
+"""Scores -> means with intervals, per query type and over all, with nothing lost from the denominator.
+
+Rows of `query_type`:
+
+- each query type of the sample;
+- `overall`: as sampled, every query counts the same (balanced, where the sample is);
+- `overall_natural`: the types weighted as in the whole data set (`type_mix` of the manifest). Without a value for
+  a type that has weight there is no mean. A measure that applies to a part of a type's queries has that part of
+  its weight, so that `hallucination_rate` is not held back by types it does not apply to.
+
+A row counts (query, repeat) pairs: n_expected = n_scored + n_imputed + n_failed. Pairs to which the measure does
+not apply are not expected, and a row that expects none is left out. A pair of the sample without any score counts
+as failed. The mean is over scored and imputed values: first over the repeats of each query, then over queries, so
+that repeats do not narrow the interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from sys import intern
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.statistics import intervals
+from harness.statistics.intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
+from harness.statistics.sampling_design import Drawn, clusters_of
+from harness.statistics.score_alignment import Slots
+from harness.statistics.score_columns import (
+    FAILED,
+    IMPUTED,
+    MISSING,
+    NONE,
+    NOT_APPLICABLE,
+    SCORED,
+    STATES,
+    ScoreColumns,
+    ScoresOrColumns,
+    in_columns,
+)
+from harness.store import RunDir, SampleRow
+
+OVERALL = "overall"
+NATURAL = "overall_natural"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One number of a run, in long format: a row of summary.csv."""
+
+    run_id: str
+    system: str
+    dataset: str
+    query_type: str
+    """A type of the data set, `overall` or `overall_natural`; `overall` for what belongs to a whole run."""
+    measure: str
+    mean: float | None
+    """None: nothing was measured. Of a `_p50`, `_max` or whole-run measure: that quantile, maximum or value."""
+    ci_low: float | None
+    ci_high: float | None
+    n_scored: int
+    n_imputed: int
+    n_failed: int
+    n_expected: int
+
+
+class LowerBound(Aggregate):
+    """A quantile that may be higher than its row says: imputed values, each of which is the least that it can be,
+    are not surely above it.
+    """
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What every row of one run shares, and the queries it is counted against."""
+
+    run_id: str
+    system: str
+    dataset: str
+    query_types: Mapping[str, str]
+    """Query id -> type, of every sampled query."""
+    type_mix: Mapping[str, int]
+    """Queries of each type in the whole data set; empty: unknown, and there are no `overall_natural` rows."""
+    repeats: int = 1
+    query_limit_s: float | None = None
+    """Seconds after which a query timed out; None: not known."""
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    """Query id -> the document that it shares with others, see `clusters_of`; empty: queries have nothing in
+    common."""
+
+    @property
+    def n_clusters(self) -> int | None:
+        """Groups of queries that cite the same document most; None: no two queries are known to share one."""
+        n = len(set(self.clusters.values()))
+        return n if n < len(self.clusters) else None
+
+    @property
+    def drawn(self) -> Drawn:
+        """How its queries came about."""
+        return Drawn(self.query_types, self.type_mix, self.clusters)
+
+    @classmethod
+    def of(cls, run: RunDir, sample: Collection[SampleRow] | None = None) -> Frame:
+        """The frame of a run directory; `sample`: what `run.sample()` gives, where it was read before: it is gone
+        through twice.
+        """
+        manifest, sample = run.manifest(), run.sample() if sample is None else sample
+        # Runs that do not say are from before data sets said it: their queries cite documents, or are alone.
+        is_clustered = manifest.dataset.get("cluster_by", "document") == "document"
+        return cls(
+            run_id=run.run_id,
+            system=str(manifest.identity.get("system", {}).get("name", "")),
+            dataset=str(manifest.dataset.get("name", "")),
+            query_types={intern(row.query.query_id): intern(row.reference.query_type) for row in sample},
+            type_mix=dict(manifest.dataset.get("type_mix") or {}),
+            repeats=int(manifest.identity.get("repeats", 1)),
+            query_limit_s=(manifest.identity.get("limits") or {}).get("query_timeout_s"),
+            clusters=clusters_of(row.reference for row in sample) if is_clustered else {},
+        )
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each query in the order of their ids, one mapping for all measures."""
+        return {query_id: place for place, query_id in enumerate(sorted(self.query_types))}
+
+    def slots(self, columns: ScoreColumns) -> Slots:
+        """Where scores stand in it."""
+        return Slots(columns, self.run_id, tuple(self.query_types), self.repeats)
+
+    def row(self, measure: str, mean: float | None, interval: Interval = intervals.UNKNOWN) -> Aggregate:
+        """A row for something measured once in a run: n_scored is 1, or n_failed is where `mean` is None."""
+        known = int(mean is not None)
+        base = (self.run_id, self.system, self.dataset, OVERALL, measure)
+        return Aggregate(*base, mean, interval.low, interval.high, known, 0, 1 - known, 1)
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One measure over some queries: a row a query, a column a repeat."""
+
+    states: NDArray[np.uint8]
+    values: NDArray[np.float64]
+    """Not a number where there is none."""
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        found: list[int] = np.bincount(self.states.ravel(), minlength=len(STATES)).tolist()
+        return found
+
+    @property
+    def n_scored(self) -> int:
+        return self._counts[SCORED]
+
+    @property
+    def n_imputed(self) -> int:
+        return self._counts[IMPUTED]
+
+    @property
+    def n_failed(self) -> int:
+        return self._counts[NONE] + self._counts[FAILED] + self._counts[MISSING]
+
+    @property
+    def n_not_applicable(self) -> int:
+        return self._counts[NOT_APPLICABLE]
+
+    @property
+    def n_expected(self) -> int:
+        return self.n_scored + self.n_imputed + self.n_failed
+
+    @cached_property
+    def means(self) -> list[float]:
+        """One value for each query that has any."""
+        means = means_of(self.values)
+        found: list[float] = means[~np.isnan(means)].tolist()
+        return found
+
+    @cached_property
+    def mean(self) -> float | None:
+        return float(np.mean(self.means)) if self.means else None
+
+    @cached_property
+    def pooled(self) -> list[float]:
+        """Every value of every repeat, ascending."""
+        return self._ascending(self.values)
+
+    @cached_property
+    def _at_most(self) -> list[float]:
+        """The same where what was imputed is as large as can be."""
+        return self._ascending(np.where(self.states == IMPUTED, math.inf, self.values))
+
+    def may_be_more(self, p: float) -> bool:
+        """Whether the `p` quantile is higher where what was imputed is more than it counts with."""
+        place = round((len(self.pooled) - 1) * p, 9)
+        between = {math.floor(place), math.ceil(place)} if self.pooled else set()
+        return any(self._at_most[one] > self.pooled[one] for one in between)
+
+    def _ascending(self, values: NDArray[np.float64]) -> list[float]:
+        found: list[float] = np.sort(values[~np.isnan(values)]).tolist()
+        return found
+
+
+def aggregate_scores(
+    frame: Frame, scores: ScoresOrColumns, *, ranges: Mapping[str, Bounds] | None = None
+) -> list[Aggregate]:
+    """Every measure of `scores`, by name; the rows of each as described above.
+
+    `ranges`: of a measure the lowest and highest value that can be, which no limit passes. Values that are all 0
+    or 1 get Wilson's interval where `can_be_shares` says so of those. Scores of queries or repeats outside the
+    frame are passed over.
+    """
+    rows = []
+    for measure, of_type in _cells(frame, scores):
+        ends = (ranges or {}).get(measure)
+        wholes = _with_overall(of_type)
+        for query_type, cell in wholes.items():
+            interval = intervals.mean_interval(
+                cell.means, proportion=can_be_shares(ends), bounds=ends or UNBOUNDED
+            )
+            rows.append(_row(frame, (query_type, measure), cell, cell.mean, interval))
+        if frame.type_mix and wholes:
+            mean, interval = _natural_mean(frame, of_type, ends)
+            rows.append(_row(frame, (NATURAL, measure), wholes[OVERALL], mean, interval))
+    return [row for row in rows if row.n_expected]
+
+
+def aggregate_quantiles(frame: Frame, scores: ScoresOrColumns, quantiles: Sequence[float]) -> list[Aggregate]:
+    """`<measure>_p50` and so on, for each type and `overall`: over single repeats, not over their means.
+
+    Quantiles interpolate linearly between values. Imputed values are the least that can be: a quantile which they
+    may raise is a `LowerBound`. No interval with repeats: those of one query are not independent.
+    """
+    rows = []
+    for measure, cells in _cells(frame, scores):
+        for query_type, cell in _with_overall(cells).items():
+            for p in quantiles:
+                value = float(np.quantile(cell.pooled, p)) if cell.pooled else None
+                interval = intervals.UNKNOWN
+                if frame.repeats == 1:
+                    interval = intervals.quantile_interval(cell.pooled, p)
+                row = _row(frame, (query_type, f"{measure}_p{p * 100:g}"), cell, value, interval)
+                rows.append(LowerBound(**vars(row)) if cell.may_be_more(p) else row)
+    return [row for row in rows if row.n_expected]
+
+
+def mean_of(values: Sequence[float]) -> float:
+    """The mean of the repeats of one query; nearly always there is one, which is quicker than numpy's."""
+    return values[0] if len(values) == 1 else float(np.mean(values))
+
+
+def means_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each row, the repeats of a query, the mean of what is there; not a number where nothing is."""
+    if values.shape[1] == 1:
+        return values[:, 0]
+    known = [row[~np.isnan(row)].tolist() for row in values]
+    return np.array([mean_of(own) if own else np.nan for own in known], dtype=np.float64)
+
+
+def _cells(frame: Frame, scores: ScoresOrColumns) -> Iterator[tuple[str, dict[str, _Cell]]]:
+    """Measure and query type -> cell, both sorted."""
+    slots = frame.slots(in_columns(scores))
+    types = np.array([*frame.query_types.values()], dtype=object)
+    members = {name: np.flatnonzero(types == name) for name in sorted(set(frame.query_types.values()))}
+    for measure in sorted(slots.columns.by_measure):
+        states, values = slots.filled(measure)
+        yield measure, {name: _Cell(states[own], values[own]) for name, own in members.items()}
+
+
+def _with_overall(cells: Mapping[str, _Cell]) -> dict[str, _Cell]:
+    if not cells:
+        return {}
+    whole = _Cell(
+        np.concatenate([cell.states for cell in cells.values()]),
+        np.concatenate([cell.values for cell in cells.values()]),
+    )
+    return {**{_type_name(name): cell for name, cell in cells.items()}, OVERALL: whole}
+
+
+def _natural_mean(frame: Frame, cells: Mapping[str, _Cell], ends: Bounds | None) -> tuple[float | None, Interval]:
+    """Mean and interval over the types as they are mixed in the data set."""
+    strata = _strata(frame, cells)
+    if not strata:
+        return None, intervals.UNKNOWN
+    interval = intervals.weighted_mean_interval(strata, proportion=can_be_shares(ends), bounds=ends or UNBOUNDED)
+    return intervals.weighted_mean(strata), interval
+
+
+def _strata(frame: Frame, cells: Mapping[str, _Cell]) -> list[Stratum]:
+    """The types that have weight; none where one of them has no value."""
+    strata = []
+    for query_type, count in sorted(frame.type_mix.items()):
+        cell = cells.get(query_type)
+        if count and cell is None:
+            return []
+        if count and cell is not None and cell.n_expected:
+            if not cell.means:
+                return []
+            weight = count * cell.n_expected / (cell.n_expected + cell.n_not_applicable)
+            strata.append(Stratum(weight, cell.means))
+    return strata
+
+
+def _row(frame: Frame, name: tuple[str, str], cell: _Cell, mean: float | None, interval: Interval) -> Aggregate:
+    query_type, measure = name
+    return replace(
+        frame.row(measure, mean, interval),
+        query_type=query_type,
+        n_scored=cell.n_scored,
+        n_imputed=cell.n_imputed,
+        n_failed=cell.n_failed,
+        n_expected=cell.n_expected,
+    )
+
+
+def _type_name(query_type: str) -> str:
+    """A data set may call a type what our own rows are called."""
+    return f"{query_type} (type)" if query_type in {OVERALL, NATURAL} else query_type

@@ -1,0 +1,111 @@
+"""From how many queries on an index pays: what it took once, shared out over the queries that use it.
+
+A system costs index + n * per_query for n queries, a straight line; two lines cross at most once:
+n = (index_a - index_b) / (per_query_b - per_query_a).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, floor, hypot, inf
+
+from harness.statistics.intervals import UNKNOWN, Interval
+
+_SAME = 1e-9
+"""Means that differ by less, relatively, differ by how floats are added."""
+
+
+@dataclass(frozen=True)
+class CostLine:
+    """What one system takes, in tokens or in dollars. There is no line where a part of it is not known."""
+
+    index: float
+    """Once."""
+    per_query: float
+    """The mean."""
+    interval: Interval = UNKNOWN
+    """95 %, of the mean."""
+
+    def total(self, n: float) -> float:
+        """Of the index and `n` queries."""
+        return self.index + n * self.per_query
+
+    def amortised(self, n: float) -> float:
+        """Of one query when `n` > 0 queries share the index."""
+        return self.index / n + self.per_query
+
+    def band(self, n: float) -> Interval:
+        """The interval of `amortised`: the index was built once and has none."""
+        low, high = (None if limit is None else self.index / n + limit for limit in self.interval)
+        return Interval(low, high)
+
+
+@dataclass(frozen=True)
+class QueryRange:
+    """The whole numbers of queries from `first` to `last` (None: without end) at which one line is the lower."""
+
+    first: int
+    last: int | None
+
+    @property
+    def is_always(self) -> bool:
+        """From the first query on, without end."""
+        return self.first == 1 and self.last is None
+
+
+def cheaper(one: CostLine, other: CostLine) -> QueryRange | None:
+    """At how many queries `one` takes less than `other`; None: never."""
+    gap, saving = _gap_and_saving(one, other)
+    if saving > 0:
+        return QueryRange(max(1, floor(gap / saving) + 1), None)
+    if gap >= 0:
+        return None
+    if saving == 0:
+        return QueryRange(1, None)
+    last = ceil(gap / saving) - 1
+    return QueryRange(1, last) if last >= 1 else None
+
+
+def crossing(one: CostLine, other: CostLine) -> float | None:
+    """Where the lines cross, in queries; None where they do not, or before the first query is asked."""
+    gap, saving = _gap_and_saving(one, other)
+    at = gap / saving if saving else 0.0
+    return at if at > 0 else None
+
+
+def crossing_interval(one: CostLine, other: CostLine) -> Interval:
+    """95 % limits of `crossing`, from the intervals of both means; the upper is None where they may never cross.
+
+    The limits of the difference of means are those of Zou & Donner (2008), as of two independent samples. Over the
+    same queries the difference is known better than that: the limits are too wide rather than too narrow.
+    """
+    at = crossing(one, other)
+    (low, high), (other_low, other_high) = one.interval, other.interval
+    if at is None or low is None or high is None or other_low is None or other_high is None:
+        return UNKNOWN
+    gap, saving = _gap_and_saving(one, other)
+    below = saving - hypot(other.per_query - other_low, high - one.per_query)
+    above = saving + hypot(other_high - other.per_query, one.per_query - low)
+    # The greater the saving, the sooner it makes up for the index.
+    near, far = (below, above) if saving > 0 else (above, below)
+    return Interval(gap / far, gap / near if near * saving > 0 else None)
+
+
+def cheapest_changes(lines: list[CostLine]) -> list[float]:
+    """In order, at how many queries another of these lines becomes the lowest."""
+    found = {at for place, one in enumerate(lines) for other in lines[:place] if (at := crossing(one, other))}
+    # Crossings above the lowest line change nothing: the lowest is the same just before and just after them.
+    edges = [0.0, *sorted(found), inf]
+    middles = [(low + high) / 2 if high < inf else 2 * low + 1 for low, high in pairwise(edges)]
+    lowest = [min(lines, key=lambda line: line.total(n)) if lines else None for n in middles]
+    return [at for at, (before, after) in zip(edges[1:], pairwise(lowest), strict=False) if before != after]
+
+
+def _gap_and_saving(one: CostLine, other: CostLine) -> tuple[float, float]:
+    """How much dearer the index of `one` is, and how much less its queries take."""
+    return _difference(one.index, other.index), _difference(other.per_query, one.per_query)
+
+
+def _difference(left: float, right: float) -> float:
+    return 0.0 if abs(left - right) <= _SAME * max(abs(left), abs(right)) else left - right

@@ -1,0 +1,352 @@
+"""What a run took: tokens, dollars, seconds, CPU and memory, in the same long format as the scores.
+
+Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs as everywhere):
+
+- `input_tokens`, `output_tokens`, `tokens` (both), `cached_tokens` (a part of the input), `model_calls`: over all
+  roles; `generator_*`: of the generator.
+  Of the attempt that counts, failed queries included: what a failure used was used. Where a server did not count
+  the tokens of a call, that query's number is what it counted, a lower bound (n_imputed); where it counted nothing
+  in the whole run it is unknown (n_failed). `model_calls` is unknown where nobody counted the calls of an imported
+  answer.
+- `usd`: those tokens at the price table. Absent if a model that was called has no price.
+- `wall_s` and `latency_s` (wall - throttled), each with mean and p50, p90, p95, p99: of queries that were
+  answered, and answered live. A query that timed out took at least its limit, and counts with that (or with its
+  own wall time or latency, if that is more) as n_imputed: the mean is restricted at the limit. The limit is one of
+  latency: what a provider throttles comes on top of it in wall time alone. A query that failed otherwise has
+  no latency, and a call replayed from the journal of an interrupted attempt, or a vector taken from the cache,
+  took no time: n_failed. Absent where no query was timed at all (answers imported without seconds).
+- `throttled_s`, `cpu_s`, `stage_<name>_s` (0 for a query that did not enter the stage): likewise, but of a query
+  that timed out `throttled_s` alone is known.
+
+So a cost with n_imputed is a lower bound, a quantile only where one of those may lie above it as well as where it
+is: see `is_lower_bound`.
+
+Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, earlier attempts included, each
+vector once;
+`answer_peak_rss_bytes`, the peak memory of the system's process (the operating system's count, not a sample), and
+`answer_embedder_rss_bytes`, by how much loading the embedder within that process grew it;
+`index_*`, what the index took, whoever paid for it (`index_wall_s` is unknown if calls were replayed or vectors
+came from the cache; `index_spent_s` is what the build took with their help; `index_alone_s` is that and what those
+calls and vectors took when they were made, unknown where that was not noted); `index_shared_*`, the part that
+another run than the builder had paid for; `<phase>_<quantity>_mean` and `_max` for each column of resources.csv
+(n = samples; no interval, since neighbouring samples are alike).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.core.records import Cost, IndexRecord, RunRecord, Usage, less
+from harness.statistics.aggregate import Aggregate, Frame, LowerBound, aggregate_quantiles, aggregate_scores
+from harness.statistics.prices import NO_CALL, Prices, role_price, usage_usd
+from harness.statistics.resource_usage import PHASES, QUANTITIES, Resources, load_resources
+from harness.statistics.score_columns import FAILED, IMPUTED, SCORED, GatheredRows, ScoreColumns
+from harness.store import RunDir, counting
+
+QUANTILES = (0.5, 0.9, 0.95, 0.99)
+TIMES = frozenset({"latency_s", "wall_s"})
+"""What has quantiles."""
+GENERATOR = "generator"
+
+Models = Mapping[str, Any]
+"""The `models` part of a run's identity: role -> provider, model, ..."""
+MOST_FAILED = 0.01
+"""Who fails a larger share of its queries is not called the cheapest or the fastest: failing takes little."""
+_OF_AN_INDEX = ("bytes", "documents", "spent_s", "tokens", "wall_s")
+"""What every index has, known or not."""
+_QUANTILE = re.compile(r"_p\d+$")
+
+
+class Measured(NamedTuple):
+    """A value, None where it could not be measured, and whether it is only a lower bound."""
+
+    value: float | None
+    at_least: bool = False
+
+
+MeasuredCosts = dict[str, Measured]
+"""By measure."""
+
+
+_UNKNOWN = Measured(None)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of any record of a run: what is known of none has no column."""
+
+    has_price: bool
+    """Of each model that was called."""
+    any_token: bool
+    any_time: bool
+    stages: Sequence[str]
+    any_throttling: bool
+    any_cpu: bool
+
+    @classmethod
+    def of(cls, records: Iterable[RunRecord], models: Models, prices: Prices) -> _Known:
+        """Of these, in one go."""
+        roles, stages = set[str](), set[str]()
+        token = time = throttling = cpu = False
+        for record in records:
+            cost = record.cost
+            roles |= called_roles(cost)
+            stages.update(cost.stages_s)
+            token = token or _counted_any(cost)
+            time = time or cost.wall_s is not None or record.status == "timeout"
+            throttling = throttling or cost.throttled_s is not None
+            cpu = cpu or cost.cpu_s is not None
+        return cls(not without_price(roles, models, prices), token, time, sorted(stages), throttling, cpu)
+
+
+def fails_too_often(n_failed: int, n_answered: int) -> bool:
+    """Whether a run that failed so many of its queries may be called neither the cheapest nor the fastest."""
+    return n_failed > MOST_FAILED * n_answered
+
+
+def is_lower_bound(row: Aggregate) -> bool:
+    """Whether the value of a row of costs is only a lower bound: a sum or a mean with one in it, and of quantiles
+    a `LowerBound`.
+    """
+    if _QUANTILE.search(row.measure):
+        return isinstance(row, LowerBound)
+    return row.n_imputed > 0
+
+
+def run_costs(
+    run: RunDir,
+    prices: Prices,
+    attempts: Iterable[RunRecord] | None = None,
+    frame: Frame | None = None,
+    used: ScoreColumns | None = None,
+) -> list[Aggregate]:
+    """Everything above for one run directory, finished or not; what is not there yet has no rows.
+
+    `attempts`, `frame`, `used`: what `run.iter_records()`, `Frame.of` and `query_scores` of the attempts that
+    count give, where they were read before; `attempts` are gone through several times.
+    """
+    frame, models = frame or Frame.of(run), run.manifest().identity.get("models", {})
+    attempts = list(run.iter_records()) if attempts is None else attempts
+    if used is None:
+        used = query_scores(counting(attempts).values(), models, prices, frame.query_limit_s)
+    rows = _query_rows(frame, used)
+    rows += attempt_costs(frame, (record.cost for record in attempts), models, prices)
+    rows += peak_memory(frame, (record.cost for record in attempts))
+    index, resources = run.index(), run.resources_path()
+    rows += index_costs(frame, index, models, prices) if index else []
+    return rows + (resource_use(frame, load_resources(resources)) if resources else [])
+
+
+def query_costs(frame: Frame, records: Iterable[RunRecord], models: Models, prices: Prices) -> list[Aggregate]:
+    """The rows per query, of the records that count (`RunDir.records`)."""
+    return _query_rows(frame, query_scores(list(records), models, prices, frame.query_limit_s))
+
+
+def _query_rows(frame: Frame, used: ScoreColumns) -> list[Aggregate]:
+    rows = aggregate_scores(frame, used, ranges=dict.fromkeys(used.by_measure, (0.0, inf)))
+    return rows + aggregate_quantiles(frame, used.only(TIMES), QUANTILES)
+
+
+def query_scores(
+    records: Collection[RunRecord], models: Models, prices: Prices, limit_s: float | None = None
+) -> ScoreColumns:
+    """What each query took, by measure; failed where it is not known, imputed where it is a lower bound.
+
+    `limit_s`: after which a query timed out.
+    """
+    known = _Known.of(records, models, prices)
+    has_generator = (models.get(GENERATOR) or {}).get("provider", NO_CALL) != NO_CALL
+    used = GatheredRows()
+    for record in records:
+        values = _tokens(record.cost, has_generator)
+        if known.has_price:
+            values["usd"] = _usd(record.cost, models, prices)
+        if not known.any_token:
+            values = _without_bounds(values)
+        if known.any_time:
+            values |= {**_times(record, limit_s), **_parts_of_time(record, known)}
+        used.add((record.query_id, record.repeat), {name: _cell(value) for name, value in values.items()})
+    return used.columns()
+
+
+def latencies(frame: Frame, used: ScoreColumns) -> list[float]:
+    """`latency_s` of every query of the frame that has one, ascending; of one that timed out its limit."""
+    if "latency_s" not in used.by_measure:
+        return []
+    found = frame.slots(used).filled("latency_s").values
+    ascending: list[float] = np.sort(found[~np.isnan(found)]).tolist()
+    return ascending
+
+
+def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: Prices) -> list[Aggregate]:
+    """`answer_usd_total` over every attempt (`RunDir.iter_records`), of a vector that was there nothing: who had
+    it computed has counted it. No row without a price or an attempt.
+    """
+    total, n, at_least, any_token, roles = 0.0, 0, False, False, set[str]()
+    for cost in costs:
+        own = cost.model_copy(update={"usage": less(cost.usage, cost.cached_usage.values())})
+        spent = _usd(own, models, prices)
+        total, n, at_least = total + (spent.value or 0.0), n + 1, at_least or spent.at_least
+        any_token = any_token or _counted_any(own)
+        roles |= called_roles(own)
+    if not n or without_price(roles, models, prices):
+        return []
+    return [_row(frame, "answer_usd_total", Measured(total, at_least) if any_token or not at_least else _UNKNOWN)]
+
+
+def peak_memory(frame: Frame, costs: Iterable[Cost]) -> list[Aggregate]:
+    """`answer_peak_rss_bytes`, the most the system's process ever held while answering, and of it
+    `answer_embedder_rss_bytes`, what loading the embedder took; no row of what was not measured.
+    """
+    most: dict[str, int] = {}
+    for cost in costs:
+        for name in ("peak_rss_bytes", "embedder_rss_bytes"):
+            if (value := getattr(cost, name)) is not None:
+                most[name] = max(value, most.get(name, value))
+    return [
+        frame.row(f"answer_{name}", most[name])
+        for name in ("peak_rss_bytes", "embedder_rss_bytes")
+        if name in most
+    ]
+
+
+def called_roles(cost: Cost) -> set[str]:
+    """The roles whose model was called, as far as anybody knows."""
+    return {role for role, usage in cost.usage.items() if usage.is_used}
+
+
+def without_price(roles: Iterable[str], models: Models, prices: Prices) -> list[str]:
+    """Those of these roles whose model has no price."""
+    return sorted(role for role in roles if role_price(prices, models, role) is None)
+
+
+def unpriced_roles(costs: Iterable[Cost], models: Models, prices: Prices) -> list[str]:
+    """The roles whose model was called, as far as anybody knows, but has no price."""
+    return without_price(set[str]().union(*map(called_roles, costs)), models, prices)
+
+
+def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices) -> list[Aggregate]:
+    """What the index is and what building it took. A system that has no such thing (nodes, say) has no row."""
+    cost, live = index.cost, _is_live(index.cost)
+    if index.stats.is_elsewhere:
+        return [frame.row(f"index_{name}", None) for name in _OF_AN_INDEX]
+    used = _tokens(cost, has_generator=False)
+    shared = [usage for run, roles in cost.shared_usage if run != index.built_by for usage in roles.values()]
+    used.update(_counts("shared_", sum(shared, Usage())))
+    if not unpriced_roles([cost], models, prices):
+        used["usd"] = _usd(cost, models, prices)
+    values: dict[str, float | None] = index.stats.model_dump(
+        exclude={"notes", "passages", "is_elsewhere"}, exclude_none=True
+    )
+    values.update(bytes=index.bytes_on_disk, embedded_texts=cost.embedded_texts, cached_texts=cost.cached_texts)
+    values["spent_s"], values["wall_s"] = cost.wall_s, cost.wall_s if live else None
+    values["alone_s"] = cost.wall_s if live else _rebuilt_s(cost)
+    values["shared_texts"] = sum(number for run, number in cost.cached_from.items() if run != index.built_by)
+    values["throttled_s"] = cost.throttled_s if live else None
+    if cost.cpu_s is not None:
+        values["cpu_s"] = cost.cpu_s if live else None
+    if cost.peak_rss_bytes is not None:
+        values["peak_rss_bytes"] = cost.peak_rss_bytes
+    if cost.embedder_rss_bytes is not None:
+        values["embedder_rss_bytes"] = cost.embedder_rss_bytes
+    measured = used if _counted_any(cost) else _without_bounds(used)
+    measured.update({name: Measured(value) for name, value in values.items()})
+    return [_row(frame, f"index_{name}", value) for name, value in sorted(measured.items())]
+
+
+def resource_use(frame: Frame, resources: Resources) -> list[Aggregate]:
+    """Mean and maximum of every measured quantity in each phase."""
+    rows = []
+    for phase in PHASES:
+        for quantity in QUANTITIES:
+            values = resources.values(quantity, phase)
+            for statistic, value in (("mean", sum(values) / len(values)), ("max", max(values))) if values else ():
+                row = frame.row(f"{phase}_{quantity}_{statistic}", value)
+                rows.append(replace(row, n_scored=len(values), n_expected=len(values)))
+    return rows
+
+
+def _rebuilt_s(cost: Cost) -> float | None:
+    """About what it takes without the help of an earlier build."""
+    return None if cost.wall_s is None or cost.saved_s is None else cost.wall_s + cost.saved_s
+
+
+def _row(frame: Frame, measure: str, measured: Measured) -> Aggregate:
+    row = frame.row(measure, measured.value)
+    return replace(row, n_scored=0, n_imputed=1) if measured.at_least else row
+
+
+def _tokens(cost: Cost, has_generator: bool) -> MeasuredCosts:
+    total = sum(cost.usage.values(), Usage())
+    values = _counts("", total)
+    if not all(usage.calls_are_known for usage in cost.usage.values()):
+        # The sum over roles may look like a count although one of them is none.
+        values["model_calls"] = _UNKNOWN
+    return {**values, **_counts("generator_", cost.usage.get(GENERATOR, Usage()))} if has_generator else values
+
+
+def _counts(prefix: str, usage: Usage) -> MeasuredCosts:
+    at_least = usage.unmetered_calls > 0
+    return {
+        f"{prefix}tokens": Measured(usage.input_tokens + usage.output_tokens, at_least),
+        f"{prefix}input_tokens": Measured(usage.input_tokens, at_least),
+        f"{prefix}output_tokens": Measured(usage.output_tokens, at_least),
+        f"{prefix}cached_tokens": Measured(usage.cached_tokens, at_least),
+        f"{prefix}model_calls": Measured(usage.calls if usage.calls_are_known else None),
+    }
+
+
+def _usd(cost: Cost, models: Models, prices: Prices) -> Measured:
+    """Of the tokens that were counted, where every model has a price."""
+    usd = usage_usd(prices, models, cost.usage)
+    if usd is not None:
+        return Measured(usd)
+    counted = {role: usage.model_copy(update={"unmetered_calls": 0}) for role, usage in cost.usage.items()}
+    return Measured(usage_usd(prices, models, counted), at_least=True)
+
+
+def _counted_any(cost: Cost) -> bool:
+    """Whether any token was counted: without one, `at least 0` would say nothing."""
+    return any(usage.has_tokens for usage in cost.usage.values())
+
+
+def _without_bounds(values: MeasuredCosts) -> MeasuredCosts:
+    return {name: _UNKNOWN if one.at_least else one for name, one in values.items()}
+
+
+def _is_live(cost: Cost) -> bool:
+    """Whether the time was spent rather than saved by an earlier attempt or build."""
+    return not (cost.replayed_calls or cost.cached_texts)
+
+
+def _times(record: RunRecord, limit_s: float | None) -> MeasuredCosts:
+    """`TIMES` of one query."""
+    cost = record.cost
+    times = {"latency_s": cost.latency_s, "wall_s": cost.wall_s}
+    if record.status == "timeout" and (limit_s or cost.wall_s):
+        return {name: Measured(max(limit_s or 0.0, took or 0.0), at_least=True) for name, took in times.items()}
+    known = record.status == "ok" and _is_live(cost)
+    return {name: Measured(seconds if known else None) for name, seconds in times.items()}
+
+
+def _parts_of_time(record: RunRecord, known: _Known) -> MeasuredCosts:
+    """Seconds of stages, of waiting for a provider and of the processor, where any query of the run has them."""
+    cost, live = record.cost, record.status == "ok" and _is_live(record.cost)
+    parts = {f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) if live else None for stage in known.stages}
+    if known.any_throttling:
+        timed_out = record.status == "timeout" and cost.wall_s is not None
+        parts["throttled_s"] = cost.throttled_s if live or timed_out else None
+    if known.any_cpu:
+        parts["cpu_s"] = cost.cpu_s if live else None
+    return {name: Measured(value) for name, value in parts.items()}
+
+
+def _cell(measured: Measured) -> tuple[int, float | None]:
+    value, at_least = measured
+    return FAILED if value is None else IMPUTED if at_least else SCORED, value

@@ -1,0 +1,23 @@
+"""What runs will take, from what systems expect and what earlier runs took; no file is read or written here."""
+
+from harness.statistics.estimates.measured_cost import Spent, answers_spent, index_spent, live_span
+from harness.statistics.estimates.prediction import Amounts, Earlier, Task, predict
+from harness.statistics.estimates.rates import Rates, rates_of
+from harness.statistics.estimates.timing import Allowed, SecondsFit, covered_seconds, own_seconds
+
+__all__ = [
+    "Allowed",
+    "Amounts",
+    "Earlier",
+    "Rates",
+    "SecondsFit",
+    "Spent",
+    "Task",
+    "answers_spent",
+    "covered_seconds",
+    "index_spent",
+    "live_span",
+    "own_seconds",
+    "predict",
+    "rates_of",
+]

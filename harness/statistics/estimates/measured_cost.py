@@ -1,0 +1,80 @@
+"""What a phase of a run took: the other side of an estimate, and what later estimates learn from."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from harness.core.records import IndexRecord, RunRecord, Usage
+from harness.statistics.estimates.timing import BusyTime, covered_seconds
+
+GENERATOR, EMBEDDER = "generator", "embedder"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """One index, or so many answers."""
+
+    units: int
+    """Answers; 1 for an index."""
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    """By model role; of replayed calls too, as if they had been made."""
+    seconds: float | None = None
+    """In which anything was under way. None: not known, such as where calls were replayed."""
+    texts: int = 0
+    """Embedded or taken from the cache."""
+    shares_vectors: bool = False
+    """Whether vectors that a server was paid for once count in several answers: more than was paid in all."""
+
+    @property
+    def generator(self) -> Usage:
+        """What the generator was asked."""
+        return self.usage.get(GENERATOR, Usage())
+
+    @property
+    def is_metered(self) -> bool:
+        """Whether every token was counted."""
+        return not any(usage.unmetered_calls for usage in self.usage.values())
+
+
+def index_spent(record: IndexRecord) -> Spent:
+    """What an index took, whoever paid."""
+    cost = record.cost
+    live = not (cost.replayed_calls or cost.cached_texts)
+    return Spent(
+        units=1,
+        usage=cost.usage,
+        seconds=cost.wall_s if live else None,
+        texts=cost.embedded_texts + cost.cached_texts,
+    )
+
+
+def answers_spent(records: Iterable[RunRecord]) -> Spent:
+    """What these answers took, failed ones included.
+
+    Seconds are those in which any of them was under way; answers that were not made live, as after an
+    interruption, are taken to have been as quick as the others.
+    """
+    n = texts = 0
+    usage: dict[str, Usage] = {}
+    live: list[BusyTime] = []
+    shares_vectors = False
+    for record in records:
+        cost, n = record.cost, n + 1
+        texts += cost.embedded_texts + cost.cached_texts
+        shares_vectors = shares_vectors or bool(cost.cached_usage)
+        usage |= {role: usage[role] + used if role in usage else used for role, used in cost.usage.items()}
+        if span := live_span(record):
+            live.append(span)
+    seconds = covered_seconds(live) * n / len(live) if live else None
+    return Spent(units=n, usage=usage, seconds=seconds, texts=texts, shares_vectors=shares_vectors)
+
+
+def live_span(record: RunRecord) -> BusyTime | None:
+    """When an answer was under way, in seconds since 1970; None where it was not timed or partly replayed."""
+    if record.cost.wall_s is None or record.cost.replayed_calls:
+        return None
+    try:
+        start = datetime.fromisoformat(record.started_at).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return start, start + record.cost.wall_s

@@ -1,0 +1,190 @@
+"""95 % confidence intervals. Nothing here depends on the order of the values or on the clock.
+
+- proportions (every value 0 or 1, see `can_be_shares`): Wilson's score interval (Wilson 1927), as Newcombe (1998)
+  writes it;
+- other means: the hull of Student's t and Hall's correction for skew (`studentized`), whose coverage holds where
+  values are mostly 0 or have a long tail. Below 30 values nobody can see how long: the limits are those of 98 %.
+  Fewer than 6 values, or values that are all equal, say nothing of what was not seen: no interval;
+- weighted means over strata: for proportions Wilson's limits combined by the square-and-add rule (Newcombe 1998;
+  Zou & Donner 2008), since the spread of strata that are all right or all wrong would claim certainty;
+  otherwise the same hull, of the strata's standard errors;
+- shares of what comes in parts, such as the answers to one query: the same hull, of the parts' sums over their
+  sizes;
+- quantiles: between two order statistics, exact by the binomial distribution (as scipy's `quantile_test`).
+
+Limits stay within `bounds`, the values that can be. docs/STATISTICS.md says how often each interval held what
+it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import inf, isfinite, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.core.errors import MissingDependency, install
+from harness.statistics.t_intervals import Array, Studentized, n_even, ratio_of_sums, stratified
+
+LEVEL = 0.95
+RESAMPLES = 2_000
+"""Of a bootstrap, where one is made."""
+FEWEST = 6
+"""Values of a mean that is no proportion, below which there is no interval."""
+ENOUGH = 30
+"""Values from which on the limits are those of 95 %."""
+WIDER = 0.98
+"""The level below that."""
+_TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+_Z = 1.959963984540054
+"""The normal quantile of the upper tail."""
+
+Floats = Sequence[float]
+Bounds = tuple[float, float]
+"""The lowest and highest value that can be."""
+UNBOUNDED: Bounds = (-inf, inf)
+
+
+def can_be_shares(ends: Bounds | None) -> bool:
+    """Whether values that are all 0 or 1 are taken for failures and successes: nothing beyond those can be. Of a
+    count, a time or a cosine a 1 is no success. None: nobody knows the ends, and the values alone say it.
+    """
+    return ends is None or (ends[0] >= 0 and ends[1] <= 1)
+
+
+def span_between(ends: Bounds) -> float | None:
+    """The largest difference of two values; None where there is none."""
+    return ends[1] - ends[0] if isfinite(ends[1] - ends[0]) else None
+
+
+class Interval(NamedTuple):
+    """Lower and upper limit; None for a limit that so few values cannot give."""
+
+    low: float | None
+    high: float | None
+
+
+UNKNOWN = Interval(None, None)
+
+
+class Stratum(NamedTuple):
+    """One part of a weighted mean. Weights are relative: they need not sum to 1."""
+
+    weight: float
+    values: Floats
+
+
+def wilson(successes: int, n: int) -> Interval:
+    """Wilson's score interval of a proportion; `UNKNOWN` for n = 0."""
+    if n == 0:
+        return UNKNOWN
+    share = successes / n
+    scale = 2 * (n + _Z**2)
+    centre = (2 * n * share + _Z**2) / scale
+    half = _Z / scale * sqrt(4 * n * share * (1 - share) + _Z**2)
+    return Interval(0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
+
+
+def mean_interval(values: Floats, *, proportion: bool = False, bounds: Bounds = UNBOUNDED) -> Interval:
+    """Of a mean: Wilson's where `proportion` is asked for and every value is 0 or 1, else the hull, see above."""
+    if proportion and _all_binary(values):
+        return wilson(round(sum(values)), len(values))
+    return _hull([Stratum(1.0, values)], bounds)
+
+
+def pooled_share_interval(sums: Floats, sizes: Floats) -> Interval:
+    """Of the share that `sums` are of `sizes` together, an entry for each independent part, such as all answers to
+    one query: the hull, of parts.
+
+    Wilson's, of as many parts as weigh the same, where each part is all or nothing and its size makes no
+    difference: all parts have one size, or one share.
+    """
+    parts = np.array(sorted(zip(sums, sizes, strict=True)), np.float64).reshape(-1, 2)
+    shares = parts[:, 0] / parts[:, 1]
+    is_alike = any(len(np.unique(column)) == 1 for column in (shares, parts[:, 1]))
+    if is_alike and _all_binary(shares.tolist()):
+        n = n_even(parts[:, 1])
+        return wilson(round(n * float(np.average(shares, weights=parts[:, 1]))), n)
+    if len(parts) < FEWEST or np.ptp(shares) == 0:
+        return UNKNOWN
+    return _limits(ratio_of_sums(parts[:, :1], parts[:, 1]), len(parts), (0.0, 1.0))
+
+
+def weighted_mean(strata: Sequence[Stratum]) -> float:
+    """The mean of the strata's means by their weights; every stratum must hold a value."""
+    total = sum(stratum.weight for stratum in strata)
+    return sum(stratum.weight / total * float(np.mean(stratum.values)) for stratum in strata)
+
+
+def weighted_mean_interval(
+    strata: Sequence[Stratum], *, proportion: bool = False, bounds: Bounds = UNBOUNDED
+) -> Interval:
+    """Of a `weighted_mean`, see above; `UNKNOWN` where a stratum is too small to give one."""
+    if proportion and all(_all_binary(stratum.values) for stratum in strata):
+        return _square_and_add(strata)
+    return _hull(strata, bounds)
+
+
+def quantile_interval(values: Floats, p: float) -> Interval:
+    """The order-statistic interval of the `p` quantile; None for a limit beyond the smallest or largest value."""
+    if not values:
+        return UNKNOWN
+    ordered = sorted(values)
+    low, high = _order_statistics(len(ordered), p)
+    return Interval(
+        ordered[low] if low >= 0 else None,
+        ordered[high] if high < len(ordered) else None,
+    )
+
+
+@lru_cache(maxsize=512)
+def _order_statistics(n: int, p: float) -> tuple[int, int]:
+    """The places of the two values, from 0; -1 and `n` where there is none."""
+    try:
+        from scipy import special
+    except ImportError as error:
+        raise MissingDependency("confidence intervals need scipy", install("report")) from error
+    tail, counts = _TAILS[0], np.arange(n + 1)
+    low = int(np.argmax(special.bdtr(counts, n, p) >= tail)) - 1
+    return low, int(np.argmax(special.bdtrc(counts, n, p) <= tail))
+
+
+def percentiles(means: Array) -> Interval:
+    """The interval that holds `LEVEL` of these bootstrap means."""
+    low, high = np.quantile(means, _TAILS)
+    return Interval(float(low), float(high))
+
+
+def _square_and_add(strata: Sequence[Stratum]) -> Interval:
+    total = sum(stratum.weight for stratum in strata)
+    mean, below, above = 0.0, 0.0, 0.0
+    for weight, values in strata:
+        share, proportion = weight / total, float(np.mean(values))
+        low, high = wilson(round(sum(values)), len(values))
+        if low is None or high is None:
+            return UNKNOWN
+        mean += share * proportion
+        below += (share * (proportion - low)) ** 2
+        above += (share * (high - proportion)) ** 2
+    return Interval(mean - sqrt(below), mean + sqrt(above))
+
+
+def _hull(strata: Sequence[Stratum], bounds: Bounds) -> Interval:
+    # Sorted, so that the order of the queries does not move the last bits.
+    ordered = [np.sort(np.asarray(stratum.values, np.float64)) for stratum in strata]
+    n = sum(len(values) for values in ordered)
+    if n < FEWEST or any(len(values) < 2 for values in ordered) or all(own[0] == own[-1] for own in ordered):
+        return UNKNOWN
+    weights = np.array([stratum.weight for stratum in strata], dtype=np.float64)
+    return _limits(stratified(weights / weights.sum(), ordered), n, bounds)
+
+
+def _limits(found: Studentized, n: int, bounds: Bounds) -> Interval:
+    low, high = found.intervals(1 - (LEVEL if n >= ENOUGH else WIDER))
+    return Interval(max(bounds[0], float(low[0])), min(bounds[1], float(high[0])))
+
+
+def _all_binary(values: Floats) -> bool:
+    return all(value in {0.0, 1.0} for value in values)

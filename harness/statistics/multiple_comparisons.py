@@ -1,0 +1,122 @@
+"""All pairs of one measure: their tests, Holm's correction of them, and intervals that say the same.
+
+Unweighted differences of shares: McNemar's exact test with Tango's interval (`binary`). All others: flips of signs
+with their inversion (`flips`).
+
+The interval of a pair has the level at which Holm's correction decided it: 0.05 over the number of pairs that were
+left then, and for all that are not told apart 0.05 over the number of those. So each holds the true difference at
+least 95 times of 100, and it excludes 0 exactly where the pair is told apart: no interval contradicts its verdict.
+(That all of them hold at once is not promised at 95 %, but for pairs that are no different: see
+docs/STATISTICS.md.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.statistics.binary_difference import share_difference_interval
+from harness.statistics.difference_tests import ALPHA, holm, holm_levels, mcnemar_p
+from harness.statistics.intervals import UNKNOWN, Interval
+from harness.statistics.permutation_test import flips_of
+from harness.statistics.t_intervals import Array, n_even
+
+
+class Tested(NamedTuple):
+    """What the test says of one pair."""
+
+    p: float
+    p_holm: float
+    interval: Interval
+    level: float
+    """Of the interval: at least 0.95."""
+
+    @property
+    def is_told_apart(self) -> bool:
+        """After Holm."""
+        return self.p_holm <= ALPHA
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Run `a` minus run `b` on the same queries: a row a query, a column a pair."""
+
+    values: Array
+    weights: Array | None = None
+    """Of the queries; None: each counts the same."""
+    types: NDArray[np.int64] | None = None
+    """Of the queries, which weights are by; None: nobody knows them."""
+    clusters: NDArray[np.int64] | None = None
+    """Of the queries: those with one number are alike. None: each stands for itself."""
+    binary: bool = False
+    """Every value of every run is 0 or 1."""
+    span: float | None = None
+    """The largest difference that can be; None: nobody knows."""
+
+    @property
+    def by_wins(self) -> bool:
+        """Whether McNemar's test fits."""
+        return self.binary and self.weights is None and self.clusters is None
+
+    @property
+    def n_even(self) -> int:
+        """Units of one weight whose mean is as sure as that of these queries, or of their clusters."""
+        totals = np.ones(len(self.values)) if self.weights is None else self.weights
+        if self.clusters is not None:
+            totals = np.bincount(self.clusters, totals).astype(np.float64)
+        return n_even(totals)
+
+
+def tested(differences: Differences) -> list[Tested]:
+    """Every pair of a family."""
+    if not differences.values.shape[1]:
+        return []
+    p_values, interval = _by_wins(differences.values) if differences.by_wins else _by_flips(differences)
+    return [
+        Tested(p, p_holm, interval(place, alpha), 1 - alpha)
+        for place, (p, p_holm, alpha) in enumerate(
+            zip(p_values, holm(p_values), holm_levels(p_values), strict=True)
+        )
+    ]
+
+
+def intervals_at(differences: Differences, alpha: float) -> list[Interval]:
+    """Of each column, whatever the others say."""
+    interval = (_by_wins(differences.values) if differences.by_wins else _by_flips(differences))[1]
+    return [interval(place, alpha) for place in range(differences.values.shape[1])]
+
+
+_Found = tuple[list[float], Callable[[int, float], Interval]]
+
+
+def _by_wins(values: Array) -> _Found:
+    wins, losses = (np.sum(values > 0, axis=0), np.sum(values < 0, axis=0))
+    counts = [(int(won), int(lost)) for won, lost in zip(wins, losses, strict=True)]
+    p_values = [mcnemar_p(*count) for count in counts]
+    return p_values, lambda place, alpha: share_difference_interval(*counts[place], len(values), alpha)
+
+
+def _by_flips(differences: Differences) -> _Found:
+    flipped = flips_of(differences.values, differences.weights, differences.clusters, differences.types)
+    flat = np.ptp(differences.values, axis=0) == 0
+
+    def interval(place: int, alpha: float) -> Interval:
+        if not flat[place]:
+            return flipped.interval(place, alpha)
+        return UNKNOWN if differences.values[0, place] else _never_differing(differences, alpha)
+
+    return flipped.p_values, interval
+
+
+def _never_differing(differences: Differences, alpha: float) -> Interval:
+    """Of two that are the same on every query: on others they may differ by the span, on no larger a share of them
+    than so many that agree leave open. Flips know nothing of that.
+    """
+    low, high = share_difference_interval(0, 0, differences.n_even, alpha)
+    if differences.span is None or low is None or high is None:
+        return UNKNOWN
+    return Interval(low * differences.span, high * differences.span)

@@ -1,0 +1,347 @@
+"""Runs against each other, query by query.
+
+All runs of a comparison are compared over one set of queries: those for which each of them has a value. A
+query that was imputed counts with the worst value; one whose score failed in any run is left out and counted.
+What is easy and what is hard for both cancels out, so that a paired difference is known more exactly than two
+means.
+
+What is tested, what has the interval and what a sentence names is one quantity: the mean difference in the natural
+mix of the data set, where its mix is known and has a query of each type (`Drawn.weights`), beside it each query
+counted the same. All pairs of one measure are one family for Holm's correction (`families`).
+
+The test by query says what holds on these documents. Where queries share documents, a second one flips those
+of one document together: what it finds too holds on new documents.
+
+A run has an interval of ranks: at best 1 + the runs significantly better than it, at worst all but those
+significantly worse. Intervals, because to be no different is not transitive: with A = B, B = C and A better than C
+the ranks are 1-2, 1-3, 2-3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import comb
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.statistics.difference_tests import ALPHA, rounded
+from harness.statistics.intervals import Bounds, Interval, can_be_shares, span_between
+from harness.statistics.multiple_comparisons import Differences, Tested, tested
+from harness.statistics.paired_values import QueryValues
+from harness.statistics.power import DifferenceSpread, spread_of
+from harness.statistics.sampling_design import Drawn, Mix, are_equal
+from harness.statistics.t_intervals import Array
+
+TestName = Literal["mcnemar", "flips"]
+Verdict = Literal["a", "b", "tie", "differ"]
+"""Which run is significantly better; `differ` where they differ and nobody knows which way is better."""
+Population = Literal["documents", "new documents", "queries"]
+"""What a difference was shown for: queries on these documents; on others like them too, since the test by cluster
+agrees; or queries, which have no documents in common."""
+PairPlaces = tuple[int, int]
+"""Positions of two runs in the comparison."""
+SharedQueries = Mapping[PairPlaces, frozenset[str]]
+"""The pairs to compare, each with the queries that both runs were asked."""
+
+
+@dataclass(frozen=True)
+class PairedMeasure:
+    """One measure of every run in a comparison."""
+
+    name: str
+    higher_is_better: bool | None
+    """None: nobody knows; then there are differences but neither wins nor ranks."""
+    runs: tuple[QueryValues, ...]
+    title: str = ""
+    """What a sentence calls it."""
+    share: bool = False
+    """Its mean is a share of queries."""
+    is_cost: bool = False
+    """Tokens, seconds, dollars: never a proportion, whatever its values."""
+    range: Bounds | None = None
+    """Lowest and highest value that can be; None: nobody knows."""
+
+    @cached_property
+    def is_binary(self) -> bool:
+        """Whether every value of every run is 0 or 1, and is no count, time or cosine that happens to be."""
+        if self.is_cost or not can_be_shares(self.range):
+            return False
+        return {value for run in self.runs for value in run.values.values()} <= {0.0, 1.0}
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is said in per cent: a share of queries, whatever repeats made of its values."""
+        return self.share or self.is_binary
+
+    @property
+    def span(self) -> float | None:
+        """The largest difference that can be; None: not known."""
+        if self.is_cost:
+            return None
+        if self.range is not None:
+            return span_between(self.range)
+        return 1.0 if self.is_share else None
+
+
+@dataclass(frozen=True)
+class ComparedPair:
+    """Run `a` minus run `b`, over `n` queries."""
+
+    a: int
+    b: int
+    n: int
+    n_expected: int
+    """Queries that both runs were asked and to which the measure applies in either."""
+    mean_a: float
+    mean_b: float
+    interval: Interval
+    """Of the mean difference, at `level`; excludes 0 exactly where the pair is significant."""
+    level: float
+    """At least 0.95: see `families`."""
+    higher: int
+    """Queries on which `a` has the higher value."""
+    equal: int
+    lower: int
+    p: float
+    p_holm: float
+    spread: DifferenceSpread | None
+    """How the differences scatter at most, which decides what so many queries can show; None: not at all."""
+    detectable: float | None
+    """The true difference that so many queries find with 80 % power after Holm; None: none that can be."""
+    population: Population
+    n_clusters: int | None = None
+    """Groups of queries that cite the same document most; None: queries have nothing in common."""
+    p_clusters: float | None = None
+    """Of the test that flips those together, after Holm."""
+    interval_clusters: Interval | None = None
+    """Of the same difference, on new documents too; likewise."""
+    balanced: ComparedPair | None = None
+    """The same with each query counted the same; None: that is what this one is."""
+
+    @property
+    def difference(self) -> float:
+        """Of the means; 0 where they differ by how floats are added."""
+        gap = self.mean_a - self.mean_b
+        return gap if rounded([gap])[0] else 0.0
+
+    @property
+    def direction(self) -> int:
+        """1: `a` is higher on average; -1: lower; 0: neither."""
+        return int(np.sign(self.difference))
+
+    @property
+    def ratio(self) -> float | None:
+        """Of the means; None where that of `b` is 0."""
+        return self.mean_a / self.mean_b if self.mean_b else None
+
+    @property
+    def turned(self) -> ComparedPair:
+        """Run `b` minus run `a`."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            mean_a=self.mean_b,
+            mean_b=self.mean_a,
+            interval=_turned(self.interval),
+            higher=self.lower,
+            lower=self.higher,
+            interval_clusters=None if self.interval_clusters is None else _turned(self.interval_clusters),
+            balanced=None if self.balanced is None else self.balanced.turned,
+        )
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference is more than chance after Holm."""
+        return self.p_holm <= ALPHA and self.direction != 0
+
+
+@dataclass(frozen=True)
+class MeasureComparison:
+    """Every pair of runs by one measure."""
+
+    measure: PairedMeasure
+    pairs: tuple[ComparedPair, ...]
+    """Empty where there is no query for which every run has a value."""
+    query_ids: tuple[str, ...]
+    """Those queries, in order: means, pairs and ranks are over them."""
+    means: tuple[float | None, ...]
+    """Of each run over those, in `mix`; None where there are none, or a run is in no pair."""
+    ranks: tuple[PairPlaces | None, ...] | None
+    """Of each run that is in a pair, best and worst among those, from 1; None where not all pairs of them were
+    compared or no direction is known."""
+    mix: Mix = "as sampled"
+    balanced_means: tuple[float | None, ...] | None = None
+    """The means with each query counted the same; None: that is what `means` are."""
+    drawn: Drawn = Drawn()  # noqa: RUF009 - frozen
+    weights: Array | None = None
+    """Of `query_ids`, 1 on average; None: each counts the same."""
+
+    @cached_property
+    def types(self) -> NDArray[np.int64] | None:
+        """The number of the type of each of `query_ids`; None: not known."""
+        return self.drawn.type_numbers(self.query_ids)
+
+    @property
+    def n_common(self) -> int:
+        """Queries for which every run has a value."""
+        return len(self.query_ids)
+
+    @property
+    def test(self) -> TestName:
+        """What p is from."""
+        return "mcnemar" if self.measure.is_binary and self.weights is None else "flips"
+
+    def verdict(self, pair: ComparedPair) -> Verdict:
+        """What is to be said of a pair: a difference that is not significant is a tie."""
+        if not pair.significant:
+            return "tie"
+        if self.measure.higher_is_better is None:
+            return "differ"
+        return "a" if (pair.direction > 0) == self.measure.higher_is_better else "b"
+
+    def outcomes(self, pair: ComparedPair) -> tuple[int, int, int]:
+        """Queries on which `a` is better, equal and worse; higher, equal and lower where no direction is known."""
+        if self.measure.higher_is_better is False:
+            return pair.lower, pair.equal, pair.higher
+        return pair.higher, pair.equal, pair.lower
+
+    def differences(self, a: int, b: int) -> Array:
+        """Run `a` minus run `b` on each of `query_ids`."""
+        first, second = (self.measure.runs[place].at(self.query_ids) for place in (a, b))
+        return rounded(first - second)
+
+
+def compare_measure(
+    measure: PairedMeasure, shared: SharedQueries, drawn: Drawn | None = None
+) -> MeasureComparison:
+    """Every pair of `shared` by this measure. The order of runs and queries changes nothing but signs."""
+    drawn = drawn or Drawn()
+    compared = {place for pair in shared for place in pair}
+    asked = frozenset.intersection(*shared.values()) if shared else frozenset()
+    ids = sorted(asked.intersection(*(measure.runs[place].values.keys() for place in compared)))
+    applying = frozenset().union(*(measure.runs[place].expected for place in compared))
+    natural = drawn.weights(ids, asked, applying)
+    weights = None if natural is None or are_equal(natural) else natural
+    base = MeasureComparison(measure, (), tuple(ids), (None,) * len(measure.runs), None, drawn=drawn)
+    if not ids:
+        return base
+    balanced = _weighed(base, shared, compared)
+    if weights is None:
+        return replace(balanced, mix="as sampled" if natural is None else "natural")
+    found = _weighed(replace(base, mix="natural", weights=weights), shared, compared)
+    pairs = zip(found.pairs, balanced.pairs, strict=True)
+    return replace(
+        found,
+        pairs=tuple(replace(pair, balanced=beside) for pair, beside in pairs),
+        balanced_means=balanced.means,
+    )
+
+
+def differing_queries(measure: PairedMeasure, place: PairPlaces, queries: frozenset[str]) -> list[str]:
+    """The queries on which the two runs have different values, in order."""
+    a, b = (measure.runs[position] for position in place)
+    ids = sorted(queries & a.values.keys() & b.values.keys())
+    differences = rounded(a.at(ids) - b.at(ids))
+    return [query_id for query_id, difference in zip(ids, differences, strict=True) if difference]
+
+
+def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int]) -> MeasureComparison:
+    """The pairs, means and ranks by the weights of `base`."""
+    measure, ids = base.measure, base.query_ids
+    values = np.stack([base.differences(*place) for place in shared], axis=1)
+    by_query = Differences(values, base.weights, base.types, binary=measure.is_binary, span=measure.span)
+    means = tuple(
+        float(np.average(run.at(ids), weights=base.weights)) if place in compared else None
+        for place, run in enumerate(measure.runs)
+    )
+    found = replace(base, means=means)
+    pairs = [_pair(found, shared, place, one) for place, one in zip(shared, tested(by_query), strict=True)]
+    pairs = _clustered(pairs, by_query, base.drawn.cluster_numbers(ids), measure.span)
+    found = replace(found, pairs=tuple(pairs))
+    ranked = measure.higher_is_better is not None and len(pairs) == comb(len(compared), 2)
+    return replace(found, ranks=_ranks(found, compared)) if ranked else found
+
+
+def _pair(compared: MeasureComparison, shared: SharedQueries, place: PairPlaces, test: Tested) -> ComparedPair:
+    (a, b), differences = (compared.measure.runs[position] for position in place), compared.differences(*place)
+    higher, lower = int(np.sum(differences > 0)), int(np.sum(differences < 0))
+    mean_a, mean_b = (compared.means[position] or 0.0 for position in place)
+    n_pairs, span = len(shared), compared.measure.span
+    is_binary = compared.test == "mcnemar"
+    spread = spread_of(differences, compared.weights, compared.types, binary=is_binary, span=span)
+    return ComparedPair(
+        a=place[0],
+        b=place[1],
+        n=len(differences),
+        n_expected=len(shared[place] & (a.expected | b.expected)),
+        mean_a=mean_a,
+        mean_b=mean_b,
+        interval=_within(test.interval, span),
+        level=test.level,
+        higher=higher,
+        equal=len(differences) - higher - lower,
+        lower=lower,
+        p=test.p,
+        p_holm=test.p_holm,
+        spread=spread,
+        detectable=None if spread is None else spread.detectable(len(differences), n_pairs, span),
+        population="queries",
+    )
+
+
+def _clustered(
+    pairs: Sequence[ComparedPair],
+    by_query: Differences,
+    clusters: NDArray[np.int64] | None,
+    span: float | None,
+) -> list[ComparedPair]:
+    """What a test by cluster adds to each pair."""
+    if clusters is None:
+        return list(pairs)
+    n = len(set(clusters.tolist()))
+    if n == len(clusters):
+        # No two queries are alike: the test by cluster would be the same.
+        same = [Tested(pair.p, pair.p_holm, pair.interval, pair.level) for pair in pairs]
+    else:
+        same = tested(replace(by_query, clusters=clusters))
+    return [
+        replace(
+            pair,
+            population="new documents" if pair.significant and one.is_told_apart else "documents",
+            n_clusters=n,
+            p_clusters=one.p_holm,
+            interval_clusters=_within(one.interval, span),
+        )
+        for pair, one in zip(pairs, same, strict=True)
+    ]
+
+
+def _within(interval: Interval, span: float | None) -> Interval:
+    """The part of it that can be."""
+    if span is None:
+        return interval
+    low, high = interval
+    return Interval(None if low is None else max(low, -span), None if high is None else min(high, span))
+
+
+def _turned(interval: Interval) -> Interval:
+    low, high = (None if limit is None else 0.0 - limit for limit in interval)
+    return Interval(high, low)
+
+
+def _ranks(compared: MeasureComparison, places: set[int]) -> tuple[PairPlaces | None, ...]:
+    """From 1 + the runs that are significantly better to all less those that are worse."""
+    best, worst = dict.fromkeys(places, 1), dict.fromkeys(places, len(places))
+    for pair in compared.pairs:
+        verdict = compared.verdict(pair)
+        if verdict in {"a", "b"}:
+            better, worse = (pair.a, pair.b) if verdict == "a" else (pair.b, pair.a)
+            worst[better] -= 1
+            best[worse] += 1
+    every = range(len(compared.measure.runs))
+    return tuple((best[place], worst[place]) if place in places else None for place in every)

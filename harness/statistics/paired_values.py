@@ -1,0 +1,141 @@
+"""What a comparison pairs: of one run, one number for each query and measure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.statistics.aggregate import Frame, means_of
+from harness.statistics.cost import TIMES
+from harness.statistics.score_alignment import Slots
+from harness.statistics.score_columns import (
+    IMPUTED,
+    NONE,
+    NOT_APPLICABLE,
+    ScoreColumn,
+    ScoreColumns,
+    ScoresOrColumns,
+    in_columns,
+)
+
+COSTS = {
+    "latency_s": "latency",
+    "wall_s": "wall time",
+    "tokens": "tokens",
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "usd": "USD",
+}
+"""What a query takes, and what a sentence calls it; of each, less is better."""
+
+
+LEAST_COVERED = 0.5
+"""The share of its queries of which a run must have a value to be compared."""
+
+
+class ByQuery(Mapping[str, float]):
+    """Query id -> number, eight bytes each: the ids are kept once for all measures of a run."""
+
+    def __init__(self, places: Mapping[str, int], numbers: NDArray[np.float64]) -> None:
+        """`numbers`: for each place, not a number where there is none."""
+        self._places, self._numbers = places, numbers
+        self._n = int(np.count_nonzero(~np.isnan(numbers)))
+
+    def __getitem__(self, query_id: str) -> float:
+        number = float(self._numbers[self._places[query_id]])
+        if isnan(number):
+            raise KeyError(query_id)
+        return number
+
+    def __iter__(self) -> Iterator[str]:
+        known: list[bool] = (~np.isnan(self._numbers)).tolist()
+        return (query_id for query_id, is_known in zip(self._places, known, strict=True) if is_known)
+
+    def __len__(self) -> int:
+        return self._n
+
+    def at(self, query_ids: Sequence[str]) -> NDArray[np.float64]:
+        """Of each of these, all of which have one."""
+        return self._numbers[[self._places[query_id] for query_id in query_ids]]
+
+
+@dataclass(frozen=True)
+class QueryValues:
+    """One measure of one run."""
+
+    values: Mapping[str, float]
+    """Query id -> the mean over its repeats of what was scored or imputed; without any, no entry."""
+    expected: frozenset[str]
+    """The queries to which the measure applies, with or without a value."""
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether enough of its queries have a value to be compared: those that one run lacks are taken from all
+        others.
+        """
+        return len(self.values) >= LEAST_COVERED * len(self.expected)
+
+    def only(self, query_ids: Collection[str]) -> QueryValues:
+        """The part of it that concerns these queries."""
+        kept = {query_id: value for query_id, value in self.values.items() if query_id in query_ids}
+        return QueryValues(kept, self.expected & frozenset(query_ids))
+
+    def at(self, query_ids: Sequence[str]) -> NDArray[np.float64]:
+        """The values of these queries, all of which have one."""
+        if isinstance(self.values, ByQuery):
+            return self.values.at(query_ids)
+        return np.array([self.values[query_id] for query_id in query_ids], dtype=np.float64)
+
+
+def values_of(frame: Frame, scores: ScoresOrColumns, costs: ScoreColumns) -> dict[str, QueryValues]:
+    """Every measure that has scores in a run, finished or not, and what its queries cost (`COSTS`): `costs` is
+    what `query_scores` gives.
+    """
+    return cost_values(frame, costs) | scored_values(frame, scores)
+
+
+def scored_values(frame: Frame, scores: ScoresOrColumns) -> dict[str, QueryValues]:
+    """By measure. Scores of queries or repeats outside the frame are passed over."""
+    columns = in_columns(scores)
+    return _by_query(frame, columns, dict.fromkeys(columns.by_measure, ()))
+
+
+def cost_values(frame: Frame, costs: ScoreColumns) -> dict[str, QueryValues]:
+    """`COSTS` of each query, of the records that count, as `harness.statistics.cost` counts them: tokens and
+    dollars of failures too, seconds of what was answered live and of what timed out, with its limit. A query whose
+    tokens were not all counted has none here: which of two takes fewer cannot be told from lower bounds. `usd` is
+    absent where a model that was called has no price.
+    """
+    bounds = {name: () if name in TIMES else (IMPUTED,) for name in costs.by_measure if name in COSTS}
+    # What has only such bounds is not known at all.
+    known = {name: passed for name, passed in bounds.items() if _is_any_left(costs.by_measure[name], passed)}
+    applies = frozenset(frame.query_types)
+    return {name: replace(own, expected=applies) for name, own in _by_query(frame, costs, known).items()}
+
+
+def _is_any_left(column: ScoreColumn, passed: Sequence[int]) -> bool:
+    return len(column.states) > sum(column.count(state) for state in passed)
+
+
+def _by_query(frame: Frame, columns: ScoreColumns, passed: Mapping[str, Sequence[int]]) -> dict[str, QueryValues]:
+    """Of these measures, each without the values of the states that are `passed` over."""
+    ids = list(frame.places)
+    slots = Slots(columns, frame.run_id, ids, frame.repeats)
+    alike: dict[bytes, frozenset[str]] = {}
+    found = {}
+    for measure, without in passed.items():
+        states, values = slots.filled(measure)
+        for state in without:
+            values[states == state] = np.nan
+        applying = ((states != NONE) & (states != NOT_APPLICABLE)).any(axis=1)
+        # Most measures apply to the same queries: one set for all of those.
+        expected = alike.get(applying.tobytes())
+        if expected is None:
+            expected = frozenset(query_id for query_id, is_one in zip(ids, applying, strict=True) if is_one)
+            alike[applying.tobytes()] = expected
+        found[measure] = QueryValues(ByQuery(frame.places, means_of(values)), expected)
+    return found

@@ -1,0 +1,151 @@
+"""What people would say on average of all queries, from a judge's score of each and a few of their labels.
+
+The mean of the labels alone is honest and wide; the mean of the scores is narrow and may be wrong by whatever the
+judge is wrong by. PPI++ (Angelopoulos, Duchi & Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference")
+corrects the one by the other. With labels y of n queries and scores f of these and of N others:
+
+    mean = mean_n(y) + power * (mean_N(f) - mean_n(f))
+    power = Cov_n(y, f) / ((1 + n / N) Var_{n+N}(f)), between 0 and 1
+
+so that a judge who says nothing has no weight, and the interval is then that of the labels alone. Its limits are
+those of `studentized`, from what each query moves the mean by, summed by cluster (docs/annotate.md has what it
+covers). It takes for granted that the labelled queries are a random part of all.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.statistics.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, Bounds, Interval
+from harness.statistics.t_intervals import Array, Studentized
+
+FEWEST_LABELS = 50
+"""Below which a judge corrects nothing: what it is worth is hardly known, and overstated (docs/annotate.md)."""
+_BELOW_ENOUGH = 0.98
+"""Level of the limits where fewer than `ENOUGH` clusters have labels."""
+
+
+@dataclass(frozen=True)
+class PoweredMean:
+    """The mean label of all queries."""
+
+    n_labels: int
+    """Queries with a label and a score."""
+    n_others: int
+    """With a score alone."""
+    value: float | None
+    interval: Interval
+    power: float = 0.0
+    """Of the scores, from 0 to 1; 0: labels alone."""
+    worth: float = 1.0
+    """So many times the labels would be needed without the scores, for as narrow an interval."""
+    why: str = ""
+    """Why the scores have no part in it; empty: they have."""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Labels and scores as columns."""
+
+    y: Array
+    f: Array
+    """Of the same queries."""
+    others: Array
+    """Scores of the others."""
+    clusters: NDArray[np.int64]
+    """A number for each query, the labelled first."""
+
+
+def powered_mean(
+    labels: Mapping[str, float],
+    scores: Mapping[str, float],
+    clusters: Mapping[str, str] | None = None,
+    *,
+    bounds: Bounds = (0.0, 1.0),
+    fewest: int = FEWEST_LABELS,
+) -> PoweredMean:
+    """By query id: labels of some and scores of all, both on one scale; limits stay within `bounds`.
+
+    `clusters`: query id -> what it shares with others; left out: nothing. Below `fewest` labels the mean and the
+    interval are those of the labels alone, and below 6 there is no interval.
+    """
+    labelled = sorted(labels.keys() & scores.keys())
+    others = sorted(scores.keys() - labels.keys())
+    if not labelled:
+        return PoweredMean(0, len(others), None, UNKNOWN, why="no label")
+    named = [(clusters or {}).get(one, one) for one in (*labelled, *others)]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(named))}
+    parts = _Parts(
+        _column(labels, labelled),
+        _column(scores, labelled),
+        _column(scores, others),
+        np.array([numbers[name] for name in named], dtype=np.int64),
+    )
+    return _powered(parts, bounds, fewest)
+
+
+def power_of(y: Array, f: Array, others: Array) -> float:
+    """The weight of the scores that makes the interval narrowest, as far as these values tell."""
+    if len(y) < 2 or not len(others):
+        return 0.0
+    scores = np.concatenate([f, others])
+    # A variance of equal numbers is not always 0 to the last bit.
+    if np.ptp(scores) <= 0:
+        return 0.0
+    spread = float(np.var(scores, ddof=1))
+    together = float(np.cov(y, f, ddof=1)[0, 1])
+    return min(1.0, max(0.0, together / ((1 + len(y) / len(others)) * spread)))
+
+
+def _powered(parts: _Parts, bounds: Bounds, fewest: int) -> PoweredMean:
+    n, others = len(parts.y), len(parts.others)
+    alone_value, alone_error, alone_interval = _estimate(parts, 0.0, bounds)
+    alone = PoweredMean(n, others, alone_value, alone_interval)
+    if n < fewest:
+        return _because(alone, f"fewer than {fewest} labels: of these alone")
+    power = power_of(parts.y, parts.f, parts.others)
+    if power == 0:
+        return _because(alone, "the scores tell nothing of the labels" if others else "every query has a label")
+    value, error, interval = _estimate(parts, power, bounds)
+    worth = (alone_error / error) ** 2 if error > 0 else 1.0
+    return PoweredMean(n, others, value, interval, power, worth)
+
+
+def _because(alone: PoweredMean, why: str) -> PoweredMean:
+    return PoweredMean(alone.n_labels, alone.n_others, alone.value, alone.interval, why=why)
+
+
+def _estimate(parts: _Parts, power: float, bounds: Bounds) -> tuple[float, float, Interval]:
+    """The mean, its standard error and its interval."""
+    n, others = len(parts.y), len(parts.others)
+    corrected = parts.y - power * parts.f
+    moved = (corrected - corrected.mean()) / n
+    value = float(corrected.mean())
+    if power and others:
+        value += power * float(parts.others.mean())
+        moved = np.concatenate([moved, power * (parts.others - parts.others.mean()) / others])
+    # Labels that never vary say nothing of what was not seen.
+    labelled = len(set(parts.clusters[:n].tolist())) if np.ptp(parts.y) > 0 else 0
+    counted = parts.clusters[: len(moved)]
+    sums = np.bincount(counted, weights=moved)[np.unique(counted)].astype(np.float64)
+    return value, *_limits(value, sums, labelled, bounds)
+
+
+def _limits(value: float, sums: Array, labelled: int, bounds: Bounds) -> tuple[float, Interval]:
+    """`sums`: by how much each cluster moves the mean; they add up to 0. `labelled`: clusters with a label, which
+    are the degrees of freedom, for the others' part of the error is far smaller.
+    """
+    squares = float((sums**2).sum())
+    error = (squares * len(sums) / max(1, len(sums) - 1)) ** 0.5
+    if labelled < FEWEST or error == 0:
+        return error, UNKNOWN
+    skew = float((sums**3).sum()) / squares**1.5
+    whole = Studentized(*(np.array([one]) for one in (value, error, skew, labelled - 1.0)))
+    low, high = whole.intervals(1 - (LEVEL if labelled >= ENOUGH else _BELOW_ENOUGH))
+    return error, Interval(max(bounds[0], float(low[0])), min(bounds[1], float(high[0])))
+
+
+def _column(values: Mapping[str, float], names: Sequence[str]) -> Array:
+    return np.array([values[name] for name in names], dtype=np.float64)

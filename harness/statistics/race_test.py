@@ -1,0 +1,161 @@
+"""A race: systems answer one query after another until it is settled which to choose.
+
+After every query each pair of systems is looked at, by evidence that allows it (see `sequential`). With a chance
+of `alpha` at most, over all pairs and all looks, anything that a race states is wrong: each side of each pair has
+its part of it. What it states rests on the values of the queries in their order and on nothing else, so that a
+race that was interrupted anywhere states the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from math import log
+
+import numpy as np
+
+from harness.statistics.anytime_valid import STAKES, anytime_interval, log_capital, log_gains, queries_until
+from harness.statistics.power import DISCORDANCE, STEPS
+
+
+@dataclass(frozen=True)
+class RaceRules:
+    """What a race asks."""
+
+    margin: float
+    """In points, hundredths of `span`: who is better by less need not be chosen."""
+    alpha: float
+    span: float = 1.0
+    """The largest difference of two values that can be, in the measure's own numbers."""
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A system that left, because it is worse than another."""
+
+    name: str
+    after: int
+    """So many queries."""
+    against: str
+    """The system that it is worse than."""
+    low: float
+    high: float
+    """Between how many points it is behind that one."""
+
+
+@dataclass(frozen=True)
+class RacePace:
+    """About how many queries a race takes, where two systems differ on `DISCORDANCE` of them; None: more than
+    anybody has.
+    """
+
+    until_worse_leaves: Mapping[float, int | None]
+    """By the difference, as `STEPS` are."""
+    until_within: int | None
+    """The margin, of equal ones."""
+
+
+def expected_pace(rules: RaceRules, n_systems: int) -> RacePace:
+    """Of values that are right or wrong, one of two systems ahead."""
+    values, level = np.array([-1.0, 0.0, 1.0]), rules.alpha / max(1, n_systems * (n_systems - 1))
+
+    def until(ahead: float, claimed: float) -> int | None:
+        share = max(DISCORDANCE, ahead)
+        return queries_until(
+            values, np.array([(share - ahead) / 2, 1 - share, (share + ahead) / 2]), claimed, level
+        )
+
+    return RacePace({step: until(step, 0.0) for step in STEPS}, until(0.0, -min(rules.margin / 100, 0.999)))
+
+
+class Race:
+    """Some systems, query by query."""
+
+    def __init__(self, names: Sequence[str], rules: RaceRules, weights: Mapping[str, float]) -> None:
+        """`weights`: of each query to which the measure applies, what it stands for, 1 on average over a sample of
+        which these are asked in a random order; a query that is not named tells nothing.
+        """
+        self._names, self._rules = list(names), rules
+        largest = max(weights.values(), default=1.0)
+        self._weights = {query_id: weight / largest for query_id, weight in weights.items()}
+        self._scale = 100 * largest
+        """The points that a weighted difference of 1 stands for."""
+        self._pairs = [*combinations(range(len(self._names)), 2)]
+        sides = np.array([side for pair in self._pairs for side in (pair, pair[::-1])]).reshape(-1, 2)
+        self._first, self._second = sides.T
+        self._sides = {(self._names[a], self._names[b]): place for place, (a, b) in enumerate(sides)}
+        """Of each pair both, the one that may be ahead first -> its row."""
+        self.level = rules.alpha / max(1, len(self._pairs))
+        """The chance of an error that each pair has."""
+        # Of each side: that it is not ahead; that it is behind by the margin at least.
+        claims = np.array([0.0, -min(rules.margin / self._scale, 0.999)])
+        self._gains = lru_cache(maxsize=1_000)(lambda difference: log_gains(difference, claims))
+        """Of a difference, against each claim: most come again and again."""
+        self._gained = np.zeros((len(sides), len(claims), len(STAKES)))
+        self._shown = np.zeros((len(sides), len(claims)), dtype=np.bool_)
+        """Which claims are refuted."""
+        self._seen: list[list[float]] = [[] for _ in self._pairs]
+        self._sums = np.zeros(len(self._names))
+        self.active = [*self._names]
+        self.dropped: list[Drop] = []
+        self.n_queries = 0
+        """Looked at so far, whether or not they tell anything."""
+
+    @property
+    def leader(self) -> str:
+        """The best of those in the race by what was seen; of equals the first."""
+        return max(self.active, key=lambda name: self._sums[self._names.index(name)])
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether one is left, or all that are left are within the margin of each other."""
+        return all(self._is_shown(one, other, 1) for one in self.active for other in self.active if one != other)
+
+    def take(self, query_id: str, values: Mapping[str, float | None]) -> None:
+        """The next query: the value of each system in the race, None where there is none. Whoever is shown to be
+        worse than another leaves.
+        """
+        self.n_queries += 1
+        weight = self._weights.get(query_id)
+        known = {name: value for name in self.active if (value := values.get(name)) is not None}
+        if weight is None or len(known) < 2:
+            return
+        sign = 1.0 if self._rules.higher_is_better else -1.0
+        points = np.full(len(self._names), np.nan)
+        for name, value in known.items():
+            points[self._names.index(name)] = sign * weight * value / self._rules.span
+        if len(known) == len(self.active):
+            self._sums += np.nan_to_num(points)
+        differences = np.clip(points[self._first] - points[self._second], -1, 1)
+        rows = np.flatnonzero(~np.isnan(differences))
+        for row in rows[::2]:
+            self._seen[row // 2].append(float(differences[row]))
+        self._gained[rows] += [self._gains(one) for one in differences[rows].tolist()]
+        self._shown[rows] = log_capital(self._gained[rows]) >= log(2 / self.level)
+        self._drop()
+
+    def interval(self, one: str, other: str) -> tuple[float, float]:
+        """Between how many points `one` is ahead of `other`: it holds at any time."""
+        a, b = self._names.index(one), self._names.index(other)
+        seen = np.array(self._seen[self._pairs.index((min(a, b), max(a, b)))])
+        low, high = anytime_interval(seen if a < b else -seen, self.level) if len(seen) else (-1.0, 1.0)
+        return max(-100.0, low * self._scale), min(100.0, high * self._scale)
+
+    def _drop(self) -> None:
+        by_sum = sorted(self.active, key=lambda name: self._sums[self._names.index(name)])
+        leader = self.leader
+        for name in by_sum:
+            better = [one for one in self.active if self._is_shown(one, name, 0)]
+            if better:
+                against = leader if leader in better else better[0]
+                behind = self.interval(against, name)
+                self.dropped.append(Drop(name, self.n_queries, against, *behind))
+                self.active.remove(name)
+
+    def _is_shown(self, one: str, other: str, claim: int) -> bool:
+        """Whether `one` is ahead of `other` (claim 0), or not behind it by the margin (claim 1)."""
+        side = self._sides.get((one, other))
+        return side is not None and bool(self._shown[side, claim])

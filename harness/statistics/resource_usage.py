@@ -1,0 +1,109 @@
+"""resources.csv: what the machine, the system's processes and the model server used while a run went on."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
+from pathlib import Path
+from statistics import median
+
+from harness.core.bounded_files import open_plain
+from harness.core.errors import StoreError, explained_io
+
+QUANTITIES = (
+    "machine_cpu_percent",
+    "machine_ram_bytes",
+    "system_cpu_percent",
+    "system_rss_bytes",
+    "server_cpu_percent",
+    "server_rss_bytes",
+    "database_cpu_percent",
+    "database_rss_bytes",
+)
+NOT_SAMPLED = "not sampled"
+"""In place of a number: there is such a server, but its process is not on this machine or cannot be seen."""
+PHASES = ("index", "answer")
+_YEAR_2286 = 1e10
+_MOST_BYTES = 1 << 28
+_GAP_INTERVALS = 5
+_SHORTEST_GAP_S = 10.0
+
+
+@dataclass(frozen=True)
+class ResourceSample:
+    """One line; None where nothing was measured (no server on this machine, say)."""
+
+    time_s: float
+    phase: str
+    quantities: tuple[float | None, ...]
+    """In the order of `QUANTITIES`."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The samples in the order taken."""
+
+    samples: tuple[ResourceSample, ...]
+    n_damaged: int
+    """Lines that a crash tore and that were passed over."""
+    not_sampled: frozenset[str] = frozenset()
+    """Of `QUANTITIES`, those of servers that were used and whose processes were not seen."""
+
+    def values(self, quantity: str, phase: str) -> list[float]:
+        """What was measured of `quantity` in `phase`."""
+        column = QUANTITIES.index(quantity)
+        found = (sample.quantities[column] for sample in self.samples if sample.phase == phase)
+        return [value for value in found if value is not None]
+
+    def sessions(self) -> list[list[ResourceSample]]:
+        """The samples cut where a run was interrupted: where time stands still for over 10 s and 5 intervals."""
+        return _sessions(self.samples)
+
+
+def load_resources(path: Path) -> Resources:
+    """Read resources.csv. A torn line, and one that was appended to it, are passed over and counted."""
+    with explained_io("read", path), open_plain(path) as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        fix = "delete it: the report then leaves out CPU and RAM"
+        raise StoreError(f"{path} is longer than {_MOST_BYTES:,} bytes", fix)
+    lines = content.decode("utf-8", errors="replace").splitlines()
+    rows = [next(csv.reader([line])) for line in lines if line and not line.startswith("time_s,")]
+    parsed = [_parse(fields) for fields in rows]
+    samples = tuple(sample for sample in parsed if sample is not None)
+    unseen = {
+        name
+        for fields, sample in zip(rows, parsed, strict=True)
+        for name, text in zip(QUANTITIES, fields[2:], strict=False)
+        if sample and text == NOT_SAMPLED
+    }
+    return Resources(samples, len(parsed) - len(samples), frozenset(unseen))
+
+
+def _parse(fields: Sequence[str]) -> ResourceSample | None:
+    if len(fields) != 2 + len(QUANTITIES):
+        return None
+    try:
+        time_s = float(fields[0])
+        quantities = tuple(None if text in {"", NOT_SAMPLED} else float(text) for text in fields[2:])
+    except ValueError:
+        return None
+    # A number too long was glued to a torn one in front of it.
+    plausible = 0 < time_s < _YEAR_2286 and all(value is None or isfinite(value) for value in quantities)
+    return ResourceSample(time_s, fields[1], quantities) if plausible and fields[1] in PHASES else None
+
+
+def _sessions(samples: Sequence[ResourceSample]) -> list[list[ResourceSample]]:
+    if not samples:
+        return []
+    steps = [later.time_s - earlier.time_s for earlier, later in pairwise(samples)]
+    longest = max(_SHORTEST_GAP_S, _GAP_INTERVALS * median(steps)) if steps else _SHORTEST_GAP_S
+    sessions = [[samples[0]]]
+    for step, sample in zip(steps, samples[1:], strict=True):
+        if not 0 <= step <= longest:
+            sessions.append([])
+        sessions[-1].append(sample)
+    return sessions

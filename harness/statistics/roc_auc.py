@@ -1,0 +1,74 @@
+"""Does a score tell relevant from irrelevant? The area under the ROC curve, with a 95 % interval.
+
+AUC is the chance that a positive scores higher than a negative, ties by half: the statistic of Mann and Whitney
+(1947), divided by the number of pairs. 0.5 is a coin, 1 perfect order, 0 perfect disorder.
+
+Positives and negatives of one query are no independent draws, so the interval is a percentile bootstrap (Efron &
+Tibshirani 1993) over queries. Nothing depends on the order of queries or values.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.statistics.intervals import RESAMPLES, UNKNOWN, Interval, percentiles
+
+Matrix = NDArray[np.float64]
+
+
+class QueryScores(NamedTuple):
+    """The scores of one query's items; either side may be empty."""
+
+    positives: Sequence[float]
+    negatives: Sequence[float]
+
+
+class Auc(NamedTuple):
+    """The area, and where it may lie."""
+
+    value: float | None
+    """None where there is no positive or no negative at all."""
+    interval: Interval
+
+
+def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
+    """Over all positives against all negatives, of the same query or not.
+
+    The interval is `UNKNOWN` for fewer than two queries. Memory grows with the square of their number.
+    """
+    given = [QueryScores(sorted(one.positives), sorted(one.negatives)) for one in queries]
+    ordered = sorted(one for one in given if one.positives or one.negatives)
+    won, pairs = _won(ordered), _pairs(ordered)
+    if not pairs.sum():
+        return Auc(None, UNKNOWN)
+    value = float(won.sum() / pairs.sum())
+    if len(ordered) < 2:
+        return Auc(value, UNKNOWN)
+    draws = np.random.default_rng(seed).multinomial(len(ordered), [1 / len(ordered)] * len(ordered), RESAMPLES)
+    weights: Matrix = draws.astype(np.float64)
+    above, below = (np.einsum("ri,ri->r", weights @ matrix, weights) for matrix in (won, pairs))
+    # A sample without a positive or a negative has no area.
+    return Auc(value, percentiles(above[below > 0] / below[below > 0]))
+
+
+def _won(queries: Sequence[QueryScores]) -> Matrix:
+    """How many positives of query i score above negatives of query j, ties by half; shape (queries, queries)."""
+    ends = np.cumsum([0, *(len(one.positives) for one in queries)])
+    positives = np.array([value for one in queries for value in one.positives], dtype=np.float64)
+    won = np.zeros((len(queries), len(queries)))
+    for column, one in enumerate(queries):
+        negatives = np.array(one.negatives, dtype=np.float64)
+        below = np.searchsorted(negatives, positives, side="left")
+        not_above = np.searchsorted(negatives, positives, side="right")
+        sums = np.concatenate([[0.0], np.cumsum((below + not_above) / 2)])
+        won[:, column] = sums[ends[1:]] - sums[ends[:-1]]
+    return won
+
+
+def _pairs(queries: Sequence[QueryScores]) -> Matrix:
+    """How many positives of query i and negatives of query j there are; likewise."""
+    positives = [len(one.positives) for one in queries]
+    negatives = [len(one.negatives) for one in queries]
+    return np.outer(positives, negatives).astype(np.float64)

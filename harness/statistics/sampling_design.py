@@ -1,0 +1,93 @@
+"""How the queries of a comparison came about: in which mix of types, and which of them are alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from sys import intern
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.records import Reference
+
+Mix = Literal["natural", "as sampled"]
+"""How the types of queries count: as they are mixed in the whole data set, or each query the same."""
+_SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Of a sample of queries; by default nothing is known, and each query counts the same and for itself."""
+
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Query id -> type."""
+    type_mix: Mapping[str, int] = field(default_factory=dict)
+    """Queries of each type in the whole data set."""
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    """Query id -> what it shares with others, see `clusters_of`. Empty: queries have nothing in common."""
+
+    def weights(
+        self, query_ids: Sequence[str], asked: Collection[str], applying: Collection[str]
+    ) -> NDArray[np.float64] | None:
+        """What each of these queries stands for in the natural mix, 1 on average; None where that is not known.
+
+        A type's weight is that part of its queries in the data set to which the measure applies: `applying` of
+        those that were `asked`. Not known: no mix, or a type with weight of which no query has a value.
+        """
+        if not self.type_mix or not query_ids or not all(one in self.types for one in (*query_ids, *asked)):
+            return None
+        n_asked, n_applying, n = (self._counts(ids) for ids in (asked, set(applying) & set(asked), query_ids))
+        weighted = {
+            name for name, count in self.type_mix.items() if count and (n_applying[name] or not n_asked[name])
+        }
+        if weighted != set(n):
+            return None
+        each = {name: self.type_mix[name] * n_applying[name] / n_asked[name] / n[name] for name in n}
+        found = np.array([each[self.types[query_id]] for query_id in query_ids], dtype=np.float64)
+        return found * (len(found) / float(found.sum()))
+
+    def cluster_numbers(self, query_ids: Sequence[str]) -> NDArray[np.int64] | None:
+        """A number for each query, the same for those of one cluster; None: they have nothing in common."""
+        if not self.clusters:
+            return None
+        return _numbers([self.clusters.get(query_id, f"query/{query_id}") for query_id in query_ids])
+
+    def type_numbers(self, query_ids: Sequence[str]) -> NDArray[np.int64] | None:
+        """A number for each query, the same for those of one type; None where a type is not known."""
+        if not all(query_id in self.types for query_id in query_ids):
+            return None
+        return _numbers([self.types[query_id] for query_id in query_ids])
+
+    def _counts(self, query_ids: Iterable[str]) -> Counter[str]:
+        return Counter(self.types[query_id] for query_id in query_ids)
+
+
+def _numbers(names: Sequence[str]) -> NDArray[np.int64]:
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], dtype=np.int64)
+
+
+def are_equal(weights: NDArray[np.float64]) -> bool:
+    """Whether they weigh nothing: all the same."""
+    return bool(np.ptp(weights) <= _SAME * weights.max(initial=0.0))
+
+
+def clusters_of(references: Iterable[Reference]) -> dict[str, str]:
+    """Query id -> the document that most queries of these cite among those its evidence names, ties by id; a query
+    without evidence is alone. Empty where no evidence names a document: nothing is known then.
+    """
+    named = {
+        intern(one.query_id): tuple(sorted({intern(item.doc_id) for item in one.evidence})) for one in references
+    }
+    cited = Counter(doc_id for doc_ids in named.values() for doc_id in doc_ids)
+    if not cited:
+        return {}
+    return {
+        query_id: intern(
+            f"document/{max(doc_ids, key=lambda one: cited[one])}" if doc_ids else f"query/{query_id}"
+        )
+        for query_id, doc_ids in named.items()
+    }

@@ -1,0 +1,285 @@
+"""The scores of one run in columns, some thirty bytes a score: a report needs all their numbers at once, and as
+objects the scores of a hundred thousand queries take gigabytes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from sys import intern
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.records import Score, ScoreStatus
+from harness.store import RecordKey
+from harness.store.score_lines import ScoreLines
+
+NONE, SCORED, IMPUTED, FAILED, MISSING, NOT_APPLICABLE = range(6)
+"""What is known of a query by a measure; `NONE`: there is no score."""
+STATES: tuple[ScoreStatus | None, ...] = (None, "scored", "imputed", "failed", "missing", "not_applicable")
+"""The status of a score for each of them."""
+_STATE_OF = {status: state for state, status in enumerate(STATES)}
+_FARTHEST = 1 << 62
+"""From here on numbers stand for repeats whose own are too large: a file may claim any."""
+_FIELDS = attrgetter("query_id", "repeat", "measure", "status", "value", "share_read", "label")
+
+
+@dataclass
+class ScoreFacts:
+    """What is kept of the scores of one measure beside numbers."""
+
+    shares_read: list[float] = field(default_factory=list)
+    """Of those that a judge of contexts made."""
+    labels: Counter[str] = field(default_factory=Counter)
+    first_failure: str | None = None
+    """Why the first that failed did; None: none failed."""
+    applies: bool = False
+    """To any query."""
+    reasons: dict[str, None] = field(default_factory=dict)
+    """Why it does not, of a measure that applies to none."""
+
+
+@dataclass(frozen=True)
+class ScoreColumn:
+    """The scores of one measure, in the order read."""
+
+    queries: NDArray[np.int32]
+    """Their numbers in `ScoreColumns.query_ids`."""
+    repeats: NDArray[np.int64]
+    states: NDArray[np.uint8]
+    values: NDArray[np.float64]
+    """Not a number where there is none."""
+    places: NDArray[np.int64]
+    """Of their lines (`ScoreLines`); empty where they stood in no file."""
+    facts: ScoreFacts
+
+    def count(self, state: int) -> int:
+        """Scores of that state."""
+        return int(np.count_nonzero(self.states == state))
+
+    def rows(self, state: int) -> list[int]:
+        """Which scores have that state."""
+        found: list[int] = np.flatnonzero(self.states == state).tolist()
+        return found
+
+    def without(self, rows: Sequence[int]) -> ScoreColumn:
+        """The same column where these scores are missing."""
+        states, values = self.states.copy(), self.values.copy()
+        states[rows], values[rows] = MISSING, np.nan
+        return replace(self, states=states, values=values)
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """Of one run."""
+
+    query_ids: Mapping[str, int]
+    """The number of each query that has a score."""
+    by_measure: Mapping[str, ScoreColumn]
+    """In the order in which the measures were met."""
+    lines: ScoreLines | None = None
+    """Where their words are; None: they stood in no file."""
+
+    @classmethod
+    def read(cls, lines: ScoreLines) -> ScoreColumns:
+        """Every score of a run directory."""
+        gathered = Gathered()
+        for places, scores in lines.batches():
+            gathered.take(scores, places)
+        return replace(gathered.columns(), lines=lines)
+
+    @classmethod
+    def of(cls, scores: Iterable[Score]) -> ScoreColumns:
+        """Scores that stand in no file."""
+        gathered = Gathered()
+        gathered.take(list(scores))
+        return gathered.columns()
+
+    def only(self, measures: Collection[str]) -> ScoreColumns:
+        """Those of some measures."""
+        kept = {name: own for name, own in self.by_measure.items() if name in measures}
+        return ScoreColumns(self.query_ids, kept)
+
+    def fitting(self, is_answered: Callable[[RecordKey], bool]) -> ScoreColumns:
+        """The scores as they fit the records that count: of a query that had failed when it was scored and has an
+        answer now, the failure's score is none of that answer's, which is missing. So it is of a measure that only
+        describes and said that it did not apply: in the words of the failure, which its other scores have too.
+        Scores that stood in no file have no words, and are left as not applicable.
+        """
+        ids = list(self.query_ids)
+
+        def is_outdated(column: ScoreColumn, row: int) -> bool:
+            return is_answered((ids[column.queries[row]], int(column.repeats[row])))
+
+        outdated = {
+            measure: [row for row in column.rows(IMPUTED) if is_outdated(column, row)]
+            for measure, column in self.by_measure.items()
+        }
+        for measure, row in self._in_words_of(outdated):
+            outdated[measure].append(row)
+        columns = {
+            measure: column.without(outdated[measure]) if outdated[measure] else column
+            for measure, column in self.by_measure.items()
+        }
+        return ScoreColumns(self.query_ids, columns)
+
+    def _in_words_of(self, failures: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
+        """Measure and row of each score that does not apply for the very reason that one of `failures` (rows by
+        measure) gives of the same query and repeat.
+        """
+        known = [(self.by_measure[measure], row) for measure, rows in failures.items() for row in rows]
+        if self.lines is None or not known:
+            return []
+        failed = np.array(sorted({column.queries[row] for column, row in known}))
+        doubtful = [
+            (measure, row)
+            for measure, column in self.by_measure.items()
+            for row in np.flatnonzero((column.states == NOT_APPLICABLE) & np.isin(column.queries, failed)).tolist()
+        ]
+        asked = [(self.by_measure[measure], row) for measure, row in doubtful]
+        places = sorted({int(column.places[row]) for column, row in (*known, *asked)})
+        found = zip(places, self.lines.at(places), strict=True)
+        words = {place: str(line.get("explanation", "")) for place, line in found}
+
+        def said(column: ScoreColumn, row: int) -> tuple[int, int, str]:
+            return int(column.queries[row]), int(column.repeats[row]), words[int(column.places[row])]
+
+        of_failures = {said(*one) for one in known}
+        return [one for one, score in zip(doubtful, asked, strict=True) if said(*score) in of_failures]
+
+    def any_missing_of(self, records: Container[RecordKey]) -> bool:
+        """Whether any of these, which all have a record, has no score yet."""
+        ids = list(self.query_ids)
+        return any(
+            (ids[column.queries[row]], int(column.repeats[row])) in records
+            for column in self.by_measure.values()
+            for row in column.rows(MISSING)
+        )
+
+
+class _Numbers(dict[str, int]):
+    """A number for each name, in the order in which they are asked for."""
+
+    def __missing__(self, name: str) -> int:
+        number = self[intern(name)] = len(self)
+        return number
+
+
+class _Repeats(dict[int, int]):
+    """What stands for each repeat: itself, but for those that are too large for a column."""
+
+    def __missing__(self, number: int) -> int:
+        if -_FARTHEST < number < _FARTHEST:
+            return number
+        found = self[number] = _FARTHEST + len(self)
+        return found
+
+
+class GatheredRows:
+    """Columns that grow together: one row after the other has a value of every measure."""
+
+    def __init__(self) -> None:
+        self._query_ids, self._far = _Numbers(), _Repeats()
+        self._queries, self._repeats = array("i"), array("q")
+        self._columns: dict[str, tuple[array[int], array[float]]] = {}
+
+    def add(self, key: tuple[str, int], cells: Mapping[str, tuple[int, float | None]]) -> None:
+        """One row, by (query_id, repeat): state and value by measure, of the same measures in each."""
+        self._queries.append(self._query_ids[key[0]])
+        self._repeats.append(self._far[key[1]])
+        for measure, (state, value) in cells.items():
+            if measure not in self._columns:
+                self._columns[measure] = array("B"), array("d")
+            states, values = self._columns[measure]
+            states.append(state)
+            values.append(np.nan if value is None else value)
+
+    def columns(self) -> ScoreColumns:
+        """What was gathered."""
+        queries, repeats = np.array(self._queries, np.int32), np.array(self._repeats, np.int64)
+        nowhere, facts = np.zeros(0, np.int64), ScoreFacts(applies=True)
+        columns = {
+            measure: ScoreColumn(
+                queries, repeats, np.array(states, np.uint8), np.array(values, np.float64), nowhere, facts
+            )
+            for measure, (states, values) in self._columns.items()
+        }
+        return ScoreColumns(dict(self._query_ids), columns)
+
+
+class Gathered:
+    """Columns that grow, by scores in any order."""
+
+    def __init__(self) -> None:
+        self._query_ids, self._measures, self._far = _Numbers(), _Numbers(), _Repeats()
+        self._facts: dict[str, ScoreFacts] = {}
+        self._columns = (array("i"), array("q"), array("i"), array("B"), array("d"), array("q"))
+
+    def take(self, scores: Sequence[Score], found_at: Sequence[int] = ()) -> None:
+        """Many, and the places of their lines, if they have any."""
+        if not scores:
+            return
+        ids, repeat_numbers, names, statuses, numbers, shares, labels = zip(*map(_FIELDS, scores), strict=True)
+        queries, repeats, measures, states, values, places = self._columns
+        queries.extend(map(self._query_ids.__getitem__, ids))
+        repeats.extend(map(self._far.__getitem__, repeat_numbers))
+        measures.extend(map(self._measures.__getitem__, names))
+        states.extend(map(_STATE_OF.__getitem__, statuses))
+        values.frombytes(np.array(numbers, dtype=np.float64).tobytes())
+        places.extend(found_at)
+        self._note(scores, names, statuses)
+        if any(labels) or any(share is not None for share in shares):
+            self._note_readings(scores)
+
+    def columns(self) -> ScoreColumns:
+        """What was gathered."""
+        kinds = (np.int32, np.int64, np.int32, np.uint8, np.float64, np.int64)
+        queries, repeats, measures, states, values, places = (
+            np.array(own, dtype=kind) for own, kind in zip(self._columns, kinds, strict=True)
+        )
+        order = np.argsort(measures, kind="stable")
+        ends = np.cumsum(np.bincount(measures, minlength=len(self._measures)))
+        columns = {}
+        for measure, number in self._measures.items():
+            own = order[ends[number - 1] if number else 0 : ends[number]]
+            lines = places[own] if len(places) else places
+            numbers = queries[own], repeats[own], states[own], values[own], lines
+            columns[measure] = ScoreColumn(*numbers, self._facts[measure])
+        return ScoreColumns(dict(self._query_ids), columns)
+
+    def _note(self, scores: Sequence[Score], names: Sequence[str], statuses: Sequence[str]) -> None:
+        """What failed, and what does not apply."""
+        for name in set(names):
+            self._facts.setdefault(name, ScoreFacts())
+        applying = {name for name, status in zip(names, statuses, strict=True) if status != "not_applicable"}
+        for name in applying:
+            self._facts[name].applies = True
+            self._facts[name].reasons.clear()
+        if not {"failed", "not_applicable"} & set(statuses):
+            return
+        for score in scores:
+            facts = self._facts[score.measure]
+            if score.status == "failed" and facts.first_failure is None:
+                facts.first_failure = score.explanation
+            elif score.status == "not_applicable" and not facts.applies:
+                facts.reasons[score.explanation] = None
+
+    def _note_readings(self, scores: Iterable[Score]) -> None:
+        """How much of contexts judges were shown, and how answers were sorted."""
+        for score in scores:
+            if score.share_read is not None:
+                self._facts[score.measure].shares_read.append(score.share_read)
+            if score.label:
+                self._facts[score.measure].labels[score.label] += 1
+
+
+ScoresOrColumns = ScoreColumns | Iterable[Score]
+
+
+def in_columns(scores: ScoresOrColumns) -> ScoreColumns:
+    """Scores in whatever form."""
+    return scores if isinstance(scores, ScoreColumns) else ScoreColumns.of(scores)

@@ -1,0 +1,188 @@
+"""Writing so that a crash leaves either the old file or the new one, and reading what a crash left."""
+
+import fcntl
+import glob
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from harness.core.bounded_files import open_plain, open_to_append
+from harness.core.errors import StoreError, explained_io
+from harness.core.hashing import file_digest
+from harness.store import checksums, safe_open
+from harness.store.checksums import FileSeal
+
+RUN_AGAIN = "run the same command again, `rag-harness run` or `import`: it is mended, and nothing is paid twice"
+MOVE_AWAY = "move it away and run the same command again: no call that was paid is paid twice"
+R = TypeVar("R", bound=BaseModel)
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Replace `path` by `text` in one step; after a crash it holds the old text or the new, never a part."""
+    write_atomic_bytes(path, text.encode())
+
+
+def digest_if_there(path: Path) -> str | None:
+    """SHA-256 of the file; None: there is no such file."""
+    with explained_io("read", path):
+        try:
+            return file_digest(path)
+        except FileNotFoundError:
+            return None
+
+
+def write_unless_changed(path: Path, text: str, known: str | None) -> bool:
+    """`write_atomic`, if the file still has the digest `known` (see `digest_if_there`) when it is replaced. False:
+    somebody else has written it meanwhile, and it is left as it is.
+    """
+
+    def check() -> None:
+        if digest_if_there(path) != known:
+            raise _ChangedError
+
+    try:
+        write_atomic_bytes(path, text.encode(), check)
+    except _ChangedError:
+        return False
+    return True
+
+
+class _ChangedError(Exception):
+    """The file is not the one that was read."""
+
+
+def write_atomic_bytes(path: Path, content: bytes, before_replacing: Callable[[], None] | None = None) -> None:
+    """Likewise. What `before_replacing` raises leaves the old file."""
+    with explained_io("write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open_partial(path) as file:
+            partial = Path(file.name)
+            try:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+                if before_replacing:
+                    before_replacing()
+                partial.replace(path)
+            except BaseException:
+                partial.unlink(missing_ok=True)
+                raise
+
+
+def open_partial(path: Path) -> BinaryIO:
+    """A new file beside `path`, of this writer alone: others may write the same file, such as a corpus that two
+    runs need. Its path is its `name`; it is locked while it is open, so move it to `path` before it is closed.
+    What killed writers left, which nobody locks, is removed.
+    """
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        with suppress(OSError), open_plain(left) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
+    while True:
+        file = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial").open("xb")
+        with suppress(OSError):  # Some file systems have no locks: nothing is removed there.
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # Another writer removed it before it was locked.
+
+
+def write_json(path: Path, record: BaseModel, closes: Iterable[Path] = ()) -> None:
+    """Write one record as indented JSON, atomically, sealed together with the files that it closes."""
+    write_atomic(path, checksums.sealed(record, closes))
+
+
+def read_json(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> R:
+    """Read one record; a file that is damaged or does not fit its seal is one `StoreError` line with `fix`."""
+    return checked(path, checksums.opened(path, read_object(path, fix), fix)[0], kind, fix)
+
+
+def read_closing(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> tuple[R, Mapping[str, FileSeal] | None]:
+    """Likewise, with the files that it closes; None: an earlier version wrote it, and it says nothing of them."""
+    tree, closes = checksums.opened(path, read_object(path, fix), fix)
+    return checked(path, tree, kind, fix), closes
+
+
+def checked(path: Path, tree: dict[str, object], kind: type[R], fix: str = RUN_AGAIN) -> R:
+    """The record that the JSON object in `path` is; a damaged one is one `StoreError` line."""
+    try:
+        return kind.model_validate_json(json.dumps(tree))
+    except (ValidationError, ValueError) as error:
+        raise StoreError(f"{path} is damaged ({_reason(error)})", fix) from error
+
+
+def write_jsonl(path: Path, records: Iterable[BaseModel]) -> None:
+    """Write one record a line, atomically."""
+    write_atomic(path, "".join(record.model_dump_json() + "\n" for record in records))
+
+
+def append_bytes(path: Path, lines: bytes) -> None:
+    """Append whole lines and have them on the disk before returning."""
+    with explained_io("append to", path), open_to_append(path) as file:
+        file.write(lines)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def repair_tail(path: Path) -> bool:
+    """Cut a last line that a crash left without its end; True if there was one."""
+    if not path.exists():
+        return False
+    with explained_io("repair", path), open_to_append(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        keep = size
+        while keep > 0:
+            if size - keep > safe_open.LONGEST_LINE:
+                raise StoreError(f"{path} ends in a line of more than {safe_open.LONGEST_LINE:,} bytes", MOVE_AWAY)
+            start = max(0, keep - 65536)
+            file.seek(start)
+            end_of_line = file.read(keep - start).rfind(b"\n")
+            if end_of_line >= 0:
+                keep = start + end_of_line + 1
+                break
+            keep = start
+        if keep == size:
+            return False
+        file.truncate(keep)
+    return True
+
+
+def iter_jsonl(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> Iterator[R]:
+    """Yield one record a line. Damage is named by its line, a last line without its end included."""
+    if not path.exists():
+        return
+    for number, line in enumerate(safe_open.lines(path, fix), start=1):
+        if not line.endswith(b"\n"):
+            raise StoreError(f"{path} line {number} is torn", fix)
+        try:
+            yield kind.model_validate_json(line)
+        except ValidationError as error:
+            raise StoreError(f"{path} line {number} is damaged ({first_error(error)})", fix) from error
+
+
+def _reason(error: ValueError) -> str:
+    return first_error(error) if isinstance(error, ValidationError) else str(error)
+
+
+def first_error(error: ValidationError) -> str:
+    """The first thing pydantic complains about, in a few words."""
+    detail = error.errors()[0]
+    where = ".".join(str(part) for part in detail["loc"])
+    return f"{where}: {detail['msg']}" if where else str(detail["msg"])
+
+
+def read_object(path: Path, fix: str = RUN_AGAIN) -> dict[str, object]:
+    """The JSON object in `path` without any schema: for looking at a version before trusting the rest."""
+    try:
+        value = json.loads(safe_open.text(path, fix))
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged (no JSON: {error})", fix) from error
+    if not isinstance(value, dict):
+        raise StoreError(f"{path} is damaged (no JSON object)", fix)
+    return value

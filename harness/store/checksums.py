@@ -1,0 +1,104 @@
+"""Seals: what a JSON file of the store says of itself and of the files that it closes.
+
+```
+{..., "seal": {"sha256": "<of everything else>", "files": {"sample.jsonl": {"lines": 8, "sha256": "..."}}}}
+```
+A file without one was written by an earlier version; nothing is known of it then.
+"""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from harness.core.errors import StoreError
+from harness.core.hashing import digest
+from harness.store import safe_open
+
+SEAL = "seal"
+_BLOCK = 1 << 20
+_NO_FILE = "move it away and run the same command again"
+
+
+class FileSeal(BaseModel):
+    """What a closed file held."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    lines: int
+    sha256: str
+
+
+class Seal(BaseModel):
+    """The last key of a JSON file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: str
+    files: dict[str, FileSeal] = {}
+
+
+def sealed(record: BaseModel, closes: Iterable[Path] = ()) -> str:
+    """The record as indented JSON with its seal; `closes` are files in its folder, as they are now."""
+    tree: dict[str, Any] = json.loads(record.model_dump_json())
+    found = {path.name: _seal_of(path, _NO_FILE).model_dump() for path in closes if path.exists()}
+    seal = {"files": found} if found else {}
+    whole = {**tree, SEAL: {**seal, "sha256": digest([tree, found])}}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def opened(path: Path, tree: Mapping[str, Any], fix: str) -> tuple[dict[str, Any], Mapping[str, FileSeal] | None]:
+    """(what a JSON file says without its seal, the files that it closes); None: it has no seal.
+
+    A seal that does not fit is a `StoreError` with `fix`.
+    """
+    rest = {key: value for key, value in tree.items() if key != SEAL}
+    if SEAL not in tree:
+        return rest, None
+    try:
+        seal = Seal.model_validate(tree[SEAL])
+        files = {name: one.model_dump() for name, one in seal.files.items()}
+        is_whole = digest([rest, files]) == seal.sha256
+    except (ValidationError, ValueError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        raise StoreError(f"{path} does not fit its digest: it was damaged, or changed by hand", fix)
+    return rest, seal.files
+
+
+def check_closed(path: Path, closes: Mapping[str, FileSeal], by: str, fix: str) -> None:
+    """Raise StoreError with `fix` where a file is not what the file `by`, which closed it, says of it."""
+    seal = closes.get(path.name)
+    if seal is None:
+        raise StoreError(f"{by} beside {path} says nothing of it", fix)
+    if not path.exists():
+        raise StoreError(f"{path} is gone, and {by} says that it held {seal.lines:,} lines", fix)
+    found = _seal_of(path, fix)
+    if found != seal:
+        lines = f" ({found.lines:,} of {seal.lines:,} lines)" if found.lines != seal.lines else ""
+        raise StoreError(f"{path} does not fit its digest in {by}{lines}", fix)
+
+
+def row_check(values: Iterable[object]) -> int:
+    """CRC-32 of the columns of a row of a database, kept beside them."""
+    found = 0
+    for value in values:
+        found = zlib.crc32((value if isinstance(value, bytes) else repr(value).encode()) + b"\0", found)
+    return found
+
+
+def _seal_of(path: Path, fix: str) -> FileSeal:
+    n_lines, open_bytes, hashed = 0, 0, hashlib.sha256()
+    with safe_open.opened(path, fix) as file:
+        while block := file.read(_BLOCK):
+            hashed.update(block)
+            n_lines += block.count(b"\n")
+            after = len(block) - 1 - block.rfind(b"\n")
+            open_bytes = after if after < len(block) else open_bytes + len(block)
+            if open_bytes > safe_open.LONGEST_LINE:
+                raise safe_open.too_long(path, n_lines + 1, fix)
+    return FileSeal(lines=n_lines, sha256=hashed.hexdigest())

@@ -1,0 +1,46 @@
+"""Closed book: what the model answers without any retrieval."""
+
+from collections.abc import Sequence
+
+from harness.core.records import Document, IndexStats, Prediction, Query
+from harness.llm_utils.answer_contract import closed_book_messages, generate
+from harness.protocols import GENERATES, NO_ROLE, Runtime, SystemSpec
+from systems.baselines.expected import expect_closed_book
+from systems.baselines.params import AnswerParams, IndexParams
+
+
+class ClosedBookSystem:
+    """See `harness.protocols.System`."""
+
+    def __init__(self, _index: IndexParams, _answer: AnswerParams, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Build nothing."""
+        return IndexStats(documents=len(corpus))
+
+    async def load(self) -> None:
+        """Nothing was built."""
+
+    async def answer(self, query: Query) -> Prediction:
+        """Generate once, from the question alone."""
+        messages = closed_book_messages(query.text, self._runtime.answer_style)
+        return Prediction(answer=await generate(self._runtime, messages))
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+SPEC = SystemSpec(
+    name="closed-book",
+    version="1",
+    summary="bracket: no retrieval, the model answers from what it knows",
+    index_params=IndexParams,
+    answer_params=AnswerParams,
+    build=ClosedBookSystem,
+    index_kind="none/1",
+    index_roles=NO_ROLE,
+    answer_roles=GENERATES,
+    expect=expect_closed_book,
+    bracket="It sees no document: what the model knows by itself, a floor for the systems and not one of them.",
+)

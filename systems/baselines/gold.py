@@ -1,0 +1,70 @@
+"""Gold evidence: what the model answers where retrieval is perfect."""
+
+from collections.abc import Mapping, Sequence
+
+from harness.core.records import Context, Document, Evidence, IndexStats, Prediction, Query, Span
+from harness.protocols import GENERATES, NO_ROLE, Runtime, SystemSpec
+from systems.baselines.expected import expect_gold
+from systems.baselines.params import AnswerParams, IndexParams
+from systems.common.headings import document_heading, under_heading
+
+
+class GoldSystem:
+    """See `harness.protocols.System`."""
+
+    def __init__(self, _index: IndexParams, _answer: AnswerParams, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._path = runtime.index_dir / "documents.jsonl"
+        self._cited: Mapping[str, Document] | None = None
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Keep every document: the index outlives this run's sample, so what it cites cannot be chosen here."""
+        with self._runtime.stage("store"), self._path.open("w", encoding="utf-8") as file:
+            file.writelines(f"{document.model_dump_json()}\n" for document in corpus)
+        return IndexStats(documents=len(corpus))
+
+    async def load(self) -> None:
+        """Read the documents that the reference evidence cites."""
+        wanted = {item.doc_id for evidence in self._runtime.gold.values() for item in evidence}
+        with self._path.open(encoding="utf-8") as file:
+            documents = map(Document.model_validate_json, file)
+            self._cited = {document.doc_id: document for document in documents if document.doc_id in wanted}
+
+    async def answer(self, query: Query) -> Prediction:
+        """Generate once, from the query's reference evidence."""
+        if self._cited is None:
+            raise RuntimeError("answer() was called before load()")
+        contexts = _contexts(self._runtime.gold.get(query.query_id, ()), self._cited)
+        answer = await self._runtime.answer(query.text, contexts)
+        return Prediction(answer=answer, contexts=tuple(contexts))
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _contexts(evidence: Sequence[Evidence], documents: Mapping[str, Document]) -> list[Context]:
+    """A context for each fact, in the data set's order: each once, none without a text or without its document."""
+    facts = dict.fromkeys((item.doc_id, item.fact.strip()) for item in evidence)
+    return [_context(fact, documents[doc_id]) for doc_id, fact in facts if fact and doc_id in documents]
+
+
+def _context(fact: str, document: Document) -> Context:
+    start = document.text.find(fact)
+    span = Span(doc_id=document.doc_id, start=start, end=start + len(fact)) if start >= 0 else None
+    text = under_heading(document_heading(document), fact)
+    return Context(text=text, doc_ids=(document.doc_id,), kind="sentence", span=span)
+
+
+SPEC = SystemSpec(
+    name="gold",
+    version="1",
+    summary="bracket: the reference evidence as context, the ceiling of retrieval",
+    index_params=IndexParams,
+    answer_params=AnswerParams,
+    build=GoldSystem,
+    index_roles=NO_ROLE,
+    answer_roles=GENERATES,
+    expect=expect_gold,
+    sees_gold=True,
+    bracket="It is given the reference evidence: a ceiling for the systems, not one of them.",
+)

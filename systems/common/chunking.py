@@ -1,0 +1,93 @@
+"""Documents to passages, each with the place it came from."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from harness.core.records import Document, Span
+from harness.protocols import Params
+
+
+class ChunkParams(Params):
+    """Size and overlap in characters (the thesis's 1,200 and 100)."""
+
+    chunk_size: int = Field(1200, ge=50)
+    chunk_overlap: int = Field(100, ge=0)
+
+    @model_validator(mode="after")
+    def _overlap_is_smaller(self) -> Self:
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError("chunk_overlap must be smaller than chunk_size")
+        return self
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A passage: `document.text[span.start:span.end] == text`."""
+
+    chunk_id: str
+    """Unique in the corpus, in document order."""
+    text: str
+    span: Span
+    document: Document
+
+
+def iter_chunks(corpus: Sequence[Document], params: ChunkParams) -> Iterator[Chunk]:
+    """Split on paragraphs, then lines, sentences and words, as LangChain's recursive character splitter does.
+
+    Chunks of white space alone are left out, so an empty document yields none.
+    """
+    for document_number, document in enumerate(corpus):
+        places = _split(document.text, (0, len(document.text)), params, _SEPARATORS)
+        for number, (start, end) in enumerate(places):
+            text = document.text[start:end]
+            if text.strip():
+                span = Span(doc_id=document.doc_id, start=start, end=end)
+                yield Chunk(f"{document_number:06d}-{number:05d}", text, span, document)
+
+
+_SEPARATORS = ("\n\n", "\n", ". ", " ")
+_Place = tuple[int, int]
+"""Where a piece of a text starts and ends. LangChain's splitter cuts the same pieces but looks for their places
+afterwards, and where a text repeats itself it finds the wrong ones."""
+
+
+def _split(text: str, whole: _Place, params: ChunkParams, separators: Sequence[str]) -> Iterator[_Place]:
+    """Cut at the first separator that occurs; a piece that is still too long is cut at the next ones."""
+    while separators and text.find(separators[0], *whole) < 0:
+        separators = separators[1:]
+    run: list[_Place] = []
+    for piece in _pieces(text, whole, separators[0] if separators else ""):
+        if piece[1] - piece[0] < params.chunk_size:
+            run.append(piece)
+        else:
+            yield from _join(run, params)
+            run = []
+            yield from _split(text, piece, params, separators[1:])
+    yield from _join(run, params)
+
+
+def _pieces(text: str, whole: _Place, separator: str) -> Iterator[_Place]:
+    """Each piece with its separator at its end; single characters where there is no separator."""
+    start, end = whole
+    while start < end:
+        found = text.find(separator, start, end) if separator else start + 1
+        cut = end if found < 0 else found + len(separator)
+        yield start, cut
+        start = cut
+
+
+def _join(run: Sequence[_Place], params: ChunkParams) -> Iterator[_Place]:
+    """Neighbours joined up to chunk_size; each repeats the last pieces of the one before, up to the overlap."""
+    first = 0
+    for number, (start, end) in enumerate(run):
+        if number > first and end - run[first][0] > params.chunk_size:
+            yield run[first][0], start
+            while first < number and (
+                start - run[first][0] > params.chunk_overlap or end - run[first][0] > params.chunk_size
+            ):
+                first += 1
+    if run:
+        yield run[first][0], run[-1][1]

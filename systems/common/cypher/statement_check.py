@@ -1,0 +1,369 @@
+"""Is a statement one that may be run? An allow-list over its whole parse tree, not a search for forbidden words.
+
+The parser is openCypher's grammar (package antlr4-cypher). Whatever in its tree is not named here is refused; what
+is named is checked leaf by leaf and written anew, with strings as parameters, so that neither comments nor escapes
+nor look-alike letters reach a database.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from harness.core.errors import need
+from systems.common.cypher import grammar, graph_schema
+from systems.common.cypher.statement import Column, PieceKind, ReadStatement, StatementPiece
+
+
+class Refused(ValueError):
+    """It may not be run; the message says why, in words that help whoever wrote it."""
+
+
+def check_parser() -> None:
+    """Raise MissingDependency where the parser is not there."""
+    need("system-cypher-agent", "antlr4_cypher")
+
+
+def read_statement(text: str, rows: int) -> ReadStatement:
+    """The statement in `text`, to give at most `rows` rows; Refused where it is not one that may be run."""
+    bare = text.strip().rstrip(";").strip()
+    _check_text(bare)
+    reader = _Reader(rows)
+    try:
+        tree = _parsed(bare)
+        reader.walk(tree)
+    except RecursionError as error:
+        raise Refused("the statement is nested too deeply") from error
+    return reader.statement()
+
+
+def _check_text(text: str) -> None:
+    if not text:
+        raise Refused("there is no statement")
+    if len(text) > graph_schema.MOST_CHARACTERS:
+        raise Refused(f"the statement has over {graph_schema.MOST_CHARACTERS:,} characters")
+    depth = 0
+    for sign in grammar.STRING.sub("", text):
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth > graph_schema.DEEPEST:
+            raise Refused(f"brackets are nested more than {graph_schema.DEEPEST} deep")
+
+
+class _Listener:
+    """Of the parser's errors: the first one ends it."""
+
+    def __init__(self) -> None:
+        self.reportAmbiguity = self.reportAttemptingFullContext = self.reportContextSensitivity = _nothing
+
+    def syntaxError(self, _recognizer: Any, symbol: Any, line: int, column: int, message: str, _: Any) -> None:  # noqa: N802
+        if str(getattr(symbol, "text", "")).upper() == "WITH":
+            raise Refused("a second WITH is not allowed: hand on all that is needed in one")
+        raise Refused(f"syntax error at line {line} column {column}: {message[:120]}")
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _parsed(text: str) -> Any:
+    from antlr4 import CommonTokenStream, InputStream
+    from antlr4_cypher import CypherLexer, CypherParser
+
+    lexer = CypherLexer(InputStream(text))
+    parser = CypherParser(CommonTokenStream(lexer))
+    for each in (lexer, parser):
+        each.removeErrorListeners()
+        each.addErrorListener(_Listener())
+    return parser.script()
+
+
+class _Reader:
+    """Walks a tree once; what it meets is written down, or refused."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._pieces: list[StatementPiece] = []
+        self._variables: set[str] = set()
+        """Of nodes and relationships."""
+        self._matched: set[str] = set()
+        """Nodes of the patterns since the last WITH: a pattern that names one again adds none."""
+        self._nodes = self._relationships = self._unlabelled = 0
+        self._named: set[str] = set()
+        """Of values: what WITH and RETURN call something."""
+        self._sources: dict[str, str] = {}
+        """Of what WITH hands on: alias -> property that says where it stands."""
+        self._columns: list[Column] = []
+        self._in_return = False
+        self._may_be_bare = False
+        """Whether a node may stand here as a whole: it is counted, or handed on by WITH."""
+
+    def statement(self) -> ReadStatement:
+        """What was read."""
+        if not self._columns:
+            raise Refused("the statement returns nothing: end it with RETURN")
+        if not any(column.source for column in self._columns):
+            raise Refused(
+                "RETURN has to say where its rows come from: add doc_id or chunk_id, or collect(DISTINCT d.doc_id)"
+            )
+        return ReadStatement(tuple(self._pieces), tuple(self._columns), self._rows)
+
+    def walk(self, node: Any) -> None:
+        """A node of the tree, and all below it."""
+        if not hasattr(node, "getRuleIndex"):
+            self._leaf(node.getText())
+            return
+        rule = _rule(node)
+        own: Callable[[Any], None] | None = getattr(self, f"_{rule}", None)
+        if own is not None:
+            own(node)
+        elif rule in grammar.WALKED:
+            self._children(node)
+        else:
+            said = grammar.SAID.get(rule, rule)
+            raise Refused(f"{said} is not allowed: use MATCH, WHERE, WITH and RETURN alone")
+
+    def _children(self, node: Any) -> None:
+        for child in node.getChildren():
+            self.walk(child)
+
+    def _write(self, kind: PieceKind, value: str, of: str = "") -> None:
+        if len(self._pieces) == graph_schema.MOST_PIECES:
+            raise Refused(f"the statement has over {graph_schema.MOST_PIECES} words, names and signs")
+        self._pieces.append(StatementPiece(kind, value, of))
+
+    def _leaf(self, text: str) -> None:
+        # White space and comments are one token to the grammar.
+        if not text.strip() or text == "<EOF>" or text.lstrip().startswith(("//", "/*")):
+            return
+        if text in grammar.SIGNS or text.upper() in grammar.WORDS:
+            self._write("as_is", text.upper())
+        elif grammar.NUMBER.fullmatch(text):
+            self._write("as_is", text)
+        else:
+            raise Refused(f"{text[:30]!r} is not allowed")
+
+    # What has a meaning of its own.
+
+    def _nodePattern(self, node: Any) -> None:  # noqa: N802 - as the grammar calls it
+        rules = {_rule(child): child for child in node.getChildren() if hasattr(child, "getRuleIndex")}
+        self._write("as_is", "(")
+        variable = self._name_of(rules["symbol"]) if "symbol" in rules else ""
+        is_new = variable not in self._matched
+        if is_new:
+            self._nodes += 1
+            self._check_count(self._nodes, graph_schema.MOST_NODES, "nodes")
+        if variable:
+            self._variables.add(variable)
+            self._matched.add(variable)
+            self._write("as_is", variable)
+        if "nodeLabels" in rules:
+            self._labels(rules["nodeLabels"])
+        elif is_new:
+            self._count_unlabelled()
+            self._write("any_node", "")
+        if "properties" in rules:
+            self.walk(rules["properties"])
+        self._write("as_is", ")")
+
+    def _check_count(self, count: int, most: int, what: str) -> None:
+        if count > most:
+            raise Refused(f"the patterns name over {most} {what}: match fewer, or name one again by its variable")
+
+    def _count_unlabelled(self) -> None:
+        self._unlabelled += 1
+        if self._unlabelled > graph_schema.MOST_UNLABELLED:
+            raise Refused(
+                f"over {graph_schema.MOST_UNLABELLED} nodes and relationships have no label or type: "
+                "write (c:Chunk), (d:Document), (e:Entity), -[:MENTIONS]-, -[:PART_OF]-, -[:RELATES]-"
+            )
+
+    def _labels(self, node: Any) -> None:
+        label = re.sub(r"\s", "", node.getText()).removeprefix(":")
+        if label not in graph_schema.LABELS:
+            raise Refused(
+                f"there is no label {label[:40]!r}: there are {', '.join(graph_schema.LABELS)}, one for a node"
+            )
+        self._write("label", label)
+
+    def _relationDetail(self, node: Any) -> None:  # noqa: N802
+        rules = {_rule(child): child for child in node.getChildren() if hasattr(child, "getRuleIndex")}
+        if unknown := rules.keys() - {"symbol", "relationshipTypes", "properties"}:
+            raise Refused(f"{grammar.SAID.get(min(unknown), min(unknown))} is not allowed")
+        if "symbol" in rules:
+            variable = self._name_of(rules["symbol"])
+            self._variables.add(variable)
+        else:
+            # No name that anybody can write: a database may have to say more of the edge than its type.
+            variable = f"_{len(self._pieces)}"
+        self._write("as_is", "[")
+        self._write("as_is", variable)
+        name = self._type(rules["relationshipTypes"]) if "relationshipTypes" in rules else ""
+        if not name:
+            self._count_unlabelled()
+        self._write("type", name)
+        if "properties" in rules:
+            self.walk(rules["properties"])
+        self._write("edge", name, of=variable)
+        self._write("as_is", "]")
+
+    def _type(self, node: Any) -> str:
+        name = re.sub(r"\s", "", node.getText()).removeprefix(":")
+        if name not in graph_schema.RELATIONSHIPS:
+            raise Refused(
+                f"there is no relationship {name[:40]!r}: there are {', '.join(graph_schema.RELATIONSHIPS)}; "
+                "what relates two entities stands in r.relation of [r:RELATES]"
+            )
+        return name
+
+    def _relationshipPattern(self, node: Any) -> None:  # noqa: N802
+        # An arrow is one sign to a database and several to the grammar.
+        signs = re.sub(r"\[.*\]|\s", "", node.getText(), flags=re.DOTALL)
+        self._relationships += 1
+        self._check_count(self._relationships, graph_schema.MOST_RELATIONSHIPS, "relationships")
+        self._write("as_is", "<-" if signs.startswith("<") else "-")
+        details = [child for child in node.getChildren() if hasattr(child, "getRuleIndex")]
+        if details:
+            self.walk(details[0])
+        else:
+            self._count_unlabelled()
+            self._write("as_is", "[]")
+        self._write("as_is", "->" if signs.endswith(">") else "-")
+
+    def _patternPart(self, node: Any) -> None:  # noqa: N802
+        if any(child.getText() == "=" for child in node.getChildren()):
+            raise Refused("a path variable is not allowed: name the nodes and relationships")
+        self._children(node)
+
+    def _propertyExpression(self, node: Any) -> None:  # noqa: N802
+        atom, *names = [child for child in node.getChildren() if hasattr(child, "getRuleIndex")]
+        if not names:
+            self.walk(atom)
+            return
+        if len(names) > 1 or not grammar.NAME.fullmatch(atom.getText()):
+            raise Refused(f"{node.getText()[:40]!r} is not allowed: a property is written variable.name")
+        variable = atom.getText()
+        if variable not in self._variables:
+            raise Refused(f"{variable!r} is no node or relationship of the pattern")
+        self._write("as_is", variable)
+        self._write("as_is", ".")
+        self._property(names[0].getText())
+
+    def _mapPair(self, node: Any) -> None:  # noqa: N802
+        name, value = (child for child in node.getChildren() if hasattr(child, "getRuleIndex"))
+        self._property(name.getText())
+        self._write("as_is", ":")
+        self.walk(value)
+
+    def _property(self, name: str) -> None:
+        if name not in graph_schema.PROPERTIES:
+            raise Refused(
+                f"there is no property {name[:40]!r}: there are {', '.join(sorted(graph_schema.PROPERTIES))}"
+            )
+        self._write("property", name)
+
+    def _functionInvocation(self, node: Any) -> None:  # noqa: N802
+        name, *rest = [child for child in node.getChildren() if child.getText().strip()]
+        called = re.sub(r"\s", "", name.getText())
+        if called.lower() not in graph_schema.FUNCTIONS:
+            raise Refused(
+                f"there is no function {called[:40]!r}: there are {', '.join(sorted(graph_schema.FUNCTIONS))}"
+            )
+        self._write("as_is", called.lower() if called.isupper() else called)
+        before, self._may_be_bare = self._may_be_bare, called.lower() == "count"
+        for child in rest:
+            self.walk(child)
+        self._may_be_bare = before
+
+    def _countAll(self, _node: Any) -> None:  # noqa: N802
+        self._write("as_is", "count(*)")
+
+    def _symbol(self, node: Any) -> None:
+        """A variable, or a number: the grammar takes those for names."""
+        text = node.getText()
+        if grammar.NUMBER.fullmatch(text):
+            self._write("as_is", text)
+            return
+        name = self._name_of(node)
+        if name in self._variables and not self._may_be_bare:
+            raise Refused(f"{name!r} is a whole node or relationship: name a property of it, such as {name}.name")
+        if name not in self._variables | self._named:
+            raise Refused(f"{name!r} is not defined")
+        self._write("as_is", name)
+
+    def _name_of(self, node: Any) -> str:
+        name: str = node.getText()
+        if not grammar.NAME.fullmatch(name):
+            raise Refused(f"{name[:40]!r} is no name: letters a-z, digits and _")
+        return name
+
+    def _stringLit(self, node: Any) -> None:  # noqa: N802
+        text = node.getText()[1:-1]
+        if any(escaped not in "'\"\\" for escaped in grammar.ESCAPED.findall(text)):
+            raise Refused("of escapes in a text only \\', \\\" and \\\\ are allowed: write the letters themselves")
+        self._write("text", grammar.ESCAPED.sub(r"\1", text))
+
+    def _charLit(self, node: Any) -> None:  # noqa: N802
+        self._stringLit(node)
+
+    def _withSt(self, node: Any) -> None:  # noqa: N802
+        # A variable that is not handed on is another node in the next pattern.
+        self._matched.clear()
+        self._children(node)
+
+    def _returnSt(self, node: Any) -> None:  # noqa: N802
+        self._in_return = True
+        self._children(node)
+
+    def _projectionItems(self, node: Any) -> None:  # noqa: N802
+        if any(child.getText() == "*" for child in node.getChildren()):
+            raise Refused("RETURN * is not allowed: name the properties")
+        self._children(node)
+
+    def _projectionItem(self, node: Any) -> None:  # noqa: N802
+        expression, *alias = [child for child in node.getChildren() if hasattr(child, "getRuleIndex")]
+        start = len(self._pieces)
+        handed_on = expression.getText() in self._variables and not self._in_return
+        before, self._may_be_bare = self._may_be_bare, handed_on
+        self.walk(expression)
+        self._may_be_bare = before
+        written = self._pieces[start:]
+        name = self._name_of(alias[0]) if alias else "".join(piece.value for piece in written)
+        if alias:
+            self._write("as_is", "AS")
+            self._write("as_is", name)
+            (self._variables if handed_on else self._named).add(name)
+            self._sources[name] = self._source_of(written)
+        if self._in_return:
+            self._columns.append(Column(name, self._source_of(written)))
+
+    def _source_of(self, pieces: Sequence[StatementPiece]) -> str:
+        """The property of an expression that says where something stands; empty where there is none."""
+        named = (each.value for each in pieces if each.kind == "property" and each.value in graph_schema.SOURCES)
+        handed = (self._sources.get(each.value, "") for each in pieces if each.kind == "as_is")
+        return next(filter(None, (*named, *handed)), "")
+
+    def _limitSt(self, node: Any) -> None:  # noqa: N802
+        wanted = _count_in(node)
+        if not self._in_return:
+            self._write("as_is", "LIMIT")
+            self._write("as_is", str(wanted))
+        else:
+            # Written by the statement, which has one in any case.
+            self._rows = min(self._rows, wanted)
+
+    def _skipSt(self, node: Any) -> None:  # noqa: N802
+        self._write("as_is", "SKIP")
+        self._write("as_is", str(_count_in(node)))
+
+
+def _rule(node: Any) -> str:
+    from antlr4_cypher import CypherParser
+
+    name: str = CypherParser.ruleNames[node.getRuleIndex()]
+    return name
+
+
+def _count_in(node: Any) -> int:
+    said = node.getText().upper().removeprefix("LIMIT").removeprefix("SKIP").strip()
+    if not re.fullmatch(r"\d{1,6}", said):
+        raise Refused("LIMIT and SKIP take a number")
+    return int(said)

@@ -1,0 +1,78 @@
+"""What systems expect to ask of models: the arithmetic that their `expect` functions share.
+
+Prompts are measured on the templates themselves, filled with texts of the right length.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from harness.core.records import Context, ExpectedCalls, Query, Work
+from harness.llm_utils.answer_contract import answer_messages
+from harness.protocols import Corpus, Message, Workload
+from systems.common.chunking import ChunkParams, iter_chunks
+from systems.common.headings import passage_text
+
+
+@dataclass(frozen=True)
+class PassageFacts:
+    """The passages of a corpus, counted."""
+
+    count: int
+    mean_characters: float
+    """Of a chunk's own text, as it is embedded."""
+    mean_shown: float
+    """Of a passage as a model reads it, with its heading."""
+
+    def embedding(self, headings: bool = False) -> Work:
+        """Every passage embedded once, under its heading or without."""
+        mean = self.mean_shown if headings else self.mean_characters
+        return Work(embedded_texts=self.count, embedded_characters=self.count * mean)
+
+    def retrieved(self, k: int) -> list[Context]:
+        """The k passages of a search, fewer where the corpus has fewer."""
+        return filler(min(k, self.count), self.mean_shown)
+
+
+def passages_of(corpus: Corpus, params: ChunkParams) -> PassageFacts:
+    """The passages that `params` cut `corpus` into; cut once for a corpus within a process."""
+    return _passages_of(corpus, params.chunk_size, params.chunk_overlap)
+
+
+@lru_cache(maxsize=16)
+def _passages_of(corpus: Corpus, chunk_size: int, chunk_overlap: int) -> PassageFacts:
+    count = characters = shown = 0
+    for chunk in iter_chunks(corpus.documents, ChunkParams(chunk_size=chunk_size, chunk_overlap=chunk_overlap)):
+        count += 1
+        characters += len(chunk.text)
+        shown += len(passage_text(chunk))
+    return PassageFacts(count, characters / max(count, 1), shown / max(count, 1))
+
+
+def filler(count: int, characters: float) -> list[Context]:
+    """So many contexts of that length."""
+    return [Context(text="x" * round(characters), doc_ids=())] * count
+
+
+def typical_question(queries: Sequence[Query]) -> str:
+    """A text as long as the mean question: prompts grow by a question's length, whatever it says."""
+    return "x" * round(sum(len(query.text) for query in queries) / max(len(queries), 1))
+
+
+def characters_of(messages: Sequence[Message]) -> int:
+    """Characters of a prompt."""
+    return sum(len(message.content) for message in messages)
+
+
+def answer_call(workload: Workload, contexts: Sequence[Context]) -> ExpectedCalls:
+    """The one generation that ends an answer."""
+    messages = answer_messages(typical_question(workload.queries), contexts, workload.answer_style)
+    return ExpectedCalls(
+        calls=1, input_characters=characters_of(messages), output_tokens_most=workload.answer_tokens
+    )
+
+
+def search(workload: Workload, calls: Sequence[ExpectedCalls], searches: int = 1) -> Work:
+    """A query that is embedded `searches` times for these calls."""
+    length = len(typical_question(workload.queries))
+    return Work(calls=tuple(calls), embedded_texts=searches, embedded_characters=searches * length)

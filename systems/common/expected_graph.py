@@ -1,0 +1,80 @@
+"""What building a graph, and searching it, expect to ask of models."""
+
+from dataclasses import dataclass
+
+from harness.core.records import Context, ExpectedCalls, Work
+from harness.protocols import Workload
+from systems.common.expected import PassageFacts, characters_of, filler, typical_question
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_search.params import GraphSearchParams
+from systems.common.prompts import names
+from systems.common.prompts.triplets import MAX_TOKENS, triplets_messages
+
+_LANGCHAIN_PROMPT = 4000
+"""Characters that LLMGraphTransformer's instructions and examples add to a passage."""
+_LANGCHAIN_TOKENS = 1500
+"""`max_tokens` of its replies, see `extraction.langchain`."""
+_TRIPLET_CHARACTERS = 65
+"""Of a triplet: two names, a relation and their brackets. Seen on news: 37 to 102."""
+_SENTENCE_CHARACTERS = 150
+"""Of a sentence that states one, with its publisher and date."""
+
+
+@dataclass(frozen=True)
+class ExpectedSearch:
+    """Of one query."""
+
+    contexts: list[Context]
+    """As long as what is handed to the generator."""
+    calls: list[ExpectedCalls]
+    """Before it answers."""
+    searches: int
+    """Texts that are embedded."""
+    most: str
+    notes: tuple[str, ...]
+
+
+def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload: Workload) -> ExpectedSearch:
+    """The graph's answers are taken to be full: `max_triplets` for every query."""
+    length = _TRIPLET_CHARACTERS + (_SENTENCE_CHARACTERS if answer.rank == "meaning" else 0)
+    shown = [] if answer.mode == "triplets" else passages.retrieved(answer.top_k)
+    calls = []
+    if answer.names_by == "model":
+        prompt = characters_of(names.names_messages(typical_question(workload.queries)))
+        calls = [ExpectedCalls(calls=1, input_characters=prompt, output_tokens_most=names.MAX_TOKENS)]
+    return ExpectedSearch(
+        contexts=[*shown, *filler(answer.max_triplets, length)],
+        calls=calls,
+        searches=int(answer.by_meaning),
+        most="" if answer.rank == "words" else "as many sentences as triplets, none of which stands in a passage",
+        notes=(f"every query is taken to find {answer.max_triplets} triplets, the most there can be",),
+    )
+
+
+def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Work, tuple[str, ...]]:
+    """What the graph of these passages takes, and what is to be said of it."""
+    extraction, notes = extraction_work(passages, index.extractor)
+    embedding = passages.embedding(index.headings)
+    if index.statements:
+        sentences = round(passages.count * passages.mean_characters / _SENTENCE_CHARACTERS)
+        embedding = Work(
+            embedded_texts=embedding.embedded_texts + sentences,
+            embedded_characters=embedding.embedded_characters + sentences * _SENTENCE_CHARACTERS,
+        )
+        notes = (*notes, "every sentence of the corpus is taken to state a triplet, and to be embedded")
+    return embedding.model_copy(update={"calls": extraction}), notes
+
+
+def extraction_work(passages: PassageFacts, extractor: str) -> tuple[tuple[ExpectedCalls, ...], tuple[str, ...]]:
+    """The calls of an extractor (`bounded`, `langchain`, `nlp`) over all passages, and what is to be said of them.
+
+    A chunk whose reply cannot be read is asked for twice; that is not counted.
+    """
+    if extractor == "nlp" or not passages.count:
+        return (), ()
+    if extractor == "langchain":
+        length = _LANGCHAIN_PROMPT + passages.mean_shown
+        call = ExpectedCalls(calls=passages.count, input_characters=length, output_tokens_most=_LANGCHAIN_TOKENS)
+        return (call,), ("LangChain's own prompt is taken to have 4,000 characters",)
+    prompt = characters_of(triplets_messages("")) + passages.mean_shown
+    return (ExpectedCalls(calls=passages.count, input_characters=prompt, output_tokens_most=MAX_TOKENS),), ()

@@ -1,0 +1,95 @@
+"""What was found chunk by chunk, merged into one graph."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from harness.extraction.entity_names import entity_id, kind_name, one_line, relation_name
+from harness.extraction.types import TextGraph
+from systems.common.chunking import Chunk
+from systems.common.graph_types import Entity, KnowledgeGraph, Mention, Relation
+
+
+def assemble(chunks: Sequence[Chunk], found: Sequence[TextGraph]) -> KnowledgeGraph:
+    """The graph of found[i] in chunks[i]; the same input gives the same graph.
+
+    Names that normalise to the same id are one entity. The ends of a triplet are entities that its chunk mentions,
+    listed or not. A triplet from an entity to itself, or with an end that can be no entity, is left out.
+    """
+    merged = _Merged()
+    for chunk, graph in zip(chunks, found, strict=True):
+        merged.add(chunk.chunk_id, graph)
+    return KnowledgeGraph(
+        chunks=tuple(chunks),
+        entities=merged.entities(),
+        relations=merged.relations(),
+        mentions=merged.mentions(),
+        failed_chunks=sum(1 for graph in found if graph.failure),
+    )
+
+
+class _Merged:
+    """Names counted by entity, chunks listed by relation."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+        self._relation_names: dict[str, str] = {}
+        self._spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        # A dict as a set that keeps the order of insertion, which is the corpus's.
+        self._stated_by: defaultdict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
+        self._mentions: set[tuple[str, str]] = set()
+
+    def add(self, chunk_id: str, graph: TextGraph) -> None:
+        """Merge what one chunk holds; chunks come in corpus order."""
+        for entity in graph.entities:
+            met = self._meet(chunk_id, entity.name)
+            if met and entity.kind:
+                self._kinds[met][entity.kind] += 1
+        for triplet in graph.triplets:
+            head = self._meet(chunk_id, triplet.head)
+            tail = self._meet(chunk_id, triplet.tail)
+            if head and tail and head != tail:
+                self._stated_by[head, self._relation(triplet.relation), tail][chunk_id] = None
+
+    def _meet(self, chunk_id: str, name: str) -> str:
+        """Count the spelling and the mention; the entity's id, empty if the name can be none."""
+        met = self._ids.get(name)
+        if met is None:
+            met = self._ids[name] = entity_id(name)
+        if met:
+            self._spellings[met][name] += 1
+            self._mentions.add((chunk_id, met))
+        return met
+
+    def _relation(self, text: str) -> str:
+        name = self._relation_names.get(text)
+        if name is None:
+            name = self._relation_names[text] = relation_name(text)
+        return name
+
+    def entities(self) -> tuple[Entity, ...]:
+        """By id."""
+        return tuple(
+            Entity(
+                entity_id=met,
+                name=one_line(_most_frequent(self._spellings[met])),
+                kind=kind_name(_most_frequent(self._kinds[met])) if met in self._kinds else "",
+            )
+            for met in sorted(self._spellings)
+        )
+
+    def relations(self) -> tuple[Relation, ...]:
+        """By head, relation and tail."""
+        return tuple(
+            Relation(head, relation, tail, tuple(self._stated_by[head, relation, tail]))
+            for head, relation, tail in sorted(self._stated_by)
+        )
+
+    def mentions(self) -> tuple[Mention, ...]:
+        """By chunk and entity."""
+        return tuple(Mention(chunk_id, met) for chunk_id, met in sorted(self._mentions))
+
+
+def _most_frequent(counts: Counter[str]) -> str:
+    """The first met among equals: a dict keeps its order, and max() takes the first."""
+    return max(counts, key=counts.__getitem__)

@@ -1,0 +1,123 @@
+"""Triplets by LangChain's LLMGraphTransformer, as in the thesis. For capable models: its lists are unbounded."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.core.errors import HarnessError, need
+from harness.core.records import Triplet
+from harness.extraction.types import FoundEntity, TextGraph
+from harness.llm_utils.bounded_concurrency import Progress, map_bounded
+from harness.protocols import ChatModel
+from systems.common.chunking import Chunk
+from systems.common.headings import passage_text
+
+# LangChain's prompt leaves the format to the schema; a server that knows no schemas needs it in words.
+# The braces are doubled because the prompt is a template.
+_REMINDER = (
+    "Your last reply could not be read. Reply with one JSON object alone, without prose or code fence, and name "
+    'at most 20 nodes and 20 relationships: {{"nodes": [{{"id": "...", "type": "..."}}], "relationships": '
+    '[{{"source_node_id": "...", "source_node_type": "...", "target_node_id": "...", "target_node_type": "...", '
+    '"type": "..."}}]}}.'
+)
+_NO_KIND = "Node"
+"""What LangChain puts where the model names no type."""
+
+
+def check_langchain() -> None:
+    """Raise MissingDependency where the packages are not installed; quick, for it imports nothing."""
+    need("extractor-langchain", "langchain_core", "langchain_experimental")
+
+
+class LangChainExtractor:
+    """See `systems.common.extraction.extractor.Extractor`.
+
+    A reply that is no graph (prose, JSON cut off at max_tokens) is asked for once more with a reminder, which
+    makes it another request; LangChain itself would take it for an empty graph.
+    """
+
+    def __init__(
+        self,
+        chat: ChatModel,
+        *,
+        concurrency: int = 8,
+        max_tokens: int = 1500,
+        progress: Progress,
+    ) -> None:
+        """At most `concurrency` calls are under way; the limiter of the model role may allow fewer. `max_tokens`
+        bounds each reply. Imports LangChain, which takes seconds.
+        """
+        check_langchain()
+        self._first = _transformer(chat, max_tokens, "")
+        self._second = _transformer(chat, max_tokens, _REMINDER)
+        self._concurrency = concurrency
+        self._progress = progress
+
+    async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
+        """One call for each chunk, a second where the first reply cannot be read."""
+        return await map_bounded(self._extract, chunks, self._concurrency, self._progress)
+
+    async def _extract(self, chunk: Chunk) -> TextGraph:
+        try:
+            return await self._ask(passage_text(chunk))
+        except HarnessError:
+            raise
+        except ValueError as error:
+            why = f"the model's reply is no graph: {_short(error)}"
+            return TextGraph(failure=why, asked_again=True)
+        except Exception as error:
+            # This call's alone (a refused prompt, a server error that outlived its retries): the others go on.
+            return TextGraph(failure=f"{type(error).__name__}: {_short(error)}")
+
+    async def _ask(self, text: str) -> TextGraph:
+        try:
+            return await _graph(self._first, text)
+        except ValueError:
+            return replace(await _graph(self._second, text), asked_again=True)
+
+
+def _transformer(chat: ChatModel, max_tokens: int, instructions: str) -> Any:
+    from langchain_core.runnables import RunnableLambda
+    from langchain_experimental.graph_transformers import LLMGraphTransformer
+
+    from systems.common.langchain_chat import MeteredChatModel
+
+    model = MeteredChatModel(chat=chat, max_tokens=max_tokens)
+    transformer = LLMGraphTransformer(llm=model, additional_instructions=instructions)
+    transformer.chain = transformer.chain | RunnableLambda(_parsed)
+    return transformer
+
+
+async def _parsed(reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply; its parsing error raised, where the transformer would go on with an empty graph."""
+    if reply["parsing_error"]:
+        raise reply["parsing_error"]
+    return reply
+
+
+async def _graph(transformer: Any, text: str) -> TextGraph:
+    from langchain_core.documents import Document
+    from langsmith.run_helpers import tracing_context
+
+    # Else an environment that is set up for LangSmith would send every passage there.
+    with tracing_context(enabled=False):
+        found = await transformer.aprocess_response(Document(page_content=text))
+    ends = (end for relation in found.relationships for end in (relation.source, relation.target))
+    return TextGraph(
+        entities=tuple(dict.fromkeys(_entities((*found.nodes, *ends)))),
+        triplets=tuple(
+            dict.fromkeys(
+                Triplet(str(relation.source.id), relation.type, str(relation.target.id))
+                for relation in found.relationships
+            )
+        ),
+    )
+
+
+def _entities(nodes: Iterable[Any]) -> Iterable[FoundEntity]:
+    for node in nodes:
+        yield FoundEntity(str(node.id), "" if node.type == _NO_KIND else node.type)
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

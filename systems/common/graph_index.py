@@ -1,0 +1,188 @@
+"""The stored knowledge graph that systems share: chunk, extract, assemble, embed and store once."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from harness.core.records import Document, IndexStats, Places
+from harness.extraction.nlp import check_pipeline, pipeline_digest
+from harness.extraction.types import TextGraph
+from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
+from systems.common.chunking import iter_chunks
+from systems.common.extraction.extractor import Extractor
+from systems.common.extraction.graph_assembly import assemble
+from systems.common.graph_stores.contract import GraphStore
+from systems.common.graph_stores.open_store import StoreKind, check_store, open_store, servers_of
+from systems.common.graph_types import KnowledgeGraph
+from systems.common.passages import SearchedParams, empty_documents_note
+from systems.common.triplet_sentences import StatementIndex, stated_in
+from systems.common.word_index import WordIndex, check_word_index
+
+INDEX_KIND = "graph/3"
+"""The `index_kind` of every system whose whole index is `GraphIndex.build`: they share one stored index."""
+
+_STATEMENTS = "statements"
+ExtractorName = Literal["bounded", "langchain", "nlp"]
+
+
+class GraphIndexParams(SearchedParams):
+    """What determines the graph."""
+
+    extractor: ExtractorName = "bounded"
+    """`bounded`: one schema-constrained call a chunk, for small models too; `langchain`: LLMGraphTransformer, as
+    the thesis, for capable models; `nlp`: spaCy, no model call."""
+    store: StoreKind = "ladybug"
+    """`ladybug`: in this process; `neo4j`: a server, see scripts/neo4j."""
+    statements: bool = True
+    """Whether the sentences that state the triplets are embedded, which `answer.rank=meaning` searches."""
+    nlp_pipeline: str | None = None
+    """A spaCy pipeline's name or folder for `nlp`; None: en_core_web_sm as it is installed."""
+
+
+_STORE_NOTES = {"neo4j": ("the graph lies on the Neo4j server, and its size on disk is not counted",)}
+
+
+def roles_of(params: GraphIndexParams) -> frozenset[Role]:
+    """The models that build the index: without a model call, only the embedder."""
+    return EMBEDS if params.extractor == "nlp" else EMBEDS | GENERATES
+
+
+def weights_of(params: GraphIndexParams) -> dict[str, str]:
+    """The digest of the parser's pipeline, where one reads the graph."""
+    return {"parser": pipeline_digest(params.nlp_pipeline)} if params.extractor == "nlp" else {}
+
+
+def graph_servers(params: GraphIndexParams) -> list[str]:
+    """See `SystemSpec.servers`."""
+    return servers_of(params.store)
+
+
+def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
+    """Raise HarnessError where the store's server or a package is not there; see `SystemSpec.preflight`."""
+    check_store(index_params.store)
+    check_word_index()
+    if index_params.extractor == "nlp":
+        check_pipeline(index_params.nlp_pipeline)
+    if index_params.extractor == "langchain":
+        from systems.common.extraction.langchain import check_langchain
+
+        check_langchain()
+
+
+class GraphIndex:
+    """`build` once, `open` in another process, then ask `store`; every part of building is timed as a stage."""
+
+    def __init__(self, params: GraphIndexParams, runtime: Runtime) -> None:
+        self._params = params
+        self._runtime = runtime
+        self._store: GraphStore | None = None
+        self._words: WordIndex | None = None
+        self._statements: StatementIndex | None = None
+
+    @property
+    def store(self) -> GraphStore:
+        """The opened store; RuntimeError before `open`."""
+        if self._store is None:
+            raise RuntimeError("answer() was called before load()")
+        return self._store
+
+    @property
+    def words(self) -> WordIndex:
+        """The passages by their words; RuntimeError where `open` was not asked for them."""
+        if self._words is None:
+            raise RuntimeError("answer() was called before load()")
+        return self._words
+
+    @property
+    def statements(self) -> StatementIndex:
+        """The sentences by their meaning; RuntimeError where `open` was not asked for them."""
+        if self._statements is None:
+            raise RuntimeError("answer() was called before load()")
+        return self._statements
+
+    async def build(self, corpus: Sequence[Document]) -> IndexStats:
+        """Store the graph of `corpus`; a chunk that failed is counted, and the rest stands."""
+        stage = self._runtime.stage
+        with stage("chunk"):
+            chunks = list(iter_chunks(corpus, self._params))
+        with stage("extract"):
+            found = await self._extractor().extract(chunks)
+        with stage("assemble"):
+            graph = assemble(chunks, found)
+        with stage("embed"):
+            texts = [self._params.searched_text(chunk) for chunk in chunks]
+            vectors = await self._runtime.embedder.embed_documents(texts)
+        with stage("words"):
+            self._words = WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
+        if self._params.statements:
+            await self._build_statements(graph)
+        # Last: a graph that is whole on a server stays there, whatever becomes of a build that goes on.
+        with stage("store"):
+            self._store = open_store(self._params.store, self._runtime.index_dir)
+            await self._store.write(graph, vectors)
+            size = await self._store.size()
+        return IndexStats(
+            documents=len(corpus),
+            chunks=size.chunks,
+            nodes=size.entities,
+            edges=size.relations,
+            failed_chunks=graph.failed_chunks,
+            passages=Places.of(chunk.span for chunk in chunks),
+            notes=(
+                *empty_documents_note(corpus),
+                *_extraction_notes(found),
+                *_STORE_NOTES.get(self._params.store, ()),
+            ),
+        )
+
+    async def _build_statements(self, graph: KnowledgeGraph) -> None:
+        with self._runtime.stage("embed"):
+            stated = stated_in(graph)
+            vectors = await self._runtime.embedder.embed_documents(stated.texts)
+        with self._runtime.stage("store"):
+            self._statements = StatementIndex.create(self._runtime.index_dir / _STATEMENTS, stated, vectors)
+
+    async def open(self, words: bool = False, statements: bool = False) -> None:
+        """Open what `build` stored; also the passages by their `words` and the sentences of the `statements`."""
+        if statements:
+            self._statements = StatementIndex.open(self._runtime.index_dir / _STATEMENTS)
+        if words:
+            self._words = WordIndex.open(self._runtime.index_dir / "words")
+        self._store = open_store(self._params.store, self._runtime.index_dir)
+        # Stores open their files at the first question, which would be charged to the first query.
+        await self._store.size()
+
+    def close(self) -> None:
+        """Release the stores; also where nothing was opened."""
+        for opened in (self._store, self._words, self._statements):
+            if opened is not None:
+                opened.close()
+
+    def _extractor(self) -> Extractor:
+        params = self._params
+
+        def progress(done: int, total: int) -> None:
+            self._runtime.progress(done, total, "extracting")
+
+        if params.extractor == "nlp":
+            from systems.common.extraction.nlp import NlpOfChunks
+
+            return NlpOfChunks(params.nlp_pipeline, progress)
+        # By rules no phase names the generator: it may be asked for no earlier.
+        chat = self._runtime.chat
+        if chat is None:
+            raise RuntimeError("this extractor needs a generator, and the plan should have refused the run")
+        if params.extractor == "langchain":
+            from systems.common.extraction.langchain import LangChainExtractor
+
+            return LangChainExtractor(chat, progress=progress)
+        from systems.common.extraction.bounded import BoundedExtractor
+
+        return BoundedExtractor(chat, progress)
+
+
+def _extraction_notes(found: Sequence[TextGraph]) -> list[str]:
+    """How many chunks the model had to be asked for twice, and why the first of those that failed did."""
+    again = sum(1 for graph in found if graph.asked_again)
+    failures = [graph.failure for graph in found if graph.failure]
+    notes = [f"{again} of {len(found)} chunks were asked for twice: the first reply was no graph"] if again else []
+    return notes + ([f"{len(failures)} chunks gave no graph; the first: {failures[0][:200]}"] if failures else [])

@@ -1,0 +1,94 @@
+"""The question's names, looked up in the graph: which of its entities does the question name?"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.extraction.entity_names import entity_id
+from systems.common.graph_search.question_entities import OPENERS, names_in
+from systems.common.graph_stores.contract import EntityHit, GraphStore
+from systems.common.graph_stores.name_words import words
+
+_LONGEST = 8
+"""Words of a name."""
+_MOST_WORDS = 300
+"""Of a question that are looked at."""
+_ALIASES = 50
+"""Results of a full-text search among which another spelling of a name is looked for."""
+# A comma or a quotation mark stands between names, not inside them.
+_PART = re.compile(r"[^,;:?!()\"\u201c\u201d]+")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Neighbouring words of the question."""
+
+    start: int
+    end: int
+    text: str
+    entity_id: str
+
+    @property
+    def may_be_a_name(self) -> bool:
+        """Several words, or one with a capital or a digit that does more than open a question."""
+        if self.end - self.start > 1:
+            return True
+        is_marked = any(character.isupper() or character.isdigit() for character in self.text)
+        return is_marked and (self.text.casefold() not in OPENERS or self.text.isupper())
+
+
+async def entities_named(
+    store: GraphStore, question: str, publishers: Collection[str], aliases: int
+) -> list[EntityHit]:
+    """The graph's entities that the question names, in its order; none of `publishers`, which are entity ids.
+
+    First any run of its words that is an entity's name, the longest first, a possessive or an article aside. Then,
+    of the names by quotation marks and capitals that this leaves, entities that have all of a name's words or all
+    of whose words the name has, at most `aliases` for each.
+    """
+    runs = [run for run in _runs(question) if run.may_be_a_name]
+    stored = {hit.entity_id: hit for hit in await store.entities([run.entity_id for run in runs])}
+    chosen = _longest([run for run in runs if run.entity_id in stored or run.entity_id in publishers])
+    hits = {run.entity_id: stored[run.entity_id] for run in chosen if run.entity_id not in publishers}
+    met = {word for run in chosen for word in words(run.text)}
+    for name in names_in(question):
+        asked = set(words(name))
+        if not asked <= met:
+            found = await store.find_entities(name, _ALIASES)
+            same = [hit for hit in found if _is_alias(asked, hit.name) and hit.entity_id not in publishers]
+            hits = {**{hit.entity_id: hit for hit in same[:aliases]}, **hits}
+    return sorted(hits.values(), key=lambda hit: _place(question, hit.name))
+
+
+def _runs(question: str) -> Iterator[_Run]:
+    """Every run of words between commas and quotation marks that could be an entity's name."""
+    start = 0
+    for part in _PART.findall(question):
+        parts = part.split()[: _MOST_WORDS - start]
+        for first in range(len(parts)):
+            for last in range(first + 1, min(first + _LONGEST, len(parts)) + 1):
+                text = " ".join(parts[first:last])
+                if met := entity_id(text):
+                    yield _Run(start + first, start + last, text, met)
+        start += len(parts)
+
+
+def _longest(runs: Sequence[_Run]) -> list[_Run]:
+    """Runs that share no word, the longest first; in the question's order."""
+    kept: list[_Run] = []
+    for run in sorted(runs, key=lambda each: (each.start - each.end, each.start)):
+        if all(run.end <= other.start or other.end <= run.start for other in kept):
+            kept.append(run)
+    return sorted(kept, key=lambda each: each.start)
+
+
+def _is_alias(asked: set[str], name: str) -> bool:
+    """`Apple Inc.` of `Apple`, `Altman` of `Sam Altman`; not `MTV News` of `Sporting News`."""
+    has = set(words(name))
+    return bool(has) and (has <= asked or asked <= has)
+
+
+def _place(question: str, name: str) -> int:
+    """Where the question names it; behind all others where it spells it in another way."""
+    found = question.casefold().find(name.casefold())
+    return found if found >= 0 else len(question)

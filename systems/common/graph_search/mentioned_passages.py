@@ -1,0 +1,30 @@
+"""Passages by the entities of the question that they mention: the graph's MENTIONS edges."""
+
+import math
+from collections.abc import Sequence
+
+from harness.core.records import Context, Span
+from systems.common.graph_stores.contract import GraphStore
+
+
+async def passages_mentioning(
+    store: GraphStore, entity_ids: Sequence[str], found: Sequence[Context], chunks: int, depth: int
+) -> list[Context]:
+    """At most `depth` passages that mention one of the entities, best first.
+
+    A passage counts for each of them log(chunks / chunks that mention it), as a word counts in BM25. Equal ones
+    come as they stand in `found`, a search's passages, which come before those that it did not find.
+    """
+    mentions = await store.mentions_of(entity_ids)
+    weights: dict[str, float] = {}
+    for chunk_ids in mentions.values():
+        for chunk_id in chunk_ids:
+            weights[chunk_id] = weights.get(chunk_id, 0.0) + math.log(1 + chunks / len(chunk_ids))
+    # What is not among the heaviest few hundred cannot be among the best, whatever the search says of it.
+    heaviest = sorted(weights, key=lambda chunk_id: (-weights[chunk_id], chunk_id))
+    cut = weights[heaviest[depth - 1]] if len(heaviest) > depth else 0.0
+    kept = [chunk_id for chunk_id in heaviest if weights[chunk_id] >= cut]
+    ranks: dict[Span | None, int] = {context.span: rank for rank, context in enumerate(found)}
+    passages = zip(kept, await store.chunks(kept), strict=True)
+    best = sorted(passages, key=lambda each: (-weights[each[0]], ranks.get(each[1].span, len(found)), each[0]))
+    return [context.model_copy(update={"score": weights[chunk_id]}) for chunk_id, context in best[:depth]]

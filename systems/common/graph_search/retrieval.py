@@ -1,0 +1,216 @@
+"""What is handed to the generator: passages of the search and triplets of the graph."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from harness.core.errors import ConfigError
+from harness.core.records import Context, Places, Step, Triplet
+from harness.extraction.entity_names import entity_id
+from harness.protocols import Runtime
+from systems.common.graph_index import GraphIndex
+from systems.common.graph_search.entity_lookup import entities_named
+from systems.common.graph_search.mentioned_passages import passages_mentioning
+from systems.common.graph_search.params import GraphSearchParams
+from systems.common.graph_search.passages import passages_of_graph
+from systems.common.graph_search.question_entities import ask_for_names, names_in
+from systems.common.graph_search.triplet_ranking import rank_triplets
+from systems.common.graph_stores.contract import EntityHit, StoredTriplet
+from systems.common.reranking import best_passages, open_reranker
+from systems.common.search import KEPT, FoundPassages, fuse
+from systems.common.triplet_sentences import StatedTriplet
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+_NEIGHBOURS = 200
+"""Triplets of the question's entities, best first, whose other ends are gone on from in a second hop."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found for a question, and on what way."""
+
+    names: Sequence[str]
+    entities: Sequence[EntityHit]
+    passages: Sequence[Context]
+    triplets: Sequence[Context]
+    ranking: Places | None
+    """Of passages, also behind those that are handed over."""
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """As the generator sees them: passages, then triplets."""
+        return (*self.passages, *self.triplets)
+
+    @property
+    def trace(self) -> tuple[Step, ...]:
+        """The way, for a record."""
+        entities = "; ".join(f"{hit.name} ({hit.degree} relations)" for hit in self.entities)
+        return (
+            Step(name="names", content="; ".join(self.names) or "none: the whole question was searched for"),
+            Step(name="entities", content=entities or "none found"),
+            Step(name="triplets", content=f"{len(self.triplets)} kept"),
+        )
+
+
+class GraphRetrieval:
+    """Over one stored index; `open` first."""
+
+    def __init__(self, params: GraphSearchParams, runtime: Runtime, graph: GraphIndex) -> None:
+        self._params = params
+        self._runtime = runtime
+        self._graph = graph
+        self._publishers: frozenset[str] = frozenset()
+        self._chunks = 0
+
+    async def open(self, statements: bool = False) -> None:
+        """Open the parts of the graph that these parameters search, and its `statements` for whoever searches them
+        in any case; read what every question needs.
+        """
+        params = self._params
+        if params.names_by == "model" and self._runtime.chat is None:
+            raise ConfigError(
+                "answer.names_by=model needs a generator, and models.generator.provider is none",
+                "choose a provider or answer.names_by=graph",
+            )
+        by_words = params.finds_passages and params.search != "dense"
+        await self._graph.open(words=by_words, statements=statements or params.rank == "meaning")
+        if params.finds_passages:
+            open_reranker(self._runtime, params)
+        self._publishers = frozenset(map(entity_id, await self._graph.store.publishers())) - {""}
+        self._chunks = (await self._graph.store.size()).chunks
+
+    async def find(self, question: str) -> Found:
+        """Entities, then triplets, then passages."""
+        vector = await self._embedded(question)
+        names, entities = await self._entities(question)
+        with self._runtime.stage("graph"):
+            candidates = await self._candidates(question, entities)
+            statements = await self._statements(vector, candidates)
+        passages, ranking = await self._passages(question, vector, entities, candidates, statements)
+        return Found(names, entities, passages, self._shown(candidates, statements, passages), ranking)
+
+    async def _embedded(self, question: str) -> "Vectors | None":
+        if not self._params.by_meaning:
+            return None
+        with self._runtime.stage("embed_query"):
+            return await self._runtime.embedder.embed_query(question)
+
+    async def _entities(self, question: str) -> tuple[list[str], list[EntityHit]]:
+        """The names and whom they name; without names, what full-text search finds for the whole question."""
+        store, per_name = self._graph.store, self._params.entities_per_name
+        if self._params.names_by == "graph":
+            with self._runtime.stage("graph"):
+                hits = await entities_named(store, question, self._publishers, per_name)
+                return [hit.name for hit in hits], hits or await store.find_entities(question, per_name)
+        names = await self._names(question)
+        found: dict[str, EntityHit] = {}
+        with self._runtime.stage("graph"):
+            for phrase in names or [question]:
+                for hit in await store.find_entities(phrase, per_name):
+                    found.setdefault(hit.entity_id, hit)
+        return names, list(found.values())
+
+    async def _names(self, question: str) -> list[str]:
+        if self._params.names_by == "rules" or self._runtime.chat is None:
+            return names_in(question)
+        with self._runtime.stage("names"):
+            return await ask_for_names(self._runtime.chat, question)
+
+    async def _candidates(self, question: str, entities: Sequence[EntityHit]) -> list[StoredTriplet]:
+        """The triplets of the entities and, at two hops, of their neighbours, best first by their words."""
+        ranks = {hit.entity_id: rank for rank, hit in enumerate(entities)}
+        near = rank_triplets(question, ranks, await self._graph.store.triplets_of(list(ranks)))
+        if self._params.hops == 1:
+            return near
+        ends = [end for each in near[:_NEIGHBOURS] for end in (each.head_id, each.tail_id) if end not in ranks]
+        met = {end: rank for rank, end in enumerate(dict.fromkeys(ends), start=len(ranks))}
+        known = set(near)
+        beyond = [each for each in await self._graph.store.triplets_of(list(met)) if each not in known]
+        return near + rank_triplets(question, met, beyond)
+
+    async def _statements(
+        self, vector: "Vectors | None", candidates: Sequence[StoredTriplet]
+    ) -> list[StatedTriplet]:
+        if self._params.rank == "words" or vector is None:
+            return []
+        # Sentences that stand in a passage are left out afterwards, at most as many as passages have.
+        wanted = self._params.max_triplets + 20 * self._params.top_k
+        return await asyncio.to_thread(self._graph.statements.rank, vector, candidates, wanted)
+
+    async def _passages(
+        self,
+        question: str,
+        vector: "Vectors | None",
+        entities: Sequence[EntityHit],
+        candidates: Sequence[StoredTriplet],
+        statements: Sequence[StatedTriplet],
+    ) -> FoundPassages:
+        params = self._params
+        if params.mode == "triplets":
+            return FoundPassages([], None)
+        if params.mode == "triplets+text":
+            return FoundPassages.of(await self._stating(candidates, statements), params.top_k)
+        found = await self._searched(question, vector, entities)
+        return await best_passages(self._runtime, params, question, found, params.top_k)
+
+    async def _stating(
+        self, candidates: Sequence[StoredTriplet], statements: Sequence[StatedTriplet]
+    ) -> list[Context]:
+        """The passages that state what is shown of the graph, and as many more as a ranking keeps."""
+        most = self._params.max_triplets
+        stating = [each.sentence.chunk_id for each in statements[:most]]
+        if self._params.rank == "words":
+            stating = [chunk_id for triplet in candidates[:most] for chunk_id in triplet.chunk_ids]
+        with self._runtime.stage("retrieve"):
+            return await self._graph.store.chunks(list(dict.fromkeys(stating))[: max(KEPT, self._params.top_k)])
+
+    async def _searched(
+        self, question: str, vector: "Vectors | None", entities: Sequence[EntityHit]
+    ) -> list[Context]:
+        """As many as a ranking keeps, or as a reranker is to read."""
+        params, store = self._params, self._graph.store
+        wanted = params.depth(params.top_k)
+        depth = max(wanted, params.fetch_k) if params.fuses_mentions else wanted
+
+        found = await passages_of_graph(params, self._runtime, self._graph, question, depth, vector)
+        if not params.fuses_mentions:
+            return found
+        with self._runtime.stage("graph"):
+            ids = [hit.entity_id for hit in entities]
+            mentioning = await passages_mentioning(store, ids, found, self._chunks, depth)
+        return fuse([found, mentioning], wanted)
+
+    def _shown(
+        self, candidates: Sequence[StoredTriplet], statements: Sequence[StatedTriplet], passages: Sequence[Context]
+    ) -> list[Context]:
+        """The triplets as the generator reads them; a sentence that stands in a passage is not said again."""
+        most = self._params.max_triplets
+        if self._params.rank == "words":
+            return [_as_context(triplet) for triplet in candidates[:most]]
+        texts = [(set(passage.doc_ids), passage.text) for passage in passages]
+        fresh = (
+            each
+            for each in statements
+            if not any(each.sentence.doc_id in docs and each.sentence.text in text for docs, text in texts)
+        )
+        return [_with_sentence(each) for each in islice(fresh, most)]
+
+
+def _as_context(triplet: StoredTriplet) -> Context:
+    stated = Triplet(triplet.head, triplet.relation, triplet.tail)
+    text = f"({stated.head})-[{stated.relation}]->({stated.tail})"
+    return Context(text=text, doc_ids=triplet.doc_ids, kind="triplet", triplets=(stated,))
+
+
+def _with_sentence(statement: StatedTriplet) -> Context:
+    bare, sentence = _as_context(statement.triplet), statement.sentence
+    return bare.model_copy(
+        update={
+            "text": f"{bare.text}: {sentence.searched}",
+            "doc_ids": (sentence.doc_id,),
+        }
+    )

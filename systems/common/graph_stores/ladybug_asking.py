@@ -1,0 +1,134 @@
+"""Statements that a model wrote, answered by processes that can be killed: see `ladybug_process`."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from systems.common.graph_stores.contract import AskFailed
+from systems.common.graph_stores.query_results import too_late, why_unanswered
+
+_COMMAND = [sys.executable, "-P", "-m", "systems.common.graph_stores.ladybug_process"]
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME", "TMPDIR")
+"""All of this process's variables that the other gets: no key is among them."""
+_START_S = 60.0
+_GRACE_S = 0.5
+"""The database ends what it runs by itself, after the same time limit."""
+
+
+class AskingProcesses:
+    """As many processes as there are statements at the same time. They stay for the next statements."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._changing = threading.Lock()
+        self._all: set[_AskingProcess] = set()
+        self._idle: list[_AskingProcess] = []
+        self._closed = False
+
+    def ask(self, query: str, parameters: Mapping[str, Any], limit_s: float) -> list[list[Any]]:
+        """The rows. AskFailed where there are none after `limit_s` seconds, or the database refuses."""
+        with self._changing:
+            process = self._idle.pop() if self._idle else self._started()
+        try:
+            return process.ask(query, parameters, limit_s)
+        finally:
+            with self._changing:
+                if process.is_lost:
+                    self._all.discard(process)
+                # After a loss the next statement finds one that has opened the database by then.
+                if not self._closed:
+                    self._idle.append(self._started() if process.is_lost else process)
+
+    def _started(self) -> "_AskingProcess":
+        if self._closed:
+            raise RuntimeError("the graph store is closed")
+        process = _AskingProcess(self._database)
+        self._all.add(process)
+        return process
+
+    def close(self) -> None:
+        """Kill them all, whatever they do: whoever waits for one is told that it has ended."""
+        with self._changing:
+            self._closed = True
+            for process in self._all:
+                process.kill()
+            for process in self._idle:
+                process.end()
+
+
+class _AskingProcess:
+    """One of them, which one thread at a time may ask."""
+
+    def __init__(self, database: Path) -> None:
+        self.is_lost = False
+        self._is_ready = False
+        self._process = subprocess.Popen(
+            [*_COMMAND, str(database.absolute())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        )
+
+    def ask(self, query: str, parameters: Mapping[str, Any], limit_s: float) -> list[list[Any]]:
+        """See `AskingProcesses.ask`."""
+        if not self._is_ready:
+            self._read(_START_S)
+            if self.is_lost:
+                raise RuntimeError(
+                    f"the process that asks Ladybug ended at its start ({self._process.returncode})"
+                )
+            self._is_ready = True
+        request = {"query": query, "parameters": dict(parameters), "limit_s": limit_s}
+        assert self._process.stdin is not None  # noqa: S101 - a pipe was asked for
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        answer = self._read(limit_s)
+        if "error" in answer:
+            raise AskFailed(why_unanswered(answer["error"], "Interrupted", limit_s))
+        rows: list[list[Any]] = answer["rows"]
+        return rows
+
+    def _read(self, limit_s: float) -> dict[str, Any]:
+        """Its next line; an error where it was killed after so long, or ended."""
+        assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
+        late = threading.Event()
+
+        def kill_late() -> None:
+            late.set()
+            self.kill()
+
+        timer = threading.Timer(limit_s + _GRACE_S, kill_late)
+        timer.daemon = True
+        timer.start()
+        line = self._process.stdout.readline()
+        timer.cancel()
+        timer.join()
+        if late.is_set() or not line.endswith("\n"):
+            self.end()
+            return {"error": too_late(limit_s) if late.is_set() else "it needs too much memory: ask for less"}
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def kill(self) -> None:
+        """End it; by any thread."""
+        self._process.kill()
+
+    def end(self) -> None:
+        """End it and what it is asked through; by the thread that asks it, or where none does."""
+        self.is_lost = True
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            # A line that it never read is in there.
+            with suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()

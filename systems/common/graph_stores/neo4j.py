@@ -1,0 +1,301 @@
+"""A graph on a Neo4j server, with Neo4j's own vector and full-text search."""
+
+import asyncio
+import json
+import threading
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.core.errors import ServiceUnavailable
+from harness.core.records import Context
+from systems.common.cypher.statement import ReadStatement
+from systems.common.graph_stores.contract import AskFailed, EntityHit, GraphSize, Sources, StoredTriplet
+from systems.common.graph_stores.name_words import query_words
+from systems.common.graph_stores.neo4j_load import load_space
+from systems.common.graph_stores.neo4j_server import Neo4jSettings, check_package, connect, explained, rows_of
+from systems.common.graph_stores.neo4j_space import Space, count, drop_space, space_to_write
+from systems.common.graph_stores.query_results import (
+    PASSAGE_COLUMNS,
+    in_order,
+    mentions,
+    size_of,
+    too_late,
+    triplets,
+    why_unanswered,
+)
+from systems.common.graph_stores.threaded_calls import Calls
+from systems.common.graph_types import KnowledgeGraph
+from systems.common.vector_index import passage
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+_DESCRIPTION = "neo4j.json"
+_CANDIDATES = 1000
+"""Lucene searches as widely as it is asked for neighbours: of the true ten nearest among 6,600 random vectors,
+k = 10 misses seven, k = 100 one, k = 500 none."""
+_GRACE_S = 5.0
+"""A server looks at its time limits every two seconds, and not while it plans or collects garbage."""
+_PASSAGE = ", ".join(f"c.{column}" for column in PASSAGE_COLUMNS)
+_FIND = """
+CALL db.index.fulltext.queryNodes($index, $words) YIELD node, score
+RETURN node.entity_id, node.name, node.kind, score, node.degree ORDER BY score DESC, node.number LIMIT $limit
+"""
+_EDGES = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
+_FROM = f"UNWIND $ids AS id MATCH (h:$Entity {{entity_id: id}})-[r]->(t:$Entity) {_EDGES}"
+_TO = f"UNWIND $ids AS id MATCH (t:$Entity {{entity_id: id}})<-[r]-(h:$Entity) {_EDGES}"
+_DOCUMENTS = "UNWIND $ids AS id MATCH (c:$Chunk {chunk_id: id}) RETURN c.chunk_id, c.doc_id"
+_PUBLISHED = "MATCH (d:$Document) WHERE d.doc_id IN $ids RETURN d.doc_id, d.published_at"
+_CHUNKS = f"UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}}) RETURN {_PASSAGE}"
+_ENTITIES = """
+UNWIND $ids AS id MATCH (e:$Entity {entity_id: id}) RETURN e.entity_id, e.name, e.kind, 0.0, e.degree
+"""
+_PUBLISHERS = "MATCH (d:$Document) WHERE d.source <> '' RETURN DISTINCT d.source"
+_MENTIONS = """
+UNWIND $ids AS id MATCH (e:$Entity {entity_id: id})<-[:MENTIONS]-(c:$Chunk) RETURN e.entity_id, c.chunk_id
+"""
+_NEAREST = f"""
+CALL db.index.vector.queryNodes($index, $n, $vector) YIELD node AS c, score
+WITH c, score ORDER BY score DESC, c.chunk_id
+WITH collect({{c: c, score: score}}) AS found
+RETURN size(found), found[-1].score, [hit IN found[..$k] | [hit.score, {_PASSAGE.replace("c.", "hit.c.")}]]
+"""
+_NEAREST_AMONG = f"""
+UNWIND $ids AS id MATCH (c:$Chunk {{chunk_id: id}})
+WITH c, vector.similarity.cosine(c.embedding, $vector) AS score ORDER BY score DESC, c.chunk_id LIMIT $k
+RETURN score, {_PASSAGE}
+"""
+
+
+class Neo4jStore:
+    """See `GraphStore`. The server is the one that the environment names (`Neo4jSettings`) at the first question.
+
+    `folder` holds neo4j.json: which label space, and which build of it. A moved folder still finds its graph; the
+    graph of a deleted folder stays on the server, for it may be that of a moved one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        check_package()
+        self._folder = folder
+        self._calls = Calls()
+        self._opening = threading.Lock()
+        self._opened: _Opened | None = None
+
+    async def write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+        """See `GraphStore.write`."""
+        await self._calls.run(lambda: self._write(graph, vectors))
+
+    def _write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
+        file = self._folder / _DESCRIPTION
+        own_build = _Description.read(file).build if file.exists() else ""
+        file.unlink(missing_ok=True)
+        settings = Neo4jSettings.from_environment()
+        build = uuid.uuid4().hex
+        driver = connect(settings)
+        try:
+            with explained(settings):
+                space = space_to_write(driver, self._folder, own_build)
+                load_space(driver, space, graph, vectors, self._calls.check)
+                rows_of(driver, space.in_query("CREATE (:$Index {build: $build})"), write=True, build=build)
+        finally:
+            driver.close()
+        description = {"space": space.name, "build": build, "server": settings.uri, **asdict(size_of(graph))}
+        unfinished = file.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(file)
+
+    async def drop(self) -> None:
+        """Remove the graph from the server; nothing can be found any more."""
+        await self._calls.run(self._drop)
+
+    def _drop(self) -> None:
+        file = self._folder / _DESCRIPTION
+        stored = _Description.read(file) if file.exists() else None
+        settings = Neo4jSettings.from_environment()
+        driver = connect(settings)
+        try:
+            with explained(settings):
+                drop_space(driver, stored.space if stored else space_to_write(driver, self._folder))
+        finally:
+            driver.close()
+
+    async def find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
+        """See `GraphStore.find_entities`; scores are Lucene's BM25."""
+        return await self._calls.run(lambda: self._find_entities(phrase, limit))
+
+    def _find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
+        # Letters, digits and marks in lower case: none of Lucene's syntax can be among them.
+        asked = " ".join(query_words(phrase))
+        if not asked:
+            return []
+        opened = self._open()
+        rows = opened.ask(_FIND, index=opened.space.names, words=asked, limit=limit)
+        return [EntityHit(*row) for row in rows]
+
+    async def entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
+        """See `GraphStore.entities`."""
+        return await self._calls.run(lambda: self._entities(entity_ids))
+
+    def _entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
+        ids = list(dict.fromkeys(entity_ids))
+        found = {row[0]: EntityHit(*row) for row in self._open().ask(_ENTITIES, ids=ids)}
+        return [found[entity_id] for entity_id in ids if entity_id in found]
+
+    async def publishers(self) -> list[str]:
+        """See `GraphStore.publishers`."""
+        return await self._calls.run(lambda: sorted(row[0] for row in self._open().ask(_PUBLISHERS)))
+
+    async def mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """See `GraphStore.mentions_of`."""
+        return await self._calls.run(lambda: self._mentions_of(entity_ids))
+
+    def _mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        return mentions(self._open().ask(_MENTIONS, ids=list(dict.fromkeys(entity_ids))))
+
+    async def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
+        """See `GraphStore.triplets_of`."""
+        return await self._calls.run(lambda: self._triplets_of(entity_ids))
+
+    def _triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
+        opened = self._open()
+        ids = list(dict.fromkeys(entity_ids))
+        edges = [edge for query in (_FROM, _TO) for edge in opened.ask(query, ids=ids)]
+        stated_in = sorted({chunk_id for edge in edges for chunk_id in edge[5]})
+        return triplets(edges, {row[0]: row[1] for row in opened.ask(_DOCUMENTS, ids=stated_in)})
+
+    async def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+        """See `GraphStore.nearest_chunks`."""
+        if among is None:
+            return await self._calls.run(lambda: self._nearest_chunks(vector.tolist(), k))
+        ids = list(dict.fromkeys(among))
+        return await self._calls.run(lambda: self._nearest_among(vector.tolist(), k, ids))
+
+    def _nearest_among(self, vector: list[float], k: int, ids: list[str]) -> list[Context]:
+        return [_nearby(*hit) for hit in self._open().ask(_NEAREST_AMONG, ids=ids, vector=vector, k=k)]
+
+    def _nearest_chunks(self, vector: list[float], k: int) -> list[Context]:
+        opened = self._open()
+        if not opened.chunks:
+            return []
+        n = min(max(_CANDIDATES, 2 * k), opened.chunks)
+        while True:
+            ((found, last, hits),) = opened.ask(_NEAREST, index=opened.space.vectors, n=n, vector=vector, k=k)
+            # Of equal scores at the cut Lucene keeps any: ask on, until the ones that come first are among them.
+            if opened.chunks in (found, n) or last < hits[-1][0]:
+                return [_nearby(*hit) for hit in hits]
+            n = min(2 * n, opened.chunks)
+
+    async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
+        """See `GraphStore.chunks`."""
+        return await self._calls.run(lambda: self._chunks(chunk_ids))
+
+    def _chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
+        return in_order(self._open().ask(_CHUNKS, ids=list(dict.fromkeys(chunk_ids))), chunk_ids)
+
+    async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
+        """See `GraphStore.sources`."""
+        return await self._calls.run(lambda: self._sources(list(doc_ids), list(chunk_ids)))
+
+    def _sources(self, doc_ids: list[str], chunk_ids: list[str]) -> Sources:
+        opened = self._open()
+        owners = {row[0]: row[1] for row in opened.ask(_DOCUMENTS, ids=chunk_ids)} if chunk_ids else {}
+        asked = list(dict.fromkeys([*doc_ids, *owners.values()]))
+        published = opened.ask(_PUBLISHED, ids=asked) if asked else []
+        return Sources({row[0]: row[1] or "" for row in published}, owners)
+
+    async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
+        """See `GraphStore.ask`; the server itself ends what takes longer, unless it does not get to that."""
+        asked = self._calls.run(lambda: self._open().read(statement, limit_s))
+        try:
+            return await asyncio.wait_for(asked, limit_s + _GRACE_S)
+        except TimeoutError as error:
+            raise AskFailed(too_late(limit_s)) from error
+
+    async def size(self) -> GraphSize:
+        """See `GraphStore.size`."""
+        return await self._calls.run(lambda: self._open().size())
+
+    def _open(self) -> "_Opened":
+        with self._opening:
+            if self._opened is None:
+                self._opened = _Opened(self._folder)
+            return self._opened
+
+    def close(self) -> None:
+        """See `GraphStore.close`. A question that a server has not answered within 15 s fails."""
+        self._calls.close(wait_s=15.0)
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+
+@dataclass(frozen=True)
+class _Description:
+    """neo4j.json, as far as it is read again."""
+
+    space: Space
+    build: str
+    server: str
+    chunks: int
+
+    @classmethod
+    def read(cls, file: Path) -> "_Description":
+        told = json.loads(file.read_text(encoding="utf-8"))
+        return cls(Space(told["space"]), told["build"], told["server"], told["chunks"])
+
+
+class _Opened:
+    """A stored graph and the connections to its server."""
+
+    def __init__(self, folder: Path) -> None:
+        stored = _Description.read(folder / _DESCRIPTION)
+        self.space, self.chunks = stored.space, stored.chunks
+        self._settings = Neo4jSettings.from_environment()
+        self._driver = connect(self._settings)
+        try:
+            if not self.ask("MATCH (i:$Index {build: $build}) RETURN i.build", build=stored.build):
+                raise ServiceUnavailable(
+                    f"Neo4j at {self._settings.uri} does not hold the graph of {folder} (it was written to "
+                    f"{stored.server})",
+                    f"start the server that has it, or delete {folder.parent} so that it is built again",
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, query: str, **parameters: Any) -> list[list[Any]]:
+        """The rows of a question in this space."""
+        with explained(self._settings):
+            return rows_of(self._driver, self.space.in_query(query), **parameters)
+
+    def read(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
+        """The rows of a statement that somebody else wrote."""
+        from neo4j import exceptions
+
+        text, parameters = statement.spelled(self.space.spelled)
+        with explained(self._settings):
+            try:
+                return rows_of(self._driver, text, limit_s=limit_s, **parameters)
+            except (exceptions.ServiceUnavailable, exceptions.SessionExpired, exceptions.AuthError):
+                raise
+            except exceptions.Neo4jError as error:
+                raise AskFailed(why_unanswered(error, "TransactionTimedOut", limit_s)) from error
+
+    def size(self) -> GraphSize:
+        with explained(self._settings):
+            return count(self._driver, self.space)
+
+    def close(self) -> None:
+        # A question that is still being sent holds its connection's buffer; the connection ends with its thread.
+        with suppress(BufferError):
+            self._driver.close()
+
+
+def _nearby(score: float, *row: Any) -> Context:
+    at = dict(zip(PASSAGE_COLUMNS, row, strict=True))
+    # Neo4j's score, of a search as of two vectors, is (1 + cosine) / 2.
+    return passage(at["text"], at, 2.0 * score - 1.0)

@@ -1,0 +1,171 @@
+"""A label space: one index among others in the only database that Neo4j's Community edition has.
+
+Each node carries one label, the space's name followed by what it is: `Rag_0123456789abEntity`. Vector and
+full-text indexes are per label, so no question of one index can meet a node of another.
+"""
+
+import hashlib
+import os
+import platform
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count as numbers_from
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from systems.common.cypher.graph_schema import RELATES
+from systems.common.cypher.statement import StatementPiece
+from systems.common.graph_stores.contract import GraphSize
+from systems.common.graph_stores.neo4j_server import rows_of
+
+if TYPE_CHECKING:
+    import neo4j
+
+_NAME = re.compile(r"Rag_[0-9a-f]{12}")
+Noun = Literal["Document", "Chunk", "Entity", "Index"]
+_NOUNS: tuple[Noun, ...] = ("Index", "Document", "Chunk", "Entity")
+# Lucene's defaults (16 and 100, quantised) miss more of the true neighbours, and memory is no object here.
+_HNSW = "`vector.hnsw.m`: 32, `vector.hnsw.ef_construction`: 400, `vector.quantization.enabled`: false"
+_WAIT_S = 3600
+_MACHINE_ID = Path("/etc/machine-id")
+
+
+@dataclass(frozen=True)
+class Space:
+    """Its name is the only thing that is ever put into the text of a query, and it is checked."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r} is no name of a label space")
+
+    @classmethod
+    def of(cls, folder: Path, number: int = 0) -> "Space":
+        """The first space, or a later one, of what is built in `folder` of this machine: the same one again after
+        a build that was killed. Another machine that calls a folder so has others on the same server.
+        """
+        named = os.fsencode(folder.resolve()), _machine().encode(), str(number).encode()
+        return cls(f"Rag_{hashlib.sha256(bytes(1).join(named)).hexdigest()[:12]}")
+
+    def label(self, noun: Noun) -> str:
+        """The label of this kind of node."""
+        return f"{self.name}{noun}"
+
+    @property
+    def vectors(self) -> str:
+        """The name of the vector index over chunks."""
+        return f"{self.name}Vectors"
+
+    @property
+    def names(self) -> str:
+        """The name of the full-text index over the words of entities' names."""
+        return f"{self.name}Names"
+
+    def spelled(self, piece: StatementPiece) -> str:
+        """A label or type of a statement that somebody else wrote, and no node of another space has one of them.
+
+        What relates two entities is the type of their edge, whatever that is: only such an edge has a relation.
+        """
+        if piece.kind == "type":
+            return f":{piece.value}" if piece.value not in {RELATES, ""} else ""
+        if piece.kind == "edge":
+            condition = f"WHERE {piece.of}.relation IS {'NOT ' if piece.value == RELATES else ''}NULL"
+            return condition if piece.value else ""
+        labels: tuple[Noun, ...] = ("Document", "Chunk", "Entity")
+        return ":" + "|".join(self.label(noun) for noun in labels if piece.value in {noun, ""})
+
+    def in_query(self, query: str) -> str:
+        """`(c:$Chunk)` and the like as labels of this space."""
+        for noun in _NOUNS:
+            query = query.replace(f":${noun}", f":{self.label(noun)}")
+        return query
+
+
+def _machine() -> str:
+    """What tells this machine, or container, from others: a system may keep nothing outside of an index's folder,
+    which is emptied before each build.
+    """
+    with suppress(OSError):
+        return f"{platform.node()} {_MACHINE_ID.read_text(encoding='utf-8', errors='replace').strip()}"
+    return platform.node()
+
+
+def space_to_write(driver: "neo4j.Driver", folder: Path, own_build: str = "") -> Space:
+    """Where an index of `folder` may be written: its first space that holds no finished graph but that of
+    `own_build`. A graph that `folder` does not name may be that of a folder that was moved, or of a container that
+    calls itself as this one does.
+    """
+    spaces = (Space.of(folder, number) for number in numbers_from(0))
+    return next(space for space in spaces if _builds(driver, space) <= {own_build})
+
+
+def _builds(driver: "neo4j.Driver", space: Space) -> set[str]:
+    """Of the graphs that were finished there."""
+    return {row[0] for row in rows_of(driver, space.in_query("MATCH (i:$Index) RETURN i.build"))}
+
+
+def drop_space(driver: "neo4j.Driver", space: Space) -> None:
+    """Remove the space's nodes, edges, constraints and indexes, as far as there are any."""
+    for (name,) in rows_of(
+        driver, "SHOW CONSTRAINTS YIELD name WHERE name STARTS WITH $name RETURN name", name=space.name
+    ):
+        rows_of(driver, f"DROP CONSTRAINT {_own(space, name)} IF EXISTS", write=True)
+    for (name,) in rows_of(
+        driver, "SHOW INDEXES YIELD name WHERE name STARTS WITH $name RETURN name", name=space.name
+    ):
+        rows_of(driver, f"DROP INDEX {_own(space, name)} IF EXISTS", write=True)
+    for noun in _NOUNS:
+        query = f"MATCH (n:${noun}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS"
+        rows_of(driver, space.in_query(query), write=True)
+
+
+def _own(space: Space, name: str) -> str:
+    if not re.fullmatch(rf"{space.name}[A-Za-z]+", name):
+        raise ValueError(f"{name!r} is no index of {space.name}")
+    return name
+
+
+def create_keys(driver: "neo4j.Driver", space: Space) -> None:
+    """What loading looks nodes up by."""
+    for noun, key in (("Document", "number"), ("Chunk", "chunk_id"), ("Entity", "entity_id")):
+        query = f"CREATE CONSTRAINT {space.name}{noun}Key FOR (n:${noun}) REQUIRE n.{key} IS UNIQUE"
+        rows_of(driver, space.in_query(query), write=True)
+    for noun in ("Document", "Chunk", "Entity"):
+        _await(driver, f"{space.name}{noun}Key")
+
+
+def create_searches(driver: "neo4j.Driver", space: Space, dimension: int | None) -> None:
+    """The full-text index and, where there are vectors, theirs; both filled when this returns."""
+    # The words are cut already. Not eventually consistent: what has been written can be found.
+    names = f"""
+        CREATE FULLTEXT INDEX {space.names} FOR (e:$Entity) ON EACH [e.words] OPTIONS {{ indexConfig: {{
+            `fulltext.analyzer`: 'whitespace', `fulltext.eventually_consistent`: false }} }}"""
+    rows_of(driver, space.in_query(names), write=True)
+    if dimension is not None:
+        vectors = f"""
+            CREATE VECTOR INDEX {space.vectors} FOR (c:$Chunk) ON c.embedding OPTIONS {{ indexConfig: {{
+                `vector.dimensions`: {dimension:d}, `vector.similarity_function`: 'cosine', {_HNSW} }} }}"""
+        rows_of(driver, space.in_query(vectors), write=True)
+        _await(driver, space.vectors)
+    _await(driver, space.names)
+
+
+def _await(driver: "neo4j.Driver", index: str) -> None:
+    rows_of(driver, "CALL db.awaitIndex($index, $seconds)", limit_s=_WAIT_S, index=index, seconds=_WAIT_S)
+
+
+def count(driver: "neo4j.Driver", space: Space) -> GraphSize:
+    """What the space holds now."""
+    counted = [
+        rows_of(driver, space.in_query(f"MATCH {pattern} RETURN count(*)"))[0][0]
+        for pattern in (
+            "(:$Document)",
+            "(:$Chunk)",
+            "(:$Entity)",
+            "(:$Entity)-->(:$Entity)",
+            "(:$Chunk)-[:MENTIONS]->(:$Entity)",
+        )
+    ]
+    return GraphSize(*counted)

@@ -1,0 +1,50 @@
+"""The nouns of a knowledge graph: what the texts of the chunks add up to (`harness.extraction.types`)."""
+
+from dataclasses import dataclass
+
+from systems.common.chunking import Chunk
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A node: every spelling that normalises to `entity_id`."""
+
+    entity_id: str
+    """The normalised name: `harness.extraction.entity_names.entity_id`."""
+    name: str
+    """The spelling met most often, the first one among equals."""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """An edge, and the chunks that state it."""
+
+    head_id: str
+    relation: str
+    """Normalised: `WORKS_FOR`."""
+    tail_id: str
+    chunk_ids: tuple[str, ...]
+    """In corpus order, each once, never empty."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A chunk names an entity."""
+
+    chunk_id: str
+    entity_id: str
+
+
+@dataclass(frozen=True)
+class KnowledgeGraph:
+    """Everything a graph store holds; lists are in a fixed order, so that the same chunks give the same graph."""
+
+    chunks: tuple[Chunk, ...]
+    entities: tuple[Entity, ...]
+    """By entity_id, ascending."""
+    relations: tuple[Relation, ...]
+    """By (head_id, relation, tail_id), ascending; each such triple once."""
+    mentions: tuple[Mention, ...]
+    """By (chunk_id, entity_id), ascending; each pair once."""
+    failed_chunks: int = 0

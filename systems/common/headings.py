@@ -1,0 +1,49 @@
+"""The line that says what a text is: title, source and date, shown to the model before the text."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from harness.core.records import Document
+from systems.common.chunking import Chunk
+
+_LONGEST_DATE = 40
+"""Characters: "Wednesday, 27 September 2023, 11:59 a.m." and no text that somebody took for a date."""
+
+
+def document_heading(document: Document) -> str:
+    """Title, source and date of a document on one line, as far as the corpus has them."""
+    return " | ".join(_on_one_line([document.title, *_origin(document)]))
+
+
+def source_and_date(document: Document) -> str:
+    """Source and date, as far as the corpus has them, such as `The Harbour Post, 2024-03-05`."""
+    return ", ".join(_on_one_line(_origin(document)))
+
+
+def _origin(document: Document) -> list[str]:
+    return [document.metadata.get("source", ""), day_of(document.metadata.get("published_at", ""))]
+
+
+def day_of(published_at: str) -> str:
+    """The day of an ISO 8601 moment such as `2024-03-05T08:00:00+00:00`, as it is written there; what is none
+    ("November 12, 2023") stays whole, on one line of at most 40 characters.
+    """
+    said = " ".join(published_at.split())
+    try:
+        return datetime.fromisoformat(said).date().isoformat()
+    except ValueError:
+        return said if len(said) <= _LONGEST_DATE else f"{said[: _LONGEST_DATE - 1]}…"
+
+
+def _on_one_line(parts: Sequence[str]) -> list[str]:
+    return [line for part in parts if (line := " ".join(part.split()))]
+
+
+def under_heading(heading: str, text: str) -> str:
+    """The text with its heading, if it has one, on a line of its own before it."""
+    return f"{heading}\n{text}" if heading else text
+
+
+def passage_text(chunk: Chunk) -> str:
+    """A chunk as a model is to read it."""
+    return under_heading(document_heading(chunk.document), chunk.text.strip())

@@ -1,0 +1,73 @@
+"""LangChain's chat model over the metered one.
+
+Imports LangChain, which takes a second: import this module where it is used.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.utils.function_calling import convert_to_openai_function
+from pydantic import BaseModel
+
+from harness.llm_utils.structured_output import parse_object
+from harness.protocols import ChatModel, Message
+
+_ROLES: Mapping[str, Literal["system", "user", "assistant"]] = {
+    "system": "system",
+    "human": "user",
+    "ai": "assistant",
+}
+
+
+# LangChain's types are not followed by the type checker: to it, the base is Any.
+class MeteredChatModel(BaseChatModel):  # type: ignore[misc]
+    """Every call goes through `chat`; nothing is cached here, and there is no synchronous way to call it."""
+
+    chat: Any
+    """A `harness.protocols.ChatModel`; pydantic could not check a protocol."""
+    max_tokens: int
+    cache: Literal[False] = False
+
+    @property
+    def _llm_type(self) -> str:
+        return "metered"
+
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
+        raise NotImplementedError("the metered model is called asynchronously: use ainvoke")
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], *, json_schema: Mapping[str, Any] | None = None, **_: Any
+    ) -> ChatResult:
+        chat: ChatModel = self.chat
+        reply = await chat.complete(
+            [Message(_ROLES[message.type], str(message.text)) for message in messages],
+            max_tokens=self.max_tokens,
+            json_schema=json_schema,
+        )
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(content=reply))])
+
+    def with_structured_output(self, schema: type[BaseModel], *, include_raw: bool = False) -> Runnable[Any, Any]:
+        """Calls that ask for `schema` and return it; as elsewhere in LangChain, with `include_raw` a dict of "raw"
+        (the message), "parsed" (None where it is no such object) and "parsing_error" (then a ValueError).
+        """
+        strict = convert_to_openai_function(schema, strict=True)["parameters"]
+        return self.bind(json_schema=strict) | RunnableLambda(_reader(schema, include_raw))
+
+
+def _reader(schema: type[BaseModel], include_raw: bool) -> Callable[[AIMessage], Awaitable[Any]]:
+    async def read(raw: AIMessage) -> Any:
+        try:
+            parsed, error = schema.model_validate(parse_object(str(raw.text))), None
+        except ValueError as problem:
+            parsed, error = None, problem
+        if include_raw:
+            return {"raw": raw, "parsed": parsed, "parsing_error": error}
+        if error:
+            raise error
+        return parsed
+
+    return read

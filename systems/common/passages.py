@@ -1,0 +1,128 @@
+"""The stored passages that systems share: chunk, embed and store once, search by a text."""
+
+from collections.abc import Sequence
+
+from harness.core.errors import ConfigError
+from harness.core.records import Context, Document, IndexStats, Places, Work
+from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime
+from systems.common.chunking import Chunk, ChunkParams, iter_chunks
+from systems.common.expected import PassageFacts
+from systems.common.headings import passage_text
+from systems.common.reranking import best_passages, open_reranker
+from systems.common.search import FoundPassages, SearchParams, search_passages
+from systems.common.vector_index import PassageIndex, check_chroma
+from systems.common.word_index import WordIndex, check_word_index
+
+INDEX_KIND = "passages/2"
+"""The `index_kind` of every system whose whole index is `Passages.build`: they share one stored index."""
+
+
+class SearchedParams(ChunkParams):
+    """How documents are cut, and what of a passage is searched."""
+
+    headings: bool = False
+    """Whether passages are also found by their title, source and date. The generator reads them in any case."""
+
+    def searched_text(self, chunk: Chunk) -> str:
+        """What a chunk is found by."""
+        return passage_text(chunk) if self.headings else chunk.text
+
+
+class PassageParams(SearchedParams):
+    """What determines the index."""
+
+    vectors: bool = True
+    """Whether passages are embedded; without, `answer.search` is bm25."""
+
+
+def index_roles(params: PassageParams) -> frozenset[Role]:
+    """The models that build the index."""
+    return EMBEDS if params.vectors else NO_ROLE
+
+
+def check_passages(index_params: PassageParams, answer_params: SearchParams) -> None:
+    """The `preflight` of every system over passages alone."""
+    check_word_index()
+    if index_params.vectors:
+        check_chroma()
+    elif answer_params.is_dense:
+        raise ConfigError(
+            f"answer.search={answer_params.search} searches vectors, and index.vectors=false keeps none",
+            "choose answer.search=bm25, or leave index.vectors out",
+        )
+
+
+def expected_index(passages: PassageFacts, params: PassageParams) -> Work:
+    """What building it asks of models."""
+    return passages.embedding(params.headings) if params.vectors else Work()
+
+
+class Passages:
+    """`build` once, `open` in another process, `search`; every part of it is timed as a stage."""
+
+    def __init__(self, runtime: Runtime, params: SearchParams) -> None:
+        self._runtime = runtime
+        self._params = params
+        self._vectors: PassageIndex | None = None
+        self._words: WordIndex | None = None
+
+    async def build(self, corpus: Sequence[Document], params: PassageParams) -> IndexStats:
+        """Chunk, embed and store under `runtime.index_dir`."""
+        folder, stage = self._runtime.index_dir, self._runtime.stage
+        with stage("chunk"):
+            chunks = list(iter_chunks(corpus, params))
+            texts = [params.searched_text(chunk) for chunk in chunks]
+        if params.vectors:
+            with stage("embed"):
+                vectors = await self._runtime.embedder.embed_documents(texts)
+            with stage("store"):
+                self._vectors = PassageIndex.create(folder / "vectors", chunks, vectors)
+        with stage("words"):
+            self._words = WordIndex.create(folder / "words", chunks, texts)
+        return IndexStats(
+            documents=len(corpus),
+            chunks=len(chunks),
+            passages=Places.of(chunk.span for chunk in chunks),
+            notes=empty_documents_note(corpus),
+        )
+
+    def open(self) -> None:
+        """Open what `build` stored, as far as the search needs it."""
+        folder, search = self._runtime.index_dir, self._params.search
+        if search != "bm25":
+            self._vectors = PassageIndex.open(folder / "vectors")
+        if search != "dense":
+            self._words = WordIndex.open(folder / "words")
+        open_reranker(self._runtime, self._params)
+
+    async def search(self, text: str, k: int) -> FoundPassages:
+        """The k passages that fit `text` best, each with its score and span, and the ranking behind them."""
+        depth = self._params.depth(k)
+        found = await search_passages(self._params, text, depth, self._by_meaning, self._by_words)
+        return await best_passages(self._runtime, self._params, text, found, k)
+
+    async def _by_meaning(self, text: str, k: int) -> list[Context]:
+        if self._vectors is None:
+            raise RuntimeError("answer() was called before load()")
+        with self._runtime.stage("embed_query"):
+            vector = await self._runtime.embedder.embed_query(text)
+        with self._runtime.stage("retrieve"):
+            return await self._vectors.search(vector, k)
+
+    async def _by_words(self, text: str, k: int) -> list[Context]:
+        if self._words is None:
+            raise RuntimeError("answer() was called before load()")
+        with self._runtime.stage("retrieve"):
+            return await self._words.search(text, k)
+
+    def close(self) -> None:
+        """Release the stores; also where nothing was opened."""
+        for index in (self._vectors, self._words):
+            if index is not None:
+                index.close()
+
+
+def empty_documents_note(corpus: Sequence[Document]) -> tuple[str, ...]:
+    """The note of an index over documents some of which hold no text."""
+    empty = sum(1 for document in corpus if not document.text.strip())
+    return (f"{empty} documents hold no text",) if empty else ()

@@ -1,0 +1,93 @@
+"""How passages are searched for: by meaning, by words, or by both. The parameters that systems share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import Field
+
+from harness.core.records import Places
+from harness.protocols import EMBEDS, NO_ROLE, Params, Role
+
+if TYPE_CHECKING:
+    from harness.core.records import Context, Span
+
+Search = Literal["dense", "bm25", "hybrid"]
+Ranker = Callable[[str, int], Awaitable["list[Context]"]]
+"""ranker(text, k) -> at most k passages, best first."""
+_RRF_K = 60
+"""Cormack, Clarke & Büttcher 2009: how little the very first ranks count for more than those behind."""
+KEPT = 50
+"""How deep the ranking goes that a prediction keeps; of it only the first are handed over."""
+
+
+class FoundPassages(NamedTuple):
+    """What is handed over, and how it was ranked."""
+
+    contexts: list[Context]
+    """Best first, as many as are handed over."""
+    ranking: Places | None
+    """They and those behind them, as far as `KEPT`; None: nothing was ranked."""
+
+    @classmethod
+    def of(cls, ranked: Sequence[Context], k: int) -> FoundPassages:
+        """The first k, and the ranking."""
+        return cls(list(ranked[:k]), Places.of(context.span for context in ranked[:KEPT] if context.span))
+
+
+class SearchParams(Params):
+    """What a change of may reuse the index."""
+
+    search: Search = "dense"
+    """`dense`: the passages whose vectors are nearest to the question's; `bm25`: those that share its words;
+    `hybrid`: both lists, fused by rank."""
+    fetch_k: int = Field(100, ge=1, le=10_000)
+    """How deep each of the two lists of `hybrid` goes, and how many passages `rerank` reads."""
+    rerank: str | None = Field(None, min_length=1)
+    """A cross-encoder that reads the fetch_k passages of the search together with the question and puts the best
+    first: `ms-marco-minilm-l12`, a folder that holds one, or a name on the Hugging Face hub."""
+
+    def depth(self, k: int) -> int:
+        """How many passages the search is asked for where k are handed over."""
+        return max(KEPT, self.read(k))
+
+    def read(self, k: int) -> int:
+        """How many of them a reranker reads."""
+        return max(k, self.fetch_k) if self.rerank else k
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the question is embedded."""
+        return self.search != "bm25"
+
+    @property
+    def search_roles(self) -> frozenset[Role]:
+        """The models that a search asks."""
+        return EMBEDS if self.is_dense else NO_ROLE
+
+
+async def search_passages(
+    params: SearchParams, text: str, k: int, by_meaning: Ranker, by_words: Ranker
+) -> list[Context]:
+    """The k passages that fit `text` best, best first, by what `params` say."""
+    if params.search == "hybrid":
+        depth = max(k, params.fetch_k)
+        return fuse([await by_meaning(text, depth), await by_words(text, depth)], k)
+    return await (by_words if params.search == "bm25" else by_meaning)(text, k)
+
+
+def fuse(lists: Sequence[Sequence[Context]], k: int) -> list[Context]:
+    """The k best of several lists of passages by reciprocal rank fusion (Cormack, Clarke & Büttcher 2009).
+
+    The score of a passage is the sum of 1 / (60 + rank) over the lists that hold it. Of equal ones the first of
+    the first list comes first.
+    """
+    met: dict[Span | None, Context] = {}
+    scores: dict[Span | None, float] = {}
+    for found in lists:
+        for rank, context in enumerate(found, start=1):
+            met.setdefault(context.span, context)
+            scores[context.span] = scores.get(context.span, 0.0) + 1 / (_RRF_K + rank)
+    best = sorted(scores, key=lambda span: -scores[span])[:k]
+    return [met[span].model_copy(update={"score": scores[span]}) for span in best]

@@ -1,0 +1,183 @@
+"""What the corpus says in a sentence, and which triplets of the graph say it: searched by meaning."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from systems.common.graph_stores.name_words import words
+from systems.common.headings import source_and_date
+from systems.common.sentences import sentence_spans
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+    from systems.common.chunking import Chunk
+    from systems.common.graph_stores.contract import StoredTriplet
+    from systems.common.graph_types import KnowledgeGraph
+
+_TEXTS, _VECTORS = "statements.sqlite", "vectors.npy"
+_TABLES = """
+CREATE TABLE sentences (number INTEGER PRIMARY KEY, chunk_id TEXT, doc_id TEXT, text TEXT, label TEXT);
+CREATE TABLE states (head_id TEXT, relation TEXT, tail_id TEXT, number INTEGER);
+"""
+_KEY = "CREATE INDEX by_triplet ON states (head_id, relation, tail_id)"
+_OF = "SELECT number FROM states WHERE head_id = ? AND relation = ? AND tail_id = ? ORDER BY number"
+_ENDS = "SELECT head_id, tail_id FROM states WHERE number = ?"
+_SENTENCE = "SELECT chunk_id, doc_id, text, label FROM sentences WHERE number = ?"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence that states triplets."""
+
+    chunk_id: str
+    doc_id: str
+    text: str
+    label: str
+    """Who published it when, as far as the corpus says: `The Post, 2023-10-05`."""
+
+    @property
+    def searched(self) -> str:
+        """What it is found by."""
+        return f"{self.text} ({self.label})" if self.label else self.text
+
+
+@dataclass(frozen=True)
+class StatedTriplet:
+    """A sentence with the one of its triplets that came first."""
+
+    triplet: StoredTriplet
+    sentence: Sentence
+
+
+@dataclass(frozen=True)
+class StatedGraph:
+    """The sentences of a graph, and which triplet stands in which."""
+
+    sentences: tuple[Sentence, ...]
+    """In corpus order."""
+    triplets: tuple[tuple[str, str, str, int], ...]
+    """head_id, relation, tail_id and the number of a sentence."""
+
+    @property
+    def texts(self) -> list[str]:
+        """What is embedded."""
+        return [sentence.searched for sentence in self.sentences]
+
+
+def stated_in(graph: KnowledgeGraph) -> StatedGraph:
+    """For each triplet and each chunk that states it, the sentence that holds most of the words of its ends."""
+    chunks = {chunk.chunk_id: _Read.of(chunk) for chunk in graph.chunks}
+    names = {entity.entity_id: frozenset(words(entity.name)) for entity in graph.entities}
+    found = [
+        (chunk_id, chunks[chunk_id].best(names[edge.head_id], names[edge.tail_id]), edge)
+        for edge in graph.relations
+        for chunk_id in edge.chunk_ids
+    ]
+    places = sorted({(chunk_id, place) for chunk_id, place, _ in found})
+    numbers = {place: number for number, place in enumerate(places)}
+    return StatedGraph(
+        tuple(chunks[chunk_id].sentence(place) for chunk_id, place in places),
+        tuple(
+            (edge.head_id, edge.relation, edge.tail_id, numbers[chunk_id, place])
+            for chunk_id, place, edge in found
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A chunk, cut into sentences."""
+
+    chunk: Chunk
+    texts: tuple[str, ...]
+    words: tuple[frozenset[str], ...]
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> _Read:
+        texts = tuple(chunk.text[start:end] for start, end in sentence_spans(chunk.text)) or (chunk.text,)
+        return cls(chunk, texts, tuple(frozenset(words(text)) for text in texts))
+
+    def best(self, head: frozenset[str], tail: frozenset[str]) -> int:
+        """The first of the sentences with the most words of both."""
+        shares = [_share(head, has) + _share(tail, has) for has in self.words]
+        return shares.index(max(shares))
+
+    def sentence(self, place: int) -> Sentence:
+        document = self.chunk.document
+        return Sentence(self.chunk.chunk_id, document.doc_id, self.texts[place], source_and_date(document))
+
+
+def _share(name: frozenset[str], has: frozenset[str]) -> float:
+    return len(name & has) / len(name) if name else 0.0
+
+
+class StatementIndex:
+    """Build once with `create`, open in another process with `open`, ask with `rank`."""
+
+    def __init__(self, texts: sqlite3.Connection, vectors: Vectors) -> None:
+        self._texts = texts
+        self._vectors = vectors
+
+    @classmethod
+    def create(cls, folder: Path, stated: StatedGraph, vectors: Vectors) -> StatementIndex:
+        """Store vectors[i] (unit rows) for sentence i under `folder`."""
+        folder.mkdir(parents=True)
+        with closing(sqlite3.connect(folder / _TEXTS)) as file, file:
+            file.executescript(_TABLES)
+            rows = ((number, *astuple(each)) for number, each in enumerate(stated.sentences))
+            file.executemany("INSERT INTO sentences VALUES (?, ?, ?, ?, ?)", rows)
+            file.executemany("INSERT INTO states VALUES (?, ?, ?, ?)", stated.triplets)
+            file.execute(_KEY)
+        np.save(folder / _VECTORS, vectors)
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> StatementIndex:
+        """The stored index; its texts and vectors stay on disk."""
+        path = (folder / _TEXTS).absolute()
+        texts = sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True, check_same_thread=False)
+        return cls(texts, np.load(folder / _VECTORS, mmap_mode="r"))
+
+    def rank(self, vector: Vectors, triplets: Iterable[StoredTriplet], k: int) -> list[StatedTriplet]:
+        """The k sentences nearest to `vector` that state any of the triplets, best first, each once.
+
+        A sentence stands with the first of its triplets; equal ones are in corpus order.
+        """
+        first: dict[int, StoredTriplet] = {}
+        for triplet in triplets:
+            for (number,) in self._texts.execute(_OF, (triplet.head_id, triplet.relation, triplet.tail_id)):
+                first.setdefault(number, triplet)
+        if not first:
+            return []
+        numbers = np.array(sorted(first))
+        scores = self._vectors[numbers] @ vector
+        best = np.argsort(-scores, kind="stable")[:k]
+        return [self._statement(int(number), first[int(number)]) for number in numbers[best]]
+
+    def entities_near(self, vector: Vectors, k: int) -> list[str]:
+        """The ids of at most k entities, from the sentences nearest to `vector` on: the ends of their triplets."""
+        found: dict[str, None] = {}
+        if not len(self._vectors):  # Without a row there is no width that the vector could have.
+            return []
+        # Each sentence states a triplet at least, so k of them are enough.
+        for number in np.argsort(-(self._vectors @ vector), kind="stable")[:k]:
+            for ends in self._texts.execute(_ENDS, (int(number),)):
+                found.update(dict.fromkeys(ends))
+        return list(found)[:k]
+
+    def _statement(self, number: int, triplet: StoredTriplet) -> StatedTriplet:
+        (row,) = self._texts.execute(_SENTENCE, (number,))
+        return StatedTriplet(triplet, Sentence(*row))
+
+    def close(self) -> None:
+        """Release the files."""
+        self._texts.close()
+        # Mapped from its file, which is open as long as anybody holds it.
+        self._vectors = np.empty((0, 0), dtype=np.float32)

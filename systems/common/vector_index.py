@@ -1,0 +1,132 @@
+"""Passages in a persistent Chroma collection, by cosine."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.core.errors import need
+from harness.core.records import Context, Span
+from systems.common.chunking import Chunk
+from systems.common.headings import document_heading, under_heading
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+_COLLECTION = "passages"
+_ADD_BATCH = 2000
+# Chroma's default graph search misses a tenth of the true ten nearest among 6,600 random vectors; with these it
+# misses none and a query still takes 5 ms. A benchmark must not blame an architecture for its vector store.
+_HNSW = {"space": "cosine", "ef_construction": 400, "ef_search": 1000, "max_neighbors": 32}
+_Row = tuple[float, str, str, dict[str, Any]]
+"""Distance, id, text, metadata."""
+
+
+class PassageIndex:
+    """Build once with `create`, open in another process with `open`, ask with `search`."""
+
+    def __init__(self, client: Any, collection: Any) -> None:
+        self._client = client
+        self._collection = collection
+
+    @classmethod
+    def create(cls, folder: Path, chunks: Sequence[Chunk], vectors: "Vectors") -> "PassageIndex":
+        """Store vectors[i] (unit rows) for chunks[i] under `folder`."""
+        client = _client(folder)
+        try:
+            collection = cls._filled(client, chunks, vectors)
+        except BaseException:
+            client.close()
+            raise
+        return cls(client, collection)
+
+    @staticmethod
+    def _filled(client: Any, chunks: Sequence[Chunk], vectors: "Vectors") -> Any:
+        collection = client.create_collection(
+            _COLLECTION, embedding_function=None, configuration={"hnsw": dict(_HNSW)}
+        )
+        for start in range(0, len(chunks), _ADD_BATCH):
+            batch = chunks[start : start + _ADD_BATCH]
+            collection.add(
+                ids=[chunk.chunk_id for chunk in batch],
+                embeddings=vectors[start : start + _ADD_BATCH],
+                documents=[chunk.text for chunk in batch],
+                metadatas=[passage_metadata(chunk) for chunk in batch],
+            )
+        return collection
+
+    @classmethod
+    def open(cls, folder: Path) -> "PassageIndex":
+        """The stored index, read into memory."""
+        client = _client(folder)
+        try:
+            collection = client.get_collection(_COLLECTION, embedding_function=None)
+            # Else Chroma reads its files at the first search: a second for 6,600 passages that is no query's
+            # latency.
+            collection.get(limit=1, include=["embeddings"])
+        except BaseException:
+            client.close()
+            raise
+        return cls(client, collection)
+
+    async def search(self, vector: "Vectors", k: int) -> list[Context]:
+        """The k nearest passages, best first; equal scores in corpus order. Fewer where there are fewer."""
+        return await asyncio.to_thread(self.search_here, vector, k)
+
+    def search_here(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+        """`search` in the caller's own thread; with `among`, of the chunks of these ids alone."""
+        ids = None if among is None else list(dict.fromkeys(among))
+        if ids == []:
+            return []
+        wanted = k + 1
+        rows = self._nearest(vector, wanted, ids)
+        # Of equal scores at the cut Chroma keeps any: ask on, until the ones that come first are among them.
+        while len(rows) == wanted and rows[-1][0] == rows[k - 1][0]:
+            wanted *= 2
+            rows = self._nearest(vector, wanted, ids)
+        return [passage(text, metadata, 1.0 - distance) for distance, _, text, metadata in rows[:k]]
+
+    def _nearest(self, vector: "Vectors", n: int, ids: list[str] | None) -> list[_Row]:
+        found = self._collection.query(
+            query_embeddings=[vector], ids=ids, n_results=n, include=["documents", "metadatas", "distances"]
+        )
+        columns = (found[name][0] for name in ("distances", "ids", "documents", "metadatas"))
+        return sorted(zip(*columns, strict=True), key=lambda row: (row[0], row[1]))
+
+    def close(self) -> None:
+        """Release the files."""
+        self._client.close()
+
+
+def check_chroma() -> None:
+    """Raise MissingDependency where Chroma is not installed."""
+    need("system-naive", "chromadb")
+
+
+def _client(folder: Path) -> Any:
+    import chromadb
+    from chromadb.config import Settings
+
+    # Else it takes settings from a file `.env` of the current folder: implementations by name, where traces go.
+    return chromadb.PersistentClient(str(folder), settings=Settings(_env_file=None))
+
+
+def passage_metadata(chunk: Chunk) -> dict[str, str | int]:
+    """What is stored beside a chunk's text."""
+    return {
+        "doc_id": chunk.span.doc_id,
+        "start": chunk.span.start,
+        "end": chunk.span.end,
+        "heading": document_heading(chunk.document),
+    }
+
+
+def passage(text: str, metadata: Mapping[str, Any], score: float | None = None) -> Context:
+    """A stored passage as a context: its heading, if it has one, on a line of its own before the text.
+
+    `metadata` holds doc_id, start, end and heading, as `passage_metadata` gives them.
+    """
+    doc_id = str(metadata["doc_id"])
+    span = Span(doc_id=doc_id, start=int(metadata["start"]), end=int(metadata["end"]))
+    shown = under_heading(str(metadata["heading"]), text)
+    return Context(text=shown, doc_ids=(doc_id,), kind="passage", score=score, span=span)

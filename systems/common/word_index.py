@@ -1,0 +1,100 @@
+"""Passages by the words they share with a question: BM25 (Robertson & Zaragoza 2009), by the library bm25s.
+
+Lucene's variant, k1 = 1.5 and b = 0.75, words of two letters or more in lower case, without English stop words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.core.errors import need
+from systems.common.vector_index import passage, passage_metadata
+
+if TYPE_CHECKING:
+    from harness.core.records import Context
+    from systems.common.chunking import Chunk
+
+_PASSAGES, _STARTS = "passages.jsonl", "starts.npy"
+
+
+class WordIndex:
+    """Build once with `create`, open in another process with `open`, ask with `search`."""
+
+    def __init__(self, folder: Path, ranking: Any, starts: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        self._ranking = ranking
+        self._starts = starts
+        self._passages = (folder / _PASSAGES).open("rb")
+
+    @classmethod
+    def create(cls, folder: Path, chunks: Sequence[Chunk], texts: Sequence[str]) -> WordIndex:
+        """Store the chunks under `folder`; chunks[i] is found by the words of texts[i]."""
+        folder.mkdir(parents=True)
+        starts = [0]
+        with (folder / _PASSAGES).open("wb") as file:
+            for chunk in chunks:
+                row = {"text": chunk.text, "metadata": passage_metadata(chunk)}
+                starts.append(starts[-1] + file.write(json.dumps(row).encode() + b"\n"))
+        np.save(folder / _STARTS, np.array(starts, dtype=np.int64))
+        words = _words(texts)
+        # The library cannot count a corpus without any word.
+        if any(words):
+            ranking = _bm25s().BM25(k1=1.5, b=0.75, method="lucene")
+            ranking.index(words, show_progress=False)
+            ranking.save(folder, show_progress=False)
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> WordIndex:
+        """The stored index; its texts stay on disk."""
+        is_empty = not (folder / "params.index.json").exists()
+        ranking = None if is_empty else _bm25s().BM25.load(folder, show_progress=False)
+        return cls(folder, ranking, np.load(folder / _STARTS))
+
+    async def search(self, text: str, k: int) -> list[Context]:
+        """The k passages that rank highest of those that share a word with `text`; equal ones in corpus order."""
+        return await asyncio.to_thread(self.search_here, text, k)
+
+    def search_here(self, text: str, k: int) -> list[Context]:
+        """`search` in the caller's own thread."""
+        (words,) = _words([text])
+        if self._ranking is None or not words:
+            return []
+        scores = self._ranking.get_scores(words)
+        # argsort() is stable: what ranks alike stays in corpus order.
+        best = [int(place) for place in np.argsort(-scores, kind="stable")[:k] if scores[place] > 0]
+        return [self._passage(place, float(scores[place])) for place in best]
+
+    def _passage(self, place: int, score: float) -> Context:
+        start, end = int(self._starts[place]), int(self._starts[place + 1])
+        # Several threads read one file: none may move the others' place in it.
+        row = json.loads(os.pread(self._passages.fileno(), end - start, start))
+        return passage(row["text"], row["metadata"], score)
+
+    def close(self) -> None:
+        """Release the files."""
+        self._passages.close()
+
+
+def check_word_index() -> None:
+    """Raise MissingDependency where the library is not installed."""
+    need("system-naive", "bm25s")
+
+
+def _words(texts: Iterable[str]) -> list[list[str]]:
+    # The library cannot store half of a surrogate pair.
+    whole = [text.encode(errors="replace").decode() for text in texts]
+    found: list[list[str]] = _bm25s().tokenize(whole, stopwords="en", return_ids=False, show_progress=False)
+    return found
+
+
+def _bm25s() -> Any:
+    import bm25s
+
+    return bm25s

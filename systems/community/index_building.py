@@ -1,0 +1,205 @@
+"""The index: one insert of nano-graphrag, with parts of ours where it lets parts be replaced."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from harness.core.records import Document, IndexStats, Places
+from harness.protocols import ChatModel, Runtime
+from systems.common.chunking import Chunk, iter_chunks
+from systems.common.extraction.bounded import BoundedExtractor
+from systems.common.extraction.extractor import Extractor
+from systems.common.extraction.graph_assembly import assemble
+from systems.common.safe_model_calls import Guard
+from systems.community import library, triplet_extraction
+from systems.community.library_extraction import LibraryExtraction
+from systems.community.params import IndexParams
+from systems.community.reports import ReportWriter
+from systems.community.text_units import TextUnits, doc_ids_of
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+MAX_COMMUNITY_SIZE = 10
+"""Nodes of a community that is not divided further; the library's."""
+
+
+async def build_index(
+    runtime: Runtime, chat: ChatModel | None, params: IndexParams, corpus: Sequence[Document]
+) -> IndexStats:
+    """Build the index under `runtime.index_dir`; raises HarnessError where no further model call can succeed.
+
+    `chat` is None only where `params` ask no model.
+    """
+    return await _Build(runtime, chat, params).run(corpus)
+
+
+class _Stages:
+    """One stage after the other: nano-graphrag runs them all within one call."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._current = ExitStack()
+
+    def enter(self, name: str) -> None:
+        self._current.close()
+        self._current.enter_context(self._runtime.stage(name))
+
+    def close(self) -> None:
+        self._current.close()
+
+
+class _Build:
+    def __init__(self, runtime: Runtime, chat: ChatModel | None, params: IndexParams) -> None:
+        self._runtime = runtime
+        self._chat = chat
+        self._params = params
+        self._stages = _Stages(runtime)
+        self._guard = Guard()
+        writes = chat if params.reports == "model" else None
+        self._writer = ReportWriter(writes, self._guard, params.report_tokens, self._reported)
+        self._communities = 0
+        self._failed_chunks = 0
+        self._failed_descriptions = 0
+        self._first_failure = ""
+
+    async def run(self, corpus: Sequence[Document]) -> IndexStats:
+        try:
+            self._stages.enter("chunk")
+            chunks = list(iter_chunks(corpus, self._params))
+            units = TextUnits.of(chunks)
+            rag = self._library(chunks, units)
+            # All in one call: each insert would divide the whole graph and pay for all reports anew.
+            await rag.ainsert([document.text for document in corpus])
+            self._guard.check()
+        finally:
+            self._stages.close()
+        graph = rag.chunk_entity_relation_graph
+        nodes, edges = graph.size()
+        return IndexStats(
+            documents=len(corpus),
+            chunks=len(chunks),
+            nodes=nodes,
+            edges=edges,
+            communities=self._communities,
+            failed_chunks=self._failed_chunks,
+            passages=Places.of(chunk.span for chunk in chunks),
+            notes=(*self._outside(graph, units), *self._notes(corpus)),
+        )
+
+    def _library(self, chunks: Sequence[Chunk], units: TextUnits) -> Any:
+        """nano-graphrag, ready for one insert.
+
+        It copies its configuration deeply, so every function in it is a closure and no bound method. Its own
+        limits are off, since its limiter polls the clock ten thousand times a second: the guard has one.
+        """
+        nano = library.load()
+        storages = library.storages()
+
+        async def extract(texts: Mapping[str, Any], **given: Any) -> Any:
+            return await self._extract(chunks, units, texts, given)
+
+        async def embed(texts: Sequence[str]) -> "Vectors":
+            self._stages.enter("embed")
+            return await self._runtime.embedder.embed_documents(texts)
+
+        async def report(prompt: str, **_: Any) -> str:
+            return await self._writer.write(prompt)
+
+        def graph(**given: Any) -> Any:
+            stored = storages.LeidenGraph(**given)
+            stored.on_clustering, stored.on_clustered = lambda: self._stages.enter("cluster"), self._clustered
+            return stored
+
+        return nano.GraphRAG(
+            working_dir=str(self._runtime.index_dir),
+            chunk_func=lambda *_, **__: [dict(record) for record in units.records],
+            entity_extraction_func=extract,
+            entity_extract_max_gleaning=self._params.max_gleaning,
+            max_graph_cluster_size=MAX_COMMUNITY_SIZE,
+            graph_cluster_seed=self._runtime.seed,
+            addon_params={"components": self._params.components},
+            embedding_func=library.utilities().EmbeddingFunc(embedding_dim=0, max_token_size=0, func=embed),
+            embedding_func_max_async=sys.maxsize,
+            best_model_func=report,
+            best_model_max_async=sys.maxsize,
+            # It counts descriptions only: names and quotes come to about as much again.
+            best_model_max_token_size=self._params.report_tokens // 2,
+            special_community_report_llm_kwargs={},
+            convert_response_to_json_func=json.loads,
+            graph_storage_cls=graph,
+            vector_db_storage_cls=storages.EntityVectors,
+            enable_llm_cache=False,
+        )
+
+    async def _extract(
+        self, chunks: Sequence[Chunk], units: TextUnits, texts: Mapping[str, Any], given: Mapping[str, Any]
+    ) -> Any:
+        self._stages.enter("extract")
+        # The parameter's name is the library's.
+        graph, vectors = given["knwoledge_graph_inst"], given["entity_vdb"]
+        if self._params.extractor == "nano":
+            extraction = LibraryExtraction(self._asked(), self._guard, self._progress("extracting", len(texts)))
+            await extraction.extract(texts, units, (graph, vectors), given["global_config"])
+            self._failed_chunks = extraction.failed_chunks
+            self._failed_descriptions = extraction.failed_descriptions
+        else:
+            found = await self._extractor().extract(chunks)
+            knowledge = assemble(chunks, found)
+            await triplet_extraction.store(knowledge, units, graph, vectors)
+            self._failed_chunks = knowledge.failed_chunks
+            self._first_failure = next((graph.failure for graph in found if graph.failure), "")
+        return graph
+
+    def _extractor(self) -> Extractor:
+        def progress(done: int, total: int) -> None:
+            self._runtime.progress(done, total, "extracting")
+
+        if self._params.extractor == "nlp":
+            from systems.common.extraction.nlp import NlpOfChunks
+
+            return NlpOfChunks(None, progress)
+        return BoundedExtractor(self._asked(), progress)
+
+    def _asked(self) -> ChatModel:
+        if self._chat is None:
+            raise RuntimeError("this extractor needs a generator, and the system should have refused the build")
+        return self._chat
+
+    def _progress(self, doing: str, total: int) -> Callable[[int], None]:
+        return lambda done: self._runtime.progress(done, total, doing)
+
+    def _clustered(self, communities: int) -> None:
+        self._communities = communities
+        self._stages.enter("report")
+
+    def _reported(self, done: int) -> None:
+        self._runtime.progress(done, self._communities, "reporting")
+
+    def _outside(self, graph: Any, units: TextUnits) -> tuple[str, ...]:
+        """What no report speaks of: a search of reports cannot find it, whatever is asked."""
+        outside, entities = graph.outside_communities(), graph.size()[0]
+        reported = graph.units_reported()
+        inside = [row for key, row in zip(units.in_order(), units.records, strict=True) if key in reported]
+        documents = len(doc_ids_of(units.records))
+        unreported = documents - len(doc_ids_of(inside))
+        if not outside and not unreported:
+            return ()
+        way_out = " (index.components=all)" if self._params.components == "largest" else ""
+        return (
+            f"{outside:,} of {entities:,} entities and {unreported:,} of {documents:,} documents are in no "
+            f"community's report: mode global cannot find them{way_out}",
+        )
+
+    def _notes(self, corpus: Sequence[Document]) -> tuple[str, ...]:
+        empty = sum(1 for document in corpus if not document.text.strip())
+        found = [
+            (empty, "documents hold no text"),
+            (self._writer.failed, "communities have no report: a list of what is stated stands in"),
+            (self._failed_descriptions, "long descriptions could not be summarised and are empty"),
+        ]
+        counted = tuple(f"{number} {what}" for number, what in found if number)
+        why = self._first_failure or self._guard.first_failure
+        return (*counted, f"the first failure: {why}") if why else counted

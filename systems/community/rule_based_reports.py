@@ -1,0 +1,45 @@
+"""A report without a model: what the tables of a community state, the best connected first."""
+
+import re
+from typing import Any
+
+from systems.common.joined_fields import plain, relation_text
+from systems.common.token_estimate import clip, count_tokens
+
+_MOST_TOKENS = 400
+"""Of what it states: about as much as a model writes."""
+_TITLE_NAMES = 3
+# A row of the library's tables: its number, two columns of names, the description, how well connected it is.
+_ROW = re.compile(r'^\d+,\t"(.*)",\t"(.*)",\t"(.*)",\t\d+$')
+_RELATIONS = "-----Relationships-----"
+
+
+def report_by_rules(material: str) -> dict[str, Any]:
+    """The report on the tables of a community, as the library keeps reports. Rows stand in them best connected
+    first; a row that holds a line break is left out.
+    """
+    entities, _, relations = material.partition(_RELATIONS)
+    names = [plain(row[0]) for row in _rows(entities)]
+    stated = list(dict.fromkeys(relation_text(*row) for row in _rows(relations)))
+    return {
+        "title": ", ".join(names[:_TITLE_NAMES]) or "Community",
+        "summary": _within(stated) or clip(material, _MOST_TOKENS),
+        "rating": 0,
+        "findings": [],
+    }
+
+
+def _rows(table: str) -> list[tuple[str, str, str]]:
+    found = (_ROW.match(line) for line in table.splitlines())
+    return [(row[1], row[2], row[3]) for row in found if row]
+
+
+def _within(stated: list[str]) -> str:
+    """The first statements; the very first is cut where it alone is too long."""
+    kept, left = [], _MOST_TOKENS
+    for one in stated:
+        left -= count_tokens(one) + 1
+        if left < 0:
+            break
+        kept.append(one)
+    return ". ".join(kept or [clip(one, _MOST_TOKENS) for one in stated[:1]])

@@ -1,0 +1,26 @@
+"""What a search hands to the generator."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.core.records import Context, Step
+from systems.common.token_estimate import count_tokens
+
+
+@dataclass(frozen=True)
+class FoundUnits:
+    """Contexts in rank order, and how they were found."""
+
+    contexts: tuple[Context, ...]
+    trace: tuple[Step, ...]
+
+
+def within(contexts: Iterable[Context], tokens: int) -> list[Context]:
+    """The contexts up to the first that would exceed the budget, as the library cuts its lists."""
+    kept: list[Context] = []
+    for context in contexts:
+        tokens -= count_tokens(context.text)
+        if tokens < 0:
+            break
+        kept.append(context)
+    return kept

@@ -1,0 +1,130 @@
+"""A finished index, opened to answer from."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from systems.common.document_sources import MOST_CITED, listed
+from systems.common.joined_fields import SEPARATOR, plain
+from systems.community import library
+from systems.community.text_units import UnitRow, doc_ids_of
+
+
+@dataclass(frozen=True)
+class ReportedRelation:
+    """A relation of a community: the names at its ends, case folded, and the documents that state it."""
+
+    ends: tuple[str, str]
+    doc_ids: tuple[str, ...]
+
+    def n_named(self, text: str) -> int:
+        """How many of its ends a text, case folded, names as whole words."""
+        return sum(1 for end in self.ends if re.search(rf"(?<!\w){re.escape(end)}(?!\w)", text))
+
+
+@dataclass(frozen=True)
+class Report:
+    """One community's report."""
+
+    community_id: str
+    level: int
+    text: str
+    """Under the sources of the documents that it cites."""
+    rating: float
+    occurrence: float
+    """Text units of its entities, as a share of those of the community that has most."""
+    doc_ids: tuple[str, ...]
+    """The documents that it cites: those that state most of what it was written from, MOST_CITED of them."""
+    stated: tuple[ReportedRelation, ...] = ()
+
+    def cited_for(self, text: str) -> tuple[str, ...]:
+        """The documents behind what a text says of this report: those that state a relation of which it names both
+        ends, else one end; where it names none, all that the report cites.
+        """
+        words = text.casefold()
+        counted = [(one.n_named(words), one) for one in self.stated]
+        for least in (2, 1):
+            if meant := [one for number, one in counted if number >= least]:
+                return _most_stating(meant)
+        return self.doc_ids
+
+
+class StoredIndex:
+    """nano-graphrag's stores, read into memory; no file stays open."""
+
+    def __init__(self, folder: Path) -> None:
+        nano, storages = library.load(), library.storages()
+        config = {"working_dir": str(folder)}
+        self.graph = storages.LeidenGraph("chunk_entity_relation", config)
+        self.vectors = storages.EntityVectors("entities", config, embedding_func=None)
+        self.reports = nano.graphrag.JsonKVStorage("community_reports", config)
+        self.units = nano.graphrag.JsonKVStorage("text_chunks", config)
+        self._records: dict[str, UnitRow] = {}
+        self._origins: dict[str, str] = {}
+        self._ranked: list[Report] = []
+        self._by_title: dict[str, Report] = {}
+
+    @classmethod
+    async def open(cls, folder: Path) -> "StoredIndex":
+        """The index that was built in `folder`."""
+        index = cls(folder)
+        index._records = await _everything(index.units)
+        units = sorted(index._records.values(), key=lambda unit: unit["chunk_order_index"])
+        index._origins = {place["doc_id"]: place["origin"] for unit in units for place in unit["places"]}
+        for key, data in (await _everything(index.reports)).items():
+            index._by_title[data["title"]] = index._report(key, data)
+        index._ranked = sorted(index._by_title.values(), key=_most_important_first)
+        return index
+
+    def _report(self, community_id: str, data: UnitRow) -> Report:
+        stated = tuple(self._stated(*ends) for ends in data["edges"])
+        doc_ids = _most_stating(stated)
+        sources, text = self.origins(doc_ids, MOST_CITED), data["report_string"].strip()
+        return Report(
+            community_id=community_id,
+            level=data["level"],
+            text=f"Sources: {sources}\n{text}" if sources else text,
+            rating=data["report_json"]["rating"],
+            occurrence=data["occurrence"],
+            doc_ids=doc_ids,
+            stated=stated,
+        )
+
+    def _stated(self, source: str, target: str) -> ReportedRelation:
+        ends = (plain(source).casefold(), plain(target).casefold())
+        return ReportedRelation(ends, self.sources(self.graph.edge(source, target)))
+
+    def ranked_reports(self, level: int, limit: int) -> list[Report]:
+        """Reports of communities no finer than `level`: those in most text units first, then the best rated."""
+        return [report for report in self._ranked if report.level <= level][:limit]
+
+    def report_titled(self, title: str) -> Report:
+        """The report on the community that the library calls so."""
+        return self._by_title[title]
+
+    def origins(self, doc_ids: Iterable[str], most: int | None = None) -> str:
+        """Source and date of these documents, in words."""
+        origins = [self._origins[doc_id] for doc_id in doc_ids]
+        return listed(origins) if most is None else listed(origins, most)
+
+    def sources(self, data: UnitRow) -> tuple[str, ...]:
+        """The documents of a node or an edge, in corpus order, each once."""
+        units = [self._records[unit_id] for unit_id in set(data["source_id"].split(SEPARATOR))]
+        return doc_ids_of(sorted(units, key=lambda unit: unit["chunk_order_index"]))
+
+
+def _most_stating(stated: Sequence[ReportedRelation]) -> tuple[str, ...]:
+    counted = Counter(doc_id for one in stated for doc_id in one.doc_ids)
+    return tuple(doc_id for doc_id, _ in counted.most_common(MOST_CITED))
+
+
+async def _everything(store: Any) -> dict[str, UnitRow]:
+    keys = await store.all_keys()
+    return dict(zip(keys, await store.get_by_ids(keys), strict=True))
+
+
+def _most_important_first(report: Report) -> tuple[float, float, int]:
+    return -report.occurrence, -report.rating, int(report.community_id)

@@ -1,0 +1,93 @@
+"""Chunks as nano-graphrag keeps them: text units, known by the hash of their text."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.core.records import Context, Span, Triplet
+from systems.common.chunking import Chunk
+from systems.common.document_sources import origin_of
+from systems.common.headings import document_heading, under_heading
+from systems.common.token_estimate import count_tokens
+from systems.community import library
+
+TRIPLETS = "triplets"
+"""The attribute of a node or an edge that holds its statements as JSON; of the library's own extraction there is
+none."""
+UnitRow = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TextUnits:
+    """The text units of a corpus. Chunks with equal texts are one unit that knows all their places."""
+
+    records: tuple[UnitRow, ...]
+    """As the library stores them, in corpus order; `places` is ours: doc_id, start, end, heading and origin of
+    each chunk."""
+    id_of: Mapping[str, str]
+    """From chunk_id to the unit's id."""
+
+    @classmethod
+    def of(cls, chunks: Sequence[Chunk]) -> "TextUnits":
+        """The units that the chunks amount to."""
+        records: dict[str, UnitRow] = {}
+        id_of = {}
+        for chunk in chunks:
+            unit_id = id_of[chunk.chunk_id] = _hash(chunk.text, "chunk-")
+            record = records.setdefault(unit_id, _record(chunk, len(records)))
+            span = chunk.span
+            place = {
+                "doc_id": span.doc_id,
+                "start": span.start,
+                "end": span.end,
+                "heading": document_heading(chunk.document),
+                "origin": origin_of(chunk.document),
+            }
+            record["places"].append(place)
+        return cls(tuple(records.values()), id_of)
+
+    def ids_of(self, chunk_ids: Iterable[str]) -> list[str]:
+        """The units of these chunks, each once."""
+        return list(dict.fromkeys(self.id_of[chunk_id] for chunk_id in chunk_ids))
+
+    def in_order(self) -> list[str]:
+        """Every unit's id, in corpus order."""
+        return list(dict.fromkeys(self.id_of.values()))
+
+
+def _record(chunk: Chunk, number: int) -> UnitRow:
+    return {
+        "tokens": count_tokens(chunk.text),
+        "content": chunk.text,
+        "chunk_order_index": number,
+        "full_doc_id": _hash(chunk.document.text.strip(), "doc-"),
+        "places": [],
+    }
+
+
+def _hash(text: str, prefix: str) -> str:
+    hashed: str = library.utilities().compute_mdhash_id(text, prefix=prefix)
+    return hashed
+
+
+def triplets_in(record: UnitRow) -> tuple[Triplet, ...]:
+    """The statements of a node or an edge."""
+    return tuple(Triplet(*stated) for stated in json.loads(record.get(TRIPLETS, "[]")))
+
+
+def doc_ids_of(records: Iterable[UnitRow]) -> tuple[str, ...]:
+    """The documents of these units, each once, in the units' order."""
+    return tuple(dict.fromkeys(place["doc_id"] for record in records for place in record["places"]))
+
+
+def passage(record: UnitRow) -> Context:
+    """The unit as a context: heading and span of its first place, the documents of all."""
+    first = record["places"][0]
+    text = record["content"]
+    return Context(
+        text=under_heading(first["heading"], text),
+        doc_ids=doc_ids_of([record]),
+        kind="passage",
+        span=Span(doc_id=first["doc_id"], start=first["start"], end=first["end"]),
+    )

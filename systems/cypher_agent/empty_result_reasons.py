@@ -1,0 +1,24 @@
+"""Why a statement that ran found nothing, where its own words say so."""
+
+import re
+
+from systems.common.cypher.grammar import STRING
+
+_TEXT = STRING.pattern
+_LOWERED = re.compile(
+    rf"\btoLower\s*\([^()]*\)\s*(?:=|CONTAINS\b|STARTS\s+WITH\b|ENDS\s+WITH\b|IN\b)\s*"
+    rf"(?P<said>\[(?:[^\]'\"]|{_TEXT})*\]|{_TEXT})",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def never_true(statement: str) -> str:
+    """What is compared in small letters with a text that has capitals, as a line for whoever wrote it; else empty.
+
+    It is a hint, read off the text of a statement that was allowed, run and found nothing: it decides nothing.
+    """
+    for compared in _LOWERED.finditer(statement):
+        for text in STRING.findall(compared["said"]):
+            if text != text.lower():
+                return f"what toLower gives is never like {text}: write {text.lower()}, or leave out toLower"
+    return ""

@@ -1,0 +1,120 @@
+"""From a question to rows of the graph, through statements that a model writes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from harness.core.records import Context, Step
+from harness.protocols import ChatModel, Message, Runtime
+from systems.common.cypher.statement import ReadStatement
+from systems.common.cypher.statement_check import Refused, read_statement
+from systems.common.graph_stores.contract import AskFailed, GraphStore, Sources
+from systems.common.prompts.cypher import MAX_TOKENS, repair_messages, statement_in
+from systems.cypher_agent.empty_result_reasons import never_true
+from systems.cypher_agent.params import AnswerParams
+
+Way = Literal["cypher", "repair", "fallback", "not found"]
+"""How a question came to its contexts: the first statement, a later one, a search of passages, or not at all."""
+_LONGEST_SHOWN = 2_000
+_MOST_SOURCES = 50
+"""Chunks or documents that a row names; of more, the first."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One statement and what became of it."""
+
+    statement: str
+    trouble: str
+    """Why it gave nothing; empty where it gave rows."""
+    rows: tuple[Context, ...] = ()
+
+    @property
+    def told(self) -> Step:
+        """For the record."""
+        said = self.trouble or f"{len(self.rows)} rows"
+        return Step(name="cypher", content=f"{self.statement[:_LONGEST_SHOWN] or '(nothing)'}\n-> {said}")
+
+
+async def ask_graph(
+    params: AnswerParams, runtime: Runtime, chat: ChatModel, store: GraphStore, asked: Sequence[Message]
+) -> list[Attempt]:
+    """Every attempt at what is `asked`; the last of them has rows, or was the last one allowed."""
+    attempts: list[Attempt] = []
+    for number in range(1 + params.repairs):
+        last = attempts[-1] if attempts else None
+        prompt = repair_messages(asked, last.statement, last.trouble) if last else asked
+        with runtime.stage("write_cypher" if number == 0 else "repair_cypher"):
+            statement = statement_in(await chat.complete(prompt, max_tokens=MAX_TOKENS))
+        with runtime.stage("graph"):
+            attempts.append(await _run(params, store, statement))
+        if attempts[-1].rows:
+            break
+    return attempts
+
+
+async def _run(params: AnswerParams, store: GraphStore, text: str) -> Attempt:
+    try:
+        statement = read_statement(text, params.rows)
+        found = await store.ask(statement, params.limit_s)
+    except (Refused, AskFailed) as error:
+        return Attempt(text, str(error))
+    rows = await _as_contexts(params, store, statement, found)
+    if rows:
+        return Attempt(text, "", tuple(rows))
+    hint = never_true(text)
+    return Attempt(text, f"it found nothing: {hint}" if hint else "it found nothing")
+
+
+async def _as_contexts(
+    params: AnswerParams, store: GraphStore, statement: ReadStatement, found: Sequence[Sequence[Any]]
+) -> list[Context]:
+    """Each row with anything in it, once, as a text that names what it is of; rows that name no document are left
+    out, for nobody could look them up.
+    """
+    named = [_Named.by(statement, row) for row in found]
+    doc_ids = {one: None for each in named for one in each.doc_ids}
+    chunk_ids = {one: None for each in named for one in each.chunk_ids}
+    sources = await store.sources(list(doc_ids), list(chunk_ids))
+    contexts: dict[str, Context] = {}
+    for row, each in zip(found, named, strict=True):
+        pairs = zip(statement.columns, row, strict=True)
+        parts = [f"{column.name}: {_shown(value)}" for column, value in pairs if value not in (None, "", [])]
+        text = "; ".join(parts)[: params.row_characters]
+        if text and (of := each.stored(sources)):
+            contexts.setdefault(text, Context(text=text, doc_ids=of, kind="summary"))
+    return list(contexts.values())
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What a row names as its source; a statement may make up what it calls an id."""
+
+    doc_ids: tuple[str, ...]
+    chunk_ids: tuple[str, ...]
+
+    @classmethod
+    def by(cls, statement: ReadStatement, row: Sequence[Any]) -> Self:
+        pairs = [(column.source, _listed(value)) for column, value in zip(statement.columns, row, strict=True)]
+        doc_ids = [one for source, ids in pairs if source == "doc_id" for one in ids]
+        chunk_ids = [one for source, ids in pairs if source.startswith("chunk_id") for one in ids]
+        return cls(tuple(doc_ids[:_MOST_SOURCES]), tuple(chunk_ids[:_MOST_SOURCES]))
+
+    def stored(self, sources: Sources) -> tuple[str, ...]:
+        """The documents that there are, as they are named, then those of the chunks, each once."""
+        own = [doc_id for doc_id in self.doc_ids if doc_id in sources.published]
+        of_chunks = [sources.owners[chunk_id] for chunk_id in self.chunk_ids if chunk_id in sources.owners]
+        return tuple(dict.fromkeys([*own, *of_chunks]))
+
+
+def _listed(value: Any) -> list[str]:
+    """Texts in a value: itself, or those of a list, however deep a database nested it."""
+    if isinstance(value, list | tuple):
+        return [text for each in value for text in _listed(each)]
+    return [value] if isinstance(value, str) else []
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(_shown(each) for each in value)
+    return " ".join(str(value).split())

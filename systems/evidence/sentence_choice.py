@@ -1,0 +1,110 @@
+"""Which sentence of some passages proves a statement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.core.records import Context, Span
+from harness.protocols import Runtime
+from systems.common.sentences import sentence_spans
+from systems.evidence.params import AnswerParams
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+
+@dataclass(frozen=True)
+class LogicStep:
+    """A statement on which an answer rests, and its vector."""
+
+    text: str
+    vector: "Vectors"
+
+
+async def best_sentence(
+    params: AnswerParams, runtime: Runtime, step: LogicStep, passages: Sequence[Context]
+) -> Context | None:
+    """The evidence of a step in passages, best first; None where they hold no sentence.
+
+    F(s) = (1 - w) * p(s entails the step) - w * len(s) / (length of the longest sentence of its passage), w =
+    `length_weight` (GE-Chat, Da et al. 2025, with w = 0.5 and the length as it is: a share is ours). Its text is
+    `document.text[start:end]` of its span, to the letter.
+    """
+    if params.pick == "chunk":
+        return _whole(passages[0]) if passages else None
+    sentences = [sentence for passage in passages for sentence in _sentences_of(passage)]
+    if not sentences:
+        return None
+    near = await _nearest(runtime, step, sentences, params.step_sentences)
+    if params.pick == "cosine":
+        cosine, best = near[0]
+        return best.as_context(cosine)
+    with runtime.stage("entail"):
+        shares = await runtime.entailment.shares([sentence.text for _, sentence in near], step.text)
+    weight = params.length_weight
+    scored = [
+        ((1 - weight) * share - weight * sentence.share_of_longest, sentence)
+        for share, (_, sentence) in zip(shares, near, strict=True)
+    ]
+    # The first of equals: the nearest to the step.
+    worth, best = max(scored, key=lambda each: each[0])
+    return best.as_context(worth)
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    text: str
+    span: Span
+    share_of_longest: float
+
+    def as_context(self, score: float) -> Context:
+        """As evidence."""
+        return Context(
+            text=self.text, doc_ids=(self.span.doc_id,), kind="sentence", score=float(score), span=self.span
+        )
+
+
+def _own_text(passage: Context) -> tuple[str, Span] | None:
+    """The document's text in a passage, without the heading that stands before it; None where it has no span."""
+    span = passage.span
+    if span is None:
+        return None
+    return passage.text[len(passage.text) - (span.end - span.start) :], span
+
+
+def _sentences_of(passage: Context) -> list[_Sentence]:
+    own = _own_text(passage)
+    if own is None:
+        return []
+    text, span = own
+    places = list(sentence_spans(text))
+    longest = max((end - start for start, end in places), default=0)
+    return [
+        _Sentence(
+            text[start:end],
+            Span(doc_id=span.doc_id, start=span.start + start, end=span.start + end),
+            (end - start) / longest,
+        )
+        for start, end in places
+    ]
+
+
+async def _nearest(
+    runtime: Runtime, step: LogicStep, sentences: Sequence[_Sentence], k: int
+) -> list[tuple[float, _Sentence]]:
+    """The k sentences with the largest cosine to the step, best first, each text once."""
+    fresh = list({sentence.text: sentence for sentence in reversed(sentences)}.values())[::-1]
+    with runtime.stage("embed_sentences"):
+        vectors = await runtime.embedder.embed_documents([sentence.text for sentence in fresh])
+    cosines = vectors @ step.vector
+    return [(float(cosines[place]), fresh[place]) for place in np.argsort(-cosines, kind="stable")[:k]]
+
+
+def _whole(passage: Context) -> Context | None:
+    own = _own_text(passage)
+    if own is None:
+        return None
+    text, span = own
+    return Context(text=text, doc_ids=(span.doc_id,), kind="passage", score=passage.score, span=span)

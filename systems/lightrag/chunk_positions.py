@@ -1,0 +1,73 @@
+"""Where the library's chunks stand in the corpus; it knows texts alone."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from harness.core.records import Context, Document, Span
+from systems.common.chunking import Chunk
+from systems.common.document_sources import origin_of
+from systems.common.headings import document_heading, under_heading
+from systems.common.joined_fields import SEPARATOR
+
+_FILE = "places.json"
+
+
+@dataclass(frozen=True)
+class ChunkPlace:
+    """One chunk. Documents of equal text are one to the library: it stands in all of them."""
+
+    doc_ids: tuple[str, ...]
+    start: int
+    end: int
+    heading: str
+    origins: tuple[str, ...]
+    """Sources and dates of its documents."""
+
+    @classmethod
+    def of(cls, chunk: Chunk, documents: Sequence[Document]) -> Self:
+        """A chunk of the first of these documents of equal text."""
+        return cls(
+            doc_ids=tuple(document.doc_id for document in documents),
+            start=chunk.span.start,
+            end=chunk.span.end,
+            heading=document_heading(chunk.document),
+            origins=tuple(dict.fromkeys(origin_of(document) for document in documents)),
+        )
+
+    @classmethod
+    def read(cls, kept: Mapping[str, object]) -> Self:
+        """As it was written."""
+        return cls(**{key: tuple(one) if isinstance(one, list) else one for key, one in kept.items()})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class ChunkPlaces:
+    """All of an index, by the ids of its chunks; ids sort in corpus order."""
+
+    dimension: int
+    """Of the index's vectors; 0 where it has none."""
+    by_id: Mapping[str, ChunkPlace]
+
+    def write(self, folder: Path) -> None:
+        """Keep them beside the library's files."""
+        kept = {"dimension": self.dimension, "chunks": {key: asdict(one) for key, one in self.by_id.items()}}
+        (folder / _FILE).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Those of the index in `folder`."""
+        kept = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        return cls(kept["dimension"], {key: ChunkPlace.read(one) for key, one in kept["chunks"].items()})
+
+    def passage(self, chunk_id: str, text: str) -> Context:
+        """A chunk as the generator reads it, under the heading of its document."""
+        place = self.by_id[chunk_id]
+        span = Span(doc_id=place.doc_ids[0], start=place.start, end=place.end)
+        return Context(text=under_heading(place.heading, text), doc_ids=place.doc_ids, kind="passage", span=span)
+
+    def stating(self, source_id: str) -> list[ChunkPlace]:
+        """The places of an entity's or a relation's chunks, in corpus order."""
+        return [self.by_id[key] for key in sorted(set(source_id.split(SEPARATOR))) if key in self.by_id]

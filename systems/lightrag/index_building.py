@@ -1,0 +1,144 @@
+"""The index: documents inserted into LightRAG one by one; it extracts, merges and summarises."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.core.records import Document, IndexStats, Places
+from harness.protocols import ChatModel, Runtime
+from systems.common.chunking import Chunk, iter_chunks
+from systems.common.token_estimate import count_tokens
+from systems.lightrag import library
+from systems.lightrag.chunk_positions import ChunkPlace, ChunkPlaces
+from systems.lightrag.embedding import Embedding
+from systems.lightrag.extraction import Extraction
+from systems.lightrag.params import IndexParams
+
+
+async def build_index(
+    runtime: Runtime, chat: ChatModel, params: IndexParams, corpus: Sequence[Document]
+) -> IndexStats:
+    """Build the index under `runtime.index_dir`; raises HarnessError where no further model call can succeed."""
+    return await _Build(runtime, chat, params).run(corpus)
+
+
+class _Build:
+    def __init__(self, runtime: Runtime, chat: ChatModel, params: IndexParams) -> None:
+        self._runtime = runtime
+        self._params = params
+        self._extraction = Extraction(chat, params)
+        self._embedding = Embedding(runtime)
+        self._under_way: Sequence[Chunk] = ()
+        """The chunks of the document that is being inserted."""
+
+    async def run(self, corpus: Sequence[Document]) -> IndexStats:
+        library.load()  # Seconds, which are no stage of the work.
+        with self._runtime.stage("chunk"):
+            texts = _by_text(corpus)
+            first = [documents[0] for documents in texts.values()]
+            chunks = list(iter_chunks(first, self._params))
+        by_document = _by_document(chunks, first)
+        self._extraction.progress = lambda done: self._runtime.progress(done, len(chunks), "extracting")
+        size = (0, 0)
+        if chunks:
+            with self._runtime.stage("insert"):
+                size = await self._insert(by_document)
+        twins = {document.doc_id: documents for document, documents in zip(first, texts.values(), strict=True)}
+        places = {one.chunk_id: ChunkPlace.of(one, twins[one.document.doc_id]) for one in chunks}
+        ChunkPlaces(self._embedding.dimension, places).write(self._runtime.index_dir)
+        return IndexStats(
+            documents=len(corpus),
+            chunks=len(chunks),
+            nodes=size[0],
+            edges=size[1],
+            failed_chunks=self._extraction.failed_chunks,
+            passages=Places.of(chunk.span for chunk in chunks),
+            notes=self._notes(corpus, texts),
+        )
+
+    async def _insert(self, by_document: Sequence[Sequence[Chunk]]) -> tuple[int, int]:
+        """How many entities and relations there are then."""
+        await self._embedding.measure(by_document[0][0].text)
+        rag = self._library()
+        await rag.initialize_storages()
+        try:
+            for self._under_way in by_document:
+                await self._insert_one(rag, self._under_way[0])
+            graph = rag.chunk_entity_relation_graph
+            return len(await graph.get_all_nodes()), len(await graph.get_all_edges())
+        finally:
+            await rag.finalize_storages()
+            library.forget()
+
+    def _library(self) -> Any:
+        def chunks(*_: object, **__: object) -> list[dict[str, Any]]:
+            return [_row(number, chunk) for number, chunk in enumerate(self._under_way)]
+
+        extraction, embedding = self._extraction, self._embedding
+
+        async def extract(prompt: str, **given: Any) -> str:
+            return await extraction.ask(prompt, given)
+
+        async def embed(texts: Sequence[str], **_: Any) -> Any:
+            return await embedding.of_documents(texts)
+
+        functions = library.Functions(embed=embed, extract=extract, keywords=extract, chunks=chunks)
+        return library.new(
+            self._runtime.index_dir,
+            embedding.dimension,
+            functions,
+            entity_extract_max_gleaning=self._params.max_gleaning,
+            entity_extraction_use_json=self._params.extraction == "json",
+        )
+
+    async def _insert_one(self, rag: Any, first: Chunk) -> None:
+        """Insert the document of this first chunk; the library notes that one failed, and goes on."""
+        key = first.chunk_id.partition("-")[0]
+        # It refuses a text that its cleaning makes equal to an earlier one: the key tells them apart.
+        await rag.ainsert(f"{key}\n{first.document.text}", ids=key)
+        self._extraction.check()
+        self._embedding.check()
+        status = await rag.doc_status.get_by_id(key)
+        if status is None or status["status"] != "processed":
+            raise RuntimeError(f"LightRAG did not insert a document: {(status or {}).get('error_msg')}")
+
+    def _notes(self, corpus: Sequence[Document], texts: Mapping[str, Sequence[Document]]) -> tuple[str, ...]:
+        kept = sum(len(documents) for documents in texts.values())
+        found = [
+            (len(corpus) - kept, "documents hold no text"),
+            (kept - len(texts), "documents have the text of another: LightRAG keeps one, which stands for all"),
+            (
+                self._extraction.unfinished_replies,
+                "replies of extraction do not come to their end: LightRAG took what stands in them",
+            ),
+            (self._extraction.failed_summaries, "lists of descriptions could not be summarised and are lost"),
+        ]
+        counted = tuple(f"{number} {what}" for number, what in found if number)
+        why = self._extraction.first_failure
+        return (*counted, f"the first failure: {why}") if why else counted
+
+
+def _by_text(corpus: Sequence[Document]) -> dict[str, list[Document]]:
+    """The documents that hold text, by it: of equal texts the library keeps one."""
+    found: defaultdict[str, list[Document]] = defaultdict(list)
+    for document in corpus:
+        if text := document.text.strip():
+            found[text].append(document)
+    return dict(found)
+
+
+def _by_document(chunks: Sequence[Chunk], documents: Sequence[Document]) -> list[list[Chunk]]:
+    found: dict[str, list[Chunk]] = {document.doc_id: [] for document in documents}
+    for chunk in chunks:
+        found[chunk.document.doc_id].append(chunk)
+    return list(found.values())
+
+
+def _row(number: int, chunk: Chunk) -> dict[str, Any]:
+    """A chunk as the library takes it. Its id begins with its document's, so that the library keeps it."""
+    return {
+        "tokens": count_tokens(chunk.text),
+        "content": chunk.text,
+        "chunk_order_index": number,
+        "chunk_id": chunk.chunk_id,
+    }

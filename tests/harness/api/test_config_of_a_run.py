@@ -1,0 +1,118 @@
+"""Runs of somebody else's: what they say of judges, parameters and prices is shown, nothing of it is obeyed."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLineHere
+from earlier import rewrite_json, without_seals
+from echoing_server import EchoingServer, serve_echoes
+from paired_runs import ScoredRun, write_run
+
+from harness.api.config_building import evaluation_config
+from harness.config import JudgeConfig
+from harness.store import RunDir
+
+SECRET = "value-of-a-variable-0123"
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[EchoingServer]:
+    """The server of whoever made the run."""
+    yield from serve_echoes()
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLineHere:
+    env = {"RAG_HARNESS_CACHE": str(tmp_path / "cache"), "AWS_SECRET": SECRET, "SSL_CERT_DIR": str(tmp_path)}
+    return CommandLineHere(tmp_path, env)
+
+
+def saying(results: Path, **config: Any) -> RunDir:
+    """A finished run whose config says that."""
+    run = write_run(results, ScoredRun(scores={"accuracy": [1.0, 0.0]}, said=("It is so.",)))
+    rewrite_json(run.path / "manifest.json", lambda tree: {**tree, "config": {**tree["config"], **config}})
+    without_seals(run.path)
+    return RunDir(run.path)
+
+
+def model_at(server: EchoingServer) -> dict[str, Any]:
+    named = {"provider": "openai-compatible", "base_url": server.base_url, "model": "m", "max_retries": 0}
+    return {**named, "api_key_env": "AWS_SECRET"}
+
+
+@pytest.mark.parametrize(("role", "evaluator"), [("judge", "rag_eval"), ("judge_embedder", "kg_nlp")])
+def test_a_run_chooses_no_server_and_no_variable(
+    cli: CommandLineHere, elsewhere: EchoingServer, role: str, evaluator: str
+) -> None:
+    run = saying(cli.results, evaluators=[evaluator], models={role: model_at(elsewhere)})
+    line = cli.refused("evaluate", run.run_id)
+    assert f"the config of {run.run_id} names a {role} of its own, and what a run says is not obeyed" in line
+    assert f"--set models.{role}.api_key_env=AWS_SECRET" in line
+    assert elsewhere.heard == []
+    assert SECRET not in line
+
+
+def test_the_words_that_it_shows_mean_what_the_run_says(cli: CommandLineHere, elsewhere: EchoingServer) -> None:
+    run = saying(cli.results, evaluators=["rag_eval"], models={"judge": model_at(elsewhere)})
+    line = cli.refused("evaluate", run.run_id)
+    words = shlex.split(line.partition("what it says (")[2].partition("), or the default")[0])
+    judge = evaluation_config(run, settings=[word for word in words if word != "--set"]).models.judge
+    assert judge == JudgeConfig(**model_at(elsewhere))
+
+
+def test_one_word_about_the_judge_brings_in_none_of_the_runs(
+    cli: CommandLineHere, elsewhere: EchoingServer
+) -> None:
+    run = saying(cli.results, evaluators=["rag_eval"], models={"judge": model_at(elsewhere)})
+    assert "--config FILE" in cli.refused("evaluate", run.run_id, "--set", "models.judge.max_tokens=64")
+    done = cli.call("evaluate", run.run_id, "--quiet", "--set", "models.judge.provider=fake")
+    assert done.returncode in {0, 3}
+    assert elsewhere.heard == []
+
+
+def test_a_config_of_ones_own_says_all(cli: CommandLineHere, elsewhere: EchoingServer) -> None:
+    run = saying(cli.results, evaluators=["rag_eval"], models={"judge": model_at(elsewhere)}, prices="/dev/null")
+    own = cli.folder / "own.yaml"
+    own.write_text("{evaluators: [rag_eval], models: {judge: {provider: fake}}}", encoding="utf-8")
+    assert cli.call("evaluate", run.run_id, "--quiet", "--config", str(own)).returncode in {0, 3}
+    assert elsewhere.heard == []
+
+
+def test_a_judge_that_nobody_asks_needs_no_word(cli: CommandLineHere, elsewhere: EchoingServer) -> None:
+    run = saying(cli.results, evaluators=["answer"], models={"judge": model_at(elsewhere)})
+    assert cli.call("evaluate", run.run_id, "--quiet").returncode == 0
+    default = saying(cli.folder / "other", evaluators=["answer"], models={"judge": {"provider": "local"}})
+    assert cli.call("evaluate", str(default.path), "--quiet").returncode == 0
+
+
+def test_a_run_names_no_model_that_an_evaluator_loads(cli: CommandLineHere) -> None:
+    said = {"retrieval": {"ks": [1, 2], "longest_fact": 500}}
+    run = saying(cli.results, evaluators=["answer", "retrieval"], per_evaluator=said)
+    line = cli.refused("evaluate", run.run_id, "--evaluators", "answer,retrieval")
+    assert "names parameters of retrieval of its own" in line
+    assert "--set 'per_evaluator.retrieval.ks=[1, 2]' --set per_evaluator.retrieval.longest_fact=500" in line
+    assert cli.call("evaluate", run.run_id, "-e", "answer", "--quiet").returncode == 0
+
+
+@pytest.mark.parametrize("command", ["evaluate", "report", "compare", "show"])
+def test_no_command_reads_the_price_table_that_a_run_names(cli: CommandLineHere, command: str) -> None:
+    trap = cli.folder / "trap.yaml"
+    trap.write_text("not: a price table", encoding="utf-8")
+    run = saying(cli.results, evaluators=["answer"], prices=str(trap))
+    line = cli.refused(command, run.run_id)
+    assert f"add --prices {trap}, or --prices configs/prices.yaml for the one that ships" in line
+    if command == "show":
+        assert cli.call(command, run.run_id, "--prices", "configs/prices.yaml").returncode == 0
+
+
+def test_a_run_sends_its_answers_to_no_cluster(cli: CommandLineHere) -> None:
+    places = {"executor": "ray", "ray_address": "198.51.100.7:6379", "workers": 3}
+    run = saying(cli.results, evaluators=["answer"], runner={"failure_tolerance": 0.4, **places})
+    runner = evaluation_config(run).runner
+    assert (runner.executor, runner.ray_address, runner.workers) == ("local", None, None)
+    assert runner.failure_tolerance == 0.4
+    said = evaluation_config(run, settings=["runner.executor=ray"]).runner
+    assert (said.executor, said.ray_address) == ("ray", None)

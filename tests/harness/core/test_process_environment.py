@@ -1,0 +1,74 @@
+"""Usage data and traces of libraries: off unless the user says otherwise."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import CommandLineHere
+
+from harness.core.process_environment import turn_off_usage_data, usage_data_wanted
+
+ASKED = """
+import harness
+import json
+from chromadb.config import Settings
+from huggingface_hub.constants import HF_HUB_DISABLE_TELEMETRY
+from langsmith.utils import tracing_is_enabled
+from ragas._analytics import do_not_track
+from ray._common.usage.usage_lib import usage_stats_enabled
+sends = [Settings().anonymized_telemetry, not HF_HUB_DISABLE_TELEMETRY, bool(tracing_is_enabled()),
+         not do_not_track(), usage_stats_enabled()]
+print(json.dumps(sends))
+"""
+
+
+def what_libraries_send(**settings: str) -> list[bool]:
+    """As the libraries themselves understand the environment, in a process that imported `harness`."""
+    off: dict[str, str] = {}
+    turn_off_usage_data(off)
+    kept = {name: value for name, value in os.environ.items() if name not in off}
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED], env={**kept, **settings}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return [bool(one) for one in json.loads(done.stdout)]
+
+
+@pytest.mark.slow
+def test_every_library_understands_that_it_is_to_send_nothing() -> None:
+    pytest.importorskip("ray")
+    assert what_libraries_send() == [False] * 5
+    # Words for no that not every library knows.
+    assert what_libraries_send(RAGAS_DO_NOT_TRACK="1", RAY_USAGE_STATS_ENABLED="no") == [False] * 5
+
+
+@pytest.mark.slow
+def test_what_the_user_allows_is_sent() -> None:
+    pytest.importorskip("ray")
+    allowed = {"HF_HUB_DISABLE_TELEMETRY": "0", "LANGCHAIN_TRACING_V2": "true", "RAGAS_DO_NOT_TRACK": "false"}
+    assert what_libraries_send(**allowed) == [False, True, True, True, False]
+
+
+@pytest.mark.parametrize("name", ["ORT_DISABLE_TELEMETRY", "LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"])
+def test_what_the_user_allows_stays_and_no_is_said_in_any_word(name: str) -> None:
+    yes, no = ("off", "on") if "DISABLE" in name else ("True", "0")
+    allowed = {name: yes}
+    turn_off_usage_data(allowed)
+    assert allowed[name] == yes
+    assert usage_data_wanted(allowed) == [name]
+    refused = {name: no}
+    turn_off_usage_data(refused)
+    assert usage_data_wanted(refused) == []
+
+
+def test_a_command_reports_in_one_line_what_the_user_allows(tmp_path: Path) -> None:
+    here = CommandLineHere(tmp_path)
+    assert here.call("list", "providers").stderr == ""
+    lines = here.call(
+        "list", "providers", LANGSMITH_TRACING="true", HF_HUB_DISABLE_TELEMETRY="0"
+    ).stderr.splitlines()
+    assert len(lines) == 1
+    assert {"LANGSMITH_TRACING", "HF_HUB_DISABLE_TELEMETRY"} <= set(lines[0].replace(",", "").split())

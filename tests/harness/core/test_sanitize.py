@@ -1,0 +1,88 @@
+"""What is left of text from outside: no key in any form, nothing that a terminal obeys, and every other letter."""
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+
+from harness.core.errors import ConfigError
+from harness.core.sanitize import cleaned, keep_secret, reply_without_keys, visible, without_keys
+from harness.models.llama_server import ServerAccess
+
+KEY = "sk-Ab3+/=\"x'\\9?Zz"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_OF_MINE", KEY)
+    keep_secret("MODEL_OF_MINE")
+
+
+FORMS = [
+    KEY, KEY.upper(), quote(KEY), quote(KEY, safe=""), quote(KEY, safe="").lower(), json.dumps(KEY),
+    json.dumps(json.dumps(KEY)), repr(KEY.encode()), KEY.replace('"', "&quot;").replace("'", "&#x27;"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_key_is_found_as_servers_and_libraries_write_it(form: str) -> None:
+    assert "***" in without_keys(f"wrong key: {form}.")
+    assert "Ab3" not in without_keys(f"wrong key: {form}.").replace("AB3", "Ab3")
+    assert b"***" in reply_without_keys(f"wrong key: {form}.".encode())
+
+
+@pytest.mark.parametrize("user", ["", ":", "me:", "you:", "harness:"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_key_is_found_in_basic_authentication_whoever_the_user_is(user: str, encode: object) -> None:
+    assert callable(encode)
+    sent = encode(f"{user}{KEY}".encode()).decode()
+    assert "***" in without_keys(f"Authorization: Basic {sent}")
+
+
+def test_a_key_whose_letters_json_spells_as_codes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_OF_MINE", "sk-0123456789abc")
+    coded = "".join(f"\\u{ord(char):04x}" for char in "sk-0123456789abc")
+    assert reply_without_keys(f'{{"content": "{coded}"}}'.encode()) == b'{"content": "***"}'
+    harmless = b'{"content": "\\u0041 \\u00e9"}'
+    assert reply_without_keys(harmless) == harmless
+
+
+def test_a_secret_that_no_role_names_is_found_by_the_name_of_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEO4J_PASSWORD", "correcthorse")
+    monkeypatch.setenv("HF_TOKEN", "hf_0123456789")
+    assert without_keys("no correcthorse, no hf_0123456789") == "no ***, no ***"
+
+
+def test_a_reply_keeps_words_that_are_a_password_of_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEO4J_PASSWORD", "correcthorse")
+    assert reply_without_keys(b'{"content": "correcthorse"}') == b'{"content": "correcthorse"}'
+
+
+def test_a_placeholder_a_path_and_an_unset_variable_take_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "none")
+    monkeypatch.setenv("TLS_KEY", "/home/me/tls.pem")
+    keep_secret("NOT_SET", None)
+    assert without_keys("none of /home/me/tls.pem") == "none of /home/me/tls.pem"
+
+
+def test_the_key_of_a_server_that_was_started_here_is_one() -> None:
+    ServerAccess(base_url="http://127.0.0.1:1/v1", api_key="made-for-this-start-0123")
+    assert cleaned("it says made-for-this-start-0123") == "it says ***"
+
+
+def test_what_a_terminal_would_obey_is_shown() -> None:
+    hostile = "a\x1b[31m\x9b2J\x07\r\u202eb\u200b\u2028\udcffc\x00"
+    assert visible(hostile) == r"a\x1b[31m\x9b2J\x07\r\u202eb\u200b\u2028\udcffc\x00"
+
+
+def test_letters_of_all_languages_line_breaks_and_tabs_stay() -> None:
+    text = "Ångström — 東京\n\tभाषा 😀 \u00a0."
+    assert cleaned(text) == text
+
+
+def test_an_error_holds_neither_a_key_nor_an_escape_in_any_part() -> None:
+    error = ConfigError(f"\x1b]0;{KEY}\x07", f"not\n{KEY}")
+    for said in (str(error), error.what, error.fix, repr(error), *error.args):
+        assert KEY not in said
+        assert "\x1b" not in said

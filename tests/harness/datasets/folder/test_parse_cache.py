@@ -1,0 +1,85 @@
+"""Files that were parsed before."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from harness.datasets.folder import parse_cache
+from harness.datasets.folder.parser_pool import TOO_MUCH, Parsed
+from harness.datasets.folder.text_cleanup import NoDocument, ReadText
+
+
+class Parsing:
+    """Stands for the processes: what it says of a file's content, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.meanwhile: tuple[Path, str] | None = None
+
+    def __call__(self, files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Parsed]]:
+        for name, (path, _) in files.items():
+            self.asked.append(name)
+            text = path.read_text()
+            if self.meanwhile:
+                self.meanwhile[0].write_text(self.meanwhile[1])
+            yield (
+                name,
+                NoDocument(text.removeprefix("not: "))
+                if text.startswith("not: ")
+                else ReadText(text, title="t", remarks={"pages": 2}),
+            )
+
+
+@pytest.fixture
+def parsing(monkeypatch: pytest.MonkeyPatch) -> Parsing:
+    own = Parsing()
+    monkeypatch.setattr(parse_cache, "parse_all", own)
+    return own
+
+
+def found(path: Path) -> Parsed:
+    ((_, parsed),) = parse_cache.parse_or_recall({"a": (path, ".pdf")})
+    return parsed
+
+
+def test_the_same_bytes_are_parsed_once_wherever_they_lie(tmp_path: Path, parsing: Parsing) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text("text \ud7ff")
+    assert found(tmp_path / "one") == found(tmp_path / "two") == ReadText("text \ud7ff", "t", remarks={"pages": 2})
+    (tmp_path / "one").write_text("other")
+    assert found(tmp_path / "one") == ReadText("other", "t", remarks={"pages": 2})
+    assert len(parsing.asked) == 2
+
+
+def test_a_reason_is_kept_unless_it_is_about_the_machine(tmp_path: Path, parsing: Parsing) -> None:
+    (tmp_path / "scan").write_text("not: without text")
+    (tmp_path / "large").write_text(f"not: {min(TOO_MUCH)}")
+    for _ in range(2):
+        assert str(found(tmp_path / "scan")) == "without text"
+        assert str(found(tmp_path / "large")) == min(TOO_MUCH)
+    assert len(parsing.asked) == 3
+
+
+def test_what_is_damaged_or_cannot_be_kept_is_parsed_again(tmp_path: Path, parsing: Parsing) -> None:
+    (tmp_path / "one").write_text("right")
+    found(tmp_path / "one")
+    cache = Path(os.environ["RAG_HARNESS_CACHE"])
+    (place,) = cache.rglob("*.json")
+    place.write_text(place.read_text().replace("right", "wrong"))
+    assert found(tmp_path / "one") == ReadText("right", "t", remarks={"pages": 2})
+    place.unlink()
+    place.parent.rmdir()
+    place.parent.write_text("in the way")
+    assert found(tmp_path / "one") == ReadText("right", "t", remarks={"pages": 2})
+    assert len(parsing.asked) == 3
+
+
+def test_a_file_that_changes_while_it_is_parsed_is_not_kept(tmp_path: Path, parsing: Parsing) -> None:
+    (tmp_path / "one").write_text("before")
+    parsing.meanwhile = tmp_path / "one", "after!"
+    found(tmp_path / "one")
+    (tmp_path / "one").write_text("before")
+    found(tmp_path / "one")
+    assert len(parsing.asked) == 2

@@ -1,0 +1,216 @@
+"""Answers in brief: a right one scores 1 and a wrong one 0, though neither states a triplet."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from judges import WordEmbedder, quoted_in
+from runtimes import Asked, Chat
+from scoring import BareEvaluation, build_scorer, score_all
+
+from harness.core.records import Context, Prediction, RunRecord, Score
+from harness.evaluators.kg.evaluator import SPEC
+from harness.evaluators.kg.graphs.graph import connect
+from harness.evaluators.kg.graphs.triplet_graph import TripletSide
+from harness.evaluators.kg.measures import KgParams
+from harness.evaluators.kg.short_answers import names_in, phrase_in, strictly_alike
+
+from ..conftest import MakeRecord, MakeReference
+
+SCORES = ("multi_hop", "multi_hop_undirected", "direct", "community", "community_coverage")
+Scored = Callable[..., Mapping[str, Score]]
+
+
+def judge(**triplets: list[tuple[str, str, str]]) -> Chat:
+    """Reads triplets out of texts in which the word occurs, and none out of others."""
+
+    def reply(asked: Asked) -> str:
+        text = quoted_in(asked.text, "text")
+        found = (stated for word, stated in triplets.items() if word in text)
+        return json.dumps({"triplets": next(found, [])})
+
+    return Chat(reply)
+
+
+@pytest.fixture
+def score(record: MakeRecord, reference: MakeReference) -> Scored:
+    """score(answer, reference answer, *passages)."""
+
+    def make(
+        answer: str, right: str, *passages: str, chat: Chat | None = None, **params: Any
+    ) -> Mapping[str, Score]:
+        contexts = tuple(Context(text=text, doc_ids=("d",)) for text in passages)
+        made: RunRecord = record("q", answer)
+        made = made.model_copy(update={"prediction": Prediction(answer=answer, contexts=contexts)})
+        scorer = build_scorer(SPEC, KgParams(**params), BareEvaluation(chat or judge(), WordEmbedder()))
+        return {one.measure: one for one in score_all(scorer, [reference("q", right)], {("q", 0): made})}
+
+    return make
+
+
+def stands_in(name: str, other: str) -> bool:
+    """Whether a name may be alike another, as far as its numbers go."""
+    sides = TripletSide.of((), [name]), TripletSide.of((), [other])
+    alike = connect(*sides, {name: np.ones(1), other: np.ones(1)}, tau=0.5)
+    return bool(len(strictly_alike(alike, verdicts=False).pairs.inputs))
+
+
+def values(scores: Mapping[str, Score], pair: str = "factual_correctness") -> set[float | None]:
+    return {scores[f"kg_{name}_{pair}"].value for name in SCORES}
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Sam Altman", "Sam Altman"),
+        ("Sam Altman.", "Sam Altman"),
+        ("Sam Altman [1]", "Sam Altman"),
+        ("Answer: Sam Altman", "Sam Altman"),
+        ("The Federal Reserve", "Federal Reserve"),
+        ("Google and Apple", "Apple & Google"),
+        ("higher interest rates", "higher interest rates"),
+        ("March 5, 2023", "March 5, 2023"),
+        ("10", "10"),
+        ("Yes", "yes"),
+        ("True", "Yes"),
+        ("No, the article reports a loss.", "no"),
+        ("Yes [2].", "Yes"),
+    ],
+)
+def test_a_right_answer_in_brief_scores_one(score: Scored, answer: str, right: str) -> None:
+    scores = score(answer, right)
+
+    assert values(scores) == {1.0}
+    assert scores["kg_measurable_factual_correctness"].value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Google", "Sam Altman"),
+        ("Yes", "No"),
+        ("No, the article reports a loss.", "Yes"),
+        ("Yes and no", "Yes"),
+        ("Google", "Yes"),
+        ("Yes", "Google"),
+        ("2019", "2020"),
+        ("10", "12"),
+    ],
+)
+def test_a_wrong_answer_in_brief_scores_nothing(score: Scored, answer: str, right: str) -> None:
+    scores = score(answer, right)
+
+    assert values(scores) == {0.0}
+    assert scores["kg_measurable_factual_correctness"].value == 1.0
+
+
+def test_a_wrong_year_is_wrong_however_alike_the_vectors_are(score: Scored) -> None:
+    # Two of three words, a cosine of 0.67: the numbers decide, not tau.
+    assert values(score("March 5 2019", "March 5 2020", tau=0.5)) == {0.0}
+    assert values(score("March 5 2019", "March 5 2019", tau=0.5)) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1.5 million", "1.5 billion"),
+        ("$1.5m", "$1.5bn"),
+        ("-5%", "5%"),
+        ("5", "5%"),
+        (".5%", "5%"),
+        ("March 2023", "May 2023"),
+        ("5 Mar. 2023", "5th of May, 2023"),
+        ("100 m", "100 million"),
+    ],
+)
+def test_a_number_is_its_sign_its_scale_its_percent_and_its_month(one: str, other: str) -> None:
+    assert not stands_in(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1.5 million", "1,500,000"),
+        ("$1.5m", "1.50 million dollars"),
+        ("3bn", "3 billion"),
+        # A letter is a scale beside a currency alone.
+        ("100 m", "100 metres"),
+        ("5%", "5 per cent"),
+        ("March 5, 2023", "the 5th of March 2023"),
+        ("Mar 5, 2023", "2023-03-05"),
+        ("2023", "March 2023"),
+        ("GPT-4", "GPT 4"),
+        ("2023-99-99", "2023-99-99"),
+        ("Theresa May", "Theresa May"),
+    ],
+)
+def test_a_number_stands_where_it_is_written_otherwise(one: str, other: str) -> None:
+    assert stands_in(one, other)
+
+
+def test_half_of_a_list_is_half_right(score: Scored) -> None:
+    scores = score("Google and Apple", "Google")
+
+    assert scores["kg_multi_hop_factual_correctness"].value == 0.5
+    assert scores["kg_direct_factual_correctness"].explanation.endswith("not: Apple")
+
+
+def test_as_published_a_short_answer_is_zero_right_or_wrong(score: Scored) -> None:
+    for answer in ("Sam Altman", "Google"):
+        scores = score(answer, "Sam Altman")
+        one = scores["kg_multi_hop_factual_correctness_published"]
+        assert (one.value, one.explanation) == (0.0, "the answer has no triplets; the reference has no triplets")
+
+
+def test_a_name_is_looked_for_in_the_contexts_and_repeats_nothing_of_the_question(score: Scored) -> None:
+    chat = judge(Altman=[("Sam Altman", "leads", "OpenAI")])
+    right = score("Sam Altman", "Sam Altman", "Altman leads OpenAI.", chat=chat)
+    wrong = score("Google", "Sam Altman", "Altman leads OpenAI.", chat=chat)
+
+    assert right["kg_multi_hop_faithfulness"].value == 1.0
+    assert wrong["kg_multi_hop_faithfulness"].value == 0.0
+    relevancy = right["kg_multi_hop_answer_relevancy"]
+    assert relevancy.status == "not_applicable"
+    assert "the answer has no triplets" in relevancy.explanation
+
+
+def test_contexts_cannot_hold_a_bare_yes(score: Scored) -> None:
+    chat = judge(Altman=[("Sam Altman", "leads", "OpenAI")], Yes=[("Yes", "is", "answer")])
+    one = score("Yes", "Yes", "Altman leads OpenAI.", chat=chat)["kg_multi_hop_faithfulness"]
+
+    assert (one.status, one.explanation) == ("not_applicable", "the answer has no triplets")
+
+
+def test_names_are_not_sent_to_the_judge_unless_published_scores_are_asked_for(score: Scored) -> None:
+    chat = judge()
+    assert values(score("Sam Altman", "Sam Altman", chat=chat, scores=SCORES, pairs=("factual_correctness",))) == {
+        1.0
+    }
+    assert chat.calls == []
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Sam Bankman-Fried", ("Sam Bankman-Fried",)),
+        ("the New York Times", ("New York Times",)),
+        ("Google, Apple, and Meta", ("Google", "Apple", "Meta")),
+        ("Tyson Foods, Inc.", ("Tyson Foods, Inc",)),
+        ("Bank of America", ("Bank of America",)),
+        ("Google bought YouTube.", ()),
+        ("sam altman", ()),
+        ("", ()),
+        ("Google\nApple", ()),
+        (" ".join(["Word"] * 13), ()),
+    ],
+)
+def test_the_names_that_an_answer_consists_of(text: str, names: tuple[str, ...]) -> None:
+    assert names_in(text) == names
+
+
+def test_a_phrase_is_short_and_on_one_line() -> None:
+    assert phrase_in("**higher interest rates** [1].") == ("higher interest rates",)
+    assert phrase_in("?!") == ()
+    assert phrase_in(" ".join(["word"] * 13)) == ()

@@ -1,0 +1,266 @@
+"""What counts as the same answer, and what does not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.evaluators.answer import is_right
+from harness.evaluators.answer_normalisation import ABSTENTION, abstains, canonical, leading_yes_no, normalise
+
+
+@pytest.mark.parametrize(
+    ("answer", "form"),
+    [
+        ("  The   New York\tTimes. ", "new york times"),
+        ("Sam Bankman-Fried", "sam bankman fried"),
+        ("Sam Bankman‑Fried’s", "sam bankman frieds"),  # noqa: RUF001 - a typographic hyphen and apostrophe
+        ("“Google”", "google"),
+        ("**Google**", "google"),
+        ("`Google`", "google"),
+        ("> - Google", "google"),
+        ("Will Smith & Jada Pinkett Smith", "will smith and jada pinkett smith"),
+        ("ＧＯＯＧＬＥ", "google"),  # noqa: RUF001 - full-width letters
+        ("Goo\u200bgle", "google"),
+        ("U.S.", "us"),
+        ("1,000,000", "1000000"),
+        ("3.5", "3.5"),
+        ("-5", "-5"),
+        (".5", "0.5"),
+        ("-.5", "-0.5"),
+        (".5%", "0.5 percent"),
+        ("Up .5 points", "up 0.5 points"),
+        ("Google.5", "google5"),
+        ("10²", "10 2"),
+        ("10⁻²", "10 -2"),
+        ("10^2", "10 2"),
+        ("km²", "km2"),
+        ("1½", "1 1 2"),
+        ("2020-2021", "2020 2021"),
+        ("$5 million", "5 million dollars"),
+        ("US$ 5 million", "5 million dollars"),
+        ("€3.50", "3.50 euros"),
+        ("£2", "2 pounds"),
+        ("$5bn", "5 bn dollars"),
+        ("$5 bn", "5 bn dollars"),
+        ("$.5m", "0.5 m dollars"),
+        ("5bn", "5 bn"),
+        ("5m", "5m"),
+        ("$5 millionaires", "5 dollars millionaires"),
+        ("5%", "5 percent"),
+        ("5 per cent", "5 percent"),
+        ("Schindler 's List", "schindlers list"),
+        ("Schindler's List", "schindlers list"),
+        ("in 's-Gravenhage", "in s gravenhage"),
+        ("'s-Gravenhage", "s gravenhage"),
+        ("It is n't so", "it isnt so"),
+        ("the letter 's' alone", "letter s alone"),
+        ("Hepatitis A", "hepatitis a"),
+        ("A", "a"),
+        ("C++", "c++"),
+        ("?!", "?!"),
+        ("", ""),
+        (" \n ", ""),
+    ],
+)
+def test_the_form_in_which_an_answer_is_compared(answer: str, form: str) -> None:
+    assert normalise(answer) == form
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("3.5", "35"),
+        ("5", "5%"),
+        ("5", "$5"),
+        ("5", "-5"),
+        ("5", ".5"),
+        ("-5", "-.5"),
+        ("5%", ".5%"),
+        ("102", "10²"),
+        ("10²", "10⁻²"),
+        ("11/2", "1½"),
+        ("$5bn", "$5m"),
+        ("C", "C++"),
+        ("Vitamin", "Vitamin A"),
+        ("Beyoncé", "Beyonce"),
+        ("Google", "Google and Apple"),
+        ("Bankman", "Sam Bankman-Fried"),
+        ("two", "2"),
+        ("Google", "Google\nApple"),
+    ],
+)
+def test_what_merely_looks_alike_is_not_the_same(one: str, other: str) -> None:
+    assert canonical(one) != canonical(other)
+    assert not is_right(one, [other])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Answer: Google",
+        "answer:Google",
+        "**Answer:** Google",
+        "Final Answer: **Google**.",
+        "The answer is Google.",
+        'The answer is: "Google"',
+        "Answer: The answer is Google",
+        "The articles name several firms.\nAnswer: Google",
+        "Answer:\nGoogle",
+        "Answer: Apple\nOn second thoughts.\nFinal answer: Google",
+        "Answer: Google\nExplanation: both articles say so.",
+        "Answer:\nBoth reports name it.\nThe answer is Google.",
+        "Answer: Google\nThe answer is supported by passages [1].",
+        "The answer is Apple.\nThe answer is Google.",
+        "Answer: Apple\nThe final answer is Google.",
+        "Answer: Apple\nThe answer is: Google.",
+    ],
+)
+def test_a_label_marks_the_answer(answer: str) -> None:
+    assert canonical(answer) == "google"
+
+
+@pytest.mark.parametrize(("answer", "form"), [("TRUE", "yes"), ("Yes!", "yes"), ("False.", "no"), ("NO", "no")])
+def test_true_and_false_are_yes_and_no(answer: str, form: str) -> None:
+    assert canonical(answer) == form
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("No, the article reports a loss.", "no"),
+        ("Yes. Both say so.", "yes"),
+        ("**No**, it does not.", "no"),
+        ("Yes - both do.", "yes"),
+        ("True, both do.", "yes"),
+        ("No\n\nThe first article says otherwise.", "no"),
+        ("No, there is no difference.", "no"),
+        ("No, the article does not mention it.", "no"),
+        ("No article says so.", None),
+        ("No one", None),
+        ("No-one", None),
+        ("No. 5", None),
+        ("Yesterday, all was well.", None),
+        ("Yes, No", None),
+        ("Yes. No.", None),
+        ("Yes and no", None),
+        ("No, insufficient information.", None),
+        ("No. There is not enough information to answer.", None),
+        ("The answer could be no.", None),
+    ],
+)
+def test_the_yes_or_no_with_which_an_answer_begins(answer: str, verdict: str | None) -> None:
+    assert leading_yes_no(answer) == verdict
+
+
+def test_a_leading_no_counts_only_where_the_reference_is_yes_or_no() -> None:
+    assert is_right("No, the article reports a loss.", ["no"])
+    assert is_right("No, the article reports a loss.", ["False"])
+    assert not is_right("No, the article reports a loss.", ["Yes"])
+    assert not is_right("No, Google.", ["Google"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Insufficient information.",
+        "insufficient information",
+        "Insufficient",
+        "Insufficient Information to answer the question.",
+        "Insufficient information. The articles do not discuss this.",
+        "Answer: Insufficient information",
+        "There is insufficient information to determine the answer.",
+        "There is not enough information.",
+        "There is no information about this in the provided articles.",
+        "No information",
+        "no information available",
+        "No relevant information found.",
+        "The provided context is insufficient to answer the question.",
+        "The context does not provide enough information.",
+        "The articles do not mention this.",
+        "Based on the given context, the answer cannot be determined.",
+        "It cannot be determined from the articles.",
+        "I don't know.",
+        "I do not have enough information to answer that.",
+        "I'm sorry, but the provided context does not contain the answer.",
+        "Unfortunately, I cannot answer this question.",
+        "Unable to determine.",
+        "Unknown",
+        "N/A",
+        "Not mentioned in the text.",
+        "The answer is not in the articles.",
+        "No Answer Present.",
+        "No, there is not enough information to say.",
+    ],
+)
+def test_these_abstain(answer: str) -> None:
+    assert canonical(answer) == ABSTENTION
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "No",
+        "None",
+        "No evidence of fraud",
+        "No information technology company",
+        "I don't know, but probably Google.",
+        "Insufficient information. My best guess is Google.",
+        "The context does not mention Google, but it names Apple.",
+        "Insufficient funds",
+        "Information",
+        "Unknown Pleasures",
+        "The context is about football.",
+        "Not Google",
+        "He said that there was insufficient information.",
+    ],
+)
+def test_these_do_not_abstain(answer: str) -> None:
+    assert not abstains(answer)
+
+
+def test_no_information_is_an_abstention_and_not_a_no() -> None:
+    assert not is_right("No information.", ["No"])
+    assert is_right("No information.", ["Insufficient information."])
+
+
+@given(st.text())
+def test_an_answer_that_repeats_the_reference_is_right(text: str) -> None:
+    assert is_right(text, [text])
+
+
+@given(st.text(alphabet="aAtheyYesnoNO .,-'$%5\n", max_size=30))
+def test_case_white_space_and_a_final_dot_never_cost_a_right_answer(text: str) -> None:
+    assert is_right(f"  {text.upper()} ", [text])
+    if text.strip() and text.strip()[-1] not in "-.,'$%\n":
+        assert is_right(f"{text.strip()}.", [text])
+
+
+def test_what_an_answer_says_of_its_answer_takes_nothing_back() -> None:
+    answer = "Answer: Google\nThe answer is not in passage 2, but in passage 1."
+    assert not abstains(answer)
+    assert is_right(answer, ["Google"])
+
+
+AMOUNTS = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["", "-", "$", "-$", "US$ ", "€", "gbp "]),
+    st.sampled_from(["", "0", "12", "1,000"]),
+    st.integers(0, 999).map(".{}".format),
+    st.sampled_from(["", "%", " per cent", "bn", " million", "m"]),
+)
+
+
+@given(AMOUNTS)
+def test_the_form_of_an_amount_is_its_own_form_and_a_leading_point_is_a_zero_s(amount: str) -> None:
+    assert normalise(normalise(amount)) == normalise(amount)
+    whole, _, part = amount.partition(".")
+    if not whole[-1:].isdigit():
+        assert normalise(amount) == normalise(f"{whole}0.{part}")
+        assert normalise(amount) != normalise(f"{whole}{part}")
+
+
+@given(st.text(max_size=300))
+def test_no_text_breaks_the_comparison(text: str) -> None:
+    assert leading_yes_no(text) in {"yes", "no", None}
+    assert not is_right(text, ["a reference that nobody would write 7261"])

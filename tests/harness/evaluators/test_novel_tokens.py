@@ -1,0 +1,68 @@
+"""Words beyond the question: shares counted by hand, and what has none."""
+
+import pytest
+from scoring import build_scorer, score_all
+
+from harness.evaluators.novel_tokens import SPEC, shared_novel_tokens
+
+from .conftest import MakeRecord, MakeReference
+
+QUESTION = "Who founded Acme?"
+
+
+def test_the_words_of_the_question_and_function_words_agree_with_nothing() -> None:
+    found = shared_novel_tokens(QUESTION, "Acme was founded by Bob in 1990.", "Acme was founded by Ann in 1990.")
+    assert found is not None
+    # Bob and 1990 against Ann and 1990.
+    assert (found.precision, found.recall, found.f1) == (0.5, 0.5, 0.5)
+
+
+def test_a_word_counts_as_often_as_both_have_it() -> None:
+    found = shared_novel_tokens("?", "cat cat dog", "cat cat cat bird")
+    assert found is not None
+    assert (found.precision, found.recall) == (2 / 3, 2 / 4)
+
+
+def test_a_reference_all_of_whose_words_are_asked_about_is_still_told_right_from_wrong() -> None:
+    right, wrong = (shared_novel_tokens("Is Ann or Bob older?", name, "Ann") for name in ("It is Ann.", "Bob"))
+    assert right is not None
+    assert wrong is not None
+    assert (right.f1, wrong.f1) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        ("It\u2019s Ann\u2019s [2].", "it's ann's"),
+        ("3.5 GHz (fast)", "fast 3.5 GHz"),
+        ("東京です", "東京です。"),
+        ("ЁЛКА и Straße", "ёлка И STRASSE"),
+    ],
+)
+def test_marks_case_citations_and_scripts_do_not_part_what_is_the_same(answer: str, reference: str) -> None:
+    found = shared_novel_tokens("?", answer, reference)
+    assert found is not None
+    assert found.f1 == 1.0
+
+
+def test_a_reference_of_function_words_holds_nothing_to_find() -> None:
+    assert shared_novel_tokens("?", "anything", "it is that") is None
+
+
+def test_what_has_no_graded_score_has_none_and_an_empty_answer_is_nothing(
+    reference: MakeReference, record: MakeRecord
+) -> None:
+    gold = [reference("q1", "Ann Smith"), reference("q2", "Yes"), reference("q3", "it is"), reference("q4", "Ann")]
+    answers = {"q1": "I do not know.", "q2": "Yes", "q3": "it is", "q4": ""}
+    records = {(query, 0): record(query, answer) for query, answer in answers.items()}
+    scores = score_all(build_scorer(SPEC), gold, records)
+    found = {score.query_id: (score.status, score.value) for score in scores if score.measure == "novel_token_f1"}
+    nothing = ("not_applicable", None)
+    assert found == {"q1": nothing, "q2": nothing, "q3": nothing, "q4": ("scored", 0.0)}
+
+
+def test_of_several_references_the_best_counts(reference: MakeReference, record: MakeRecord) -> None:
+    scores = score_all(
+        build_scorer(SPEC), [reference("q1", "Robert Jones", "Ann Smith")], {("q1", 0): record("q1", "Ann Smith")}
+    )
+    assert [score.value for score in scores] == [1.0, 1.0, 1.0]

@@ -1,0 +1,200 @@
+"""How much of a reference stands in an answer: by SQuAD, by containment, by MultiHop-RAG's script."""
+
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.evaluators.answer import is_right
+from harness.evaluators.token_overlap import contains, exact_match, shared_words, squad_form, token_f1
+
+VISIBLE = st.text(min_size=1, max_size=60).filter(str.strip)
+WORDY = st.text(alphabet="aAbBthey noNOYs.,-'3東京。", min_size=1, max_size=30).filter(str.strip)
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("  The   New York\tTimes. ", "new york times"),
+        ("Sam Bankman-Fried", "sam bankmanfried"),
+        ("3.5", "35"),
+        ("C++", "c"),
+        ("“Google”", "“google”"),
+        ("Theatre and Anthem", "theatre and anthem"),
+        ("A", ""),
+        ("an a.m. the", "am"),
+        ("ÉCOLE", "école"),
+        ("", ""),
+    ],
+)
+def test_squad_compares_this_form(text: str, form: str) -> None:
+    assert squad_form(text) == form
+
+
+@pytest.mark.parametrize(
+    ("answer", "references", "em", "f1"),
+    [
+        ("the Google.", ["Google"], True, 1.0),
+        ("Google", ["Apple", "Google"], True, 1.0),
+        # One token of four, all of one: 2 * 1 / (4 + 1).
+        ("Sportsbooks and professional bettors", ["Sportsbooks"], False, 0.4),
+        # 2 * 1 / (4 + 3) and 2 * 2 / (4 + 2): the better reference counts.
+        ("Sportsbooks and professional bettors", ["Sportsbooks or casinos", "professional bettors"], False, 2 / 3),
+        # A token counts as often as it stands in both: one x and one y of three each.
+        ("x x y", ["x y y"], False, 4 / 6),
+        ("y x", ["x y"], False, 1.0),
+        ("Apple", ["Google"], False, 0.0),
+        ("I don't know.", ["Insufficient information."], False, 0.0),
+        ("Владимир ПУТИН", ["Путин"], False, 2 / 3),
+        ("", ["Google"], False, 0.0),
+        ("Google", [], False, 0.0),
+    ],
+)
+def test_exact_match_and_f1_as_worked_by_hand(answer: str, references: list[str], em: bool, f1: float) -> None:
+    assert exact_match(answer, references) is em
+    assert token_f1(answer, references) == pytest.approx(f1)
+
+
+@pytest.mark.parametrize(("answer", "expected"), [("The", 1.0), ("A.", 1.0), ("B", 0.0), ("", 0.0), (" \n", 0.0)])
+def test_of_a_reference_that_squad_deletes_whole_only_an_empty_answer_earns_nothing(
+    answer: str, expected: float
+) -> None:
+    assert token_f1(answer, ["A"]) == exact_match(answer, ["A"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "f1"),
+    [
+        ("东京是日本的首都", "日本的首都", 2 * 5 / (8 + 5)),
+        ("東京です。", "東京", 2 * 2 / (4 + 2)),
+        ("「東京」、大阪", "東京・大阪", 1.0),
+        ("トーキョー", "トーキョー", 1.0),
+        ("苹果的iPhone 15", "iPhone 15", 2 * 2 / (5 + 2)),
+        ("กรุงเทพ", "กรุง", 2 * 4 / (7 + 4)),
+        ("서울 특별시", "서울", 2 * 1 / (2 + 1)),
+    ],
+)
+def test_in_a_script_without_spaces_a_character_is_a_token(answer: str, reference: str, f1: float) -> None:
+    assert token_f1(answer, [reference]) == pytest.approx(f1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        ("It was Google, the articles say.", "Google"),
+        ("Sam Bankman‑Fried of FTX did.", "the Sam Bankman-Fried"),  # noqa: RUF001 - a typographic hyphen
+        ("They paid $5 million for it.", "5 million dollars"),
+        ("首都は東京です。", "東京"),
+        ("The articles name Apple.\nAnswer: Google Search", "Google"),
+        ("I don't know.", "Insufficient information."),
+        ("No, there is not enough information to say.", "Insufficient information."),
+        ("No, it fell.", "no"),
+        ("Both say so, yes.", "Yes"),
+        ("Do they agree? No.", "False"),
+        ("The first does. The answer is yes.", "yes"),
+    ],
+)
+def test_these_answers_contain_their_reference(answer: str, reference: str) -> None:
+    assert contains(answer, [reference])
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        ("Googled it", "Google"),
+        ("Sam and Altman", "Sam Altman"),
+        ("Altman, Sam", "Sam Altman"),
+        ("$5 million", "5 million euros"),
+        ("The articles name Google.\nAnswer: Apple", "Google"),
+        ("No information about Google.", "Google"),
+        ("Insufficient information. My best guess is Google.", "Insufficient information."),
+        ("No idea", "no"),
+        ("There is no difference.", "no"),
+        ("No one", "no"),
+        ("No. 5", "no"),
+        ("I do not know, no", "no"),
+        ("Insufficient information: no.", "no"),
+        ("Yes, and no.", "no"),
+        ("The first says yes, the second says: no, yes.", "yes"),
+        ("No, it fell.", "yes"),
+        ("", "no"),
+        ("", "Google"),
+    ],
+)
+def test_these_answers_do_not_contain_it(answer: str, reference: str) -> None:
+    assert not contains(answer, [reference])
+
+
+def test_any_of_several_references_may_be_contained() -> None:
+    assert contains("It was Google.", ["yes", "Insufficient information.", "Apple", "Google"])
+    assert contains("No, it was Google.", ["Apple", "no"])
+    assert contains("Unknown", ["Google", "No Answer Present."])
+    assert not contains("It was Meta.", ["Apple", "Google"])
+
+
+def test_exact_match_does_not_imply_containment() -> None:
+    assert exact_match("C++", ["C"])
+    assert not contains("C++", ["C"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "shared"),
+    [
+        ("the Fed", "The Federal Reserve", {"the"}),
+        ("Google", "Google.", set()),
+        ("INSUFFICIENT data", "Insufficient information.", {"insufficient"}),
+        ('Yes and no. The answer to the question is "Yes".', "no", set()),
+        ('The answer to the question is "Yes". No: The answer to the question is "no".', "yes", {"yes"}),
+        ('The answer to the question is ""', "the", set()),
+        ('The answer to the question is "Yes\nand no', "no", {"no"}),
+        ('the answer to the question is "Yes" or no', "no", {"no"}),
+        ("東京です", "東京", set()),
+        ("", "yes", set()),
+    ],
+)
+def test_the_words_that_multihop_rags_script_finds_in_both(answer: str, reference: str, shared: set[str]) -> None:
+    assert shared_words(answer, [reference]) == shared
+    assert shared_words(answer, ["7261", reference]) == shared
+
+
+@given(VISIBLE, VISIBLE)
+def test_f1_is_symmetric_and_between_0_and_1(one: str, other: str) -> None:
+    assert token_f1(one, [other]) == token_f1(other, [one])
+    assert 0 <= token_f1(one, [other]) <= 1
+
+
+@given(VISIBLE)
+def test_a_text_agrees_with_itself_in_every_measure(text: str) -> None:
+    assert exact_match(text, [text])
+    assert token_f1(text, [text]) == 1
+    assert contains(text, [text])
+
+
+@given(WORDY, WORDY)
+def test_what_matches_exactly_has_f1_1_and_what_is_right_is_contained(answer: str, reference: str) -> None:
+    if exact_match(answer, [reference]):
+        assert token_f1(answer, [reference]) == 1
+    if is_right(answer, [reference]):
+        assert contains(answer, [reference])
+
+
+@given(WORDY, st.lists(WORDY, min_size=1, max_size=4))
+def test_a_further_reference_never_costs_anything(answer: str, references: list[str]) -> None:
+    for measure in (exact_match, token_f1, contains):
+        best = max(float(measure(answer, [reference])) for reference in references)
+        assert float(measure(answer, references)) == best
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit",
+    ["word ", "the ", "yes, ", "no\n", "answer: x\n", "$1", "東京", "the articles do not ", "The answer is "],
+)
+def test_ten_thousand_characters_take_bounded_time(unit: str) -> None:
+    answer = (unit * 10_000)[:10_000]
+    references = [f"{unit}{number}" for number in range(20)] + ["yes", "Insufficient information."]
+    started = process_time()
+    for measure in (exact_match, token_f1, contains, shared_words):
+        measure(answer, references)
+    assert process_time() - started < 3

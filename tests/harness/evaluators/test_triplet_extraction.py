@@ -1,0 +1,75 @@
+import pytest
+from runtimes import Chat
+
+from harness.core.records import Context, ContextKind, Triplet
+from harness.evaluators.triplet_extraction import Stated, judged_extractions, stated_by, texts_of
+
+LEADS = Triplet("Ann", "leads", "Acme")
+OWNS = Triplet("Ann", "leads", "Acme Bank")
+
+
+def passage(text: str) -> Context:
+    return Context(text=text, doc_ids=("d1",))
+
+
+def test_each_passage_is_a_text_of_its_own_so_that_systems_share_its_extraction() -> None:
+    assert texts_of([passage("one"), passage(" "), passage("two")]) == ("one", "two")
+
+
+def test_the_triplets_of_a_graph_are_one_text_a_line_each() -> None:
+    triplets = [Context(text=f"a -> b{number}", doc_ids=(), kind="triplet") for number in range(3)]
+    assert texts_of([triplets[0], passage("one"), *triplets[1:]]) == ("one", "a -> b0\na -> b1\na -> b2")
+
+
+def test_a_line_that_several_contexts_of_a_graph_say_is_read_once() -> None:
+    lines = [Context(text=text, doc_ids=(), kind="triplet") for text in ("(The Post)", " ", "b", "(The Post)")]
+    assert texts_of(lines) == ("(The Post)\nb",)
+
+
+@pytest.mark.parametrize(
+    ("text", "triplets", "to_read"),
+    [
+        ("(Ann)-[leads]->(Acme)", (LEADS,), ()),
+        (" (Ann)-[leads]->(Acme) : ", (LEADS,), ()),
+        (
+            "(Ann)-[leads]->(Acme): She was born in Rome. (The Post)",
+            (LEADS,),
+            ("She was born in Rome. (The Post)",),
+        ),
+        # The sentence begins as the triplet in words does.
+        ("(Ann)-[leads]->(Acme): Ann leads Acme Tools.", (LEADS,), ("Ann leads Acme Tools.",)),
+        ("Ann leads Acme. Ann leads Acme Bank", (LEADS, OWNS), ()),
+        ("(Ann)-[leads]->(Acme): It thrives.", (LEADS,), ("It thrives.",)),
+        # Kinds, sources and names are no sentence.
+        ("(Ann)-[leads]->(Acme) (The Post, 2023-10-05)", (LEADS,), ()),
+        ("Ann (person): Ann leads Acme (The Post, 2023). Ann leads Acme Bank (The Post)", (LEADS, OWNS), ()),
+        ("Ann leads Acme (The Post). She was born in Rome.", (LEADS,), ("(The Post). She was born in Rome.",)),
+        # Another wording of what it carries.
+        ("Ann -> leads -> Acme", (LEADS,), ()),
+        ("Ann runs it.", (LEADS,), ()),
+        ("Ann runs it:", (), ("Ann runs it:",)),
+    ],
+)
+def test_what_a_context_of_a_graph_says_beside_its_triplets_is_read(
+    text: str, triplets: tuple[Triplet, ...], to_read: tuple[str, ...]
+) -> None:
+    context = Context(text=text, doc_ids=("d",), kind="triplet", triplets=triplets)
+    assert stated_by([context]) == Stated(to_read, triplets)
+
+
+@pytest.mark.parametrize("kind", ["passage", "sentence"])
+def test_a_passage_is_read_whole_whatever_triplets_it_carries_since_others_retrieve_it_too(
+    kind: ContextKind,
+) -> None:
+    text = "Ann leads Acme. Bob left."
+    bare = Context(text=text, doc_ids=("d",), kind=kind)
+    carrying = bare.model_copy(update={"triplets": (LEADS,)})
+    assert stated_by([carrying, bare]) == Stated((text, text), (LEADS,))
+
+
+async def test_contexts_that_queries_share_are_extracted_once() -> None:
+    chat = Chat(lambda _: '{"triplets": [["a", "is", "b"]]}')
+    extractions = judged_extractions(chat)
+    for question in ("who?", "when?"):
+        await extractions.of(question, *texts_of([passage("one"), passage("two")]))
+    assert len(chat.calls) == 4

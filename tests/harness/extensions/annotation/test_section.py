@@ -1,0 +1,116 @@
+"""What a report says of runs that people have labelled: judges corrected where labels suffice, and why not."""
+
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from labelled_runs import keep_labels
+from paired_runs import IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
+from report_groups import group_of
+
+from harness.core.records import Cost, EvaluationRecord
+from harness.display import Content, Quantity
+from harness.extensions.annotation.section import SPEC, content
+from harness.report.sections import Reported, sections_of
+from harness.report.words.findings import find
+from harness.store import RunDir
+
+MEASURE = "ragas_faithfulness"
+JUDGED = EvaluationRecord(evaluator="ragas", version="1", cost=Cost(wall_s=0.0))
+
+
+def judged_run(results: Path, values: list[Value]) -> RunDir:
+    return write_run(results, ScoredRun(scores={MEASURE: values}, evaluator=JUDGED))
+
+
+def reported(run: RunDir) -> Reported:
+    group = group_of(run)
+    return Reported(group, find(group))
+
+
+def quantities(said: Content) -> list[Quantity | None]:
+    (table,) = said.tables
+    (row,) = table.rows
+    return [one if isinstance(one, Quantity) else None for one in row]
+
+
+def values(n: int) -> list[Value]:
+    return [number % 5 / 4 for number in range(n)]
+
+
+def test_without_labels_there_is_no_section(tmp_path: Path) -> None:
+    assert content(reported(judged_run(tmp_path, values(60)))) == Content()
+
+
+def test_a_judge_that_is_too_kind_is_corrected_by_fifty_labels(tmp_path: Path) -> None:
+    run = judged_run(tmp_path, values(200))
+    # One less than the judge says, where there is one less; every fifth is the lowest in any case.
+    labels = {f"q{number:03d}": max(1, number % 5) for number in range(60)}
+    keep_labels(run, "ada", "faithfulness", labels)
+    _, _, scored, n, alone, both, weight = quantities(content(reported(run)))
+    assert scored is not None
+    assert scored.value == pytest.approx(0.5)
+    assert (n and (n.value, n.of)) == (60, 200)
+    assert both is not None
+    assert alone is not None
+    assert weight is not None
+    assert both.value == pytest.approx(fmean((max(1, number % 5) - 1) / 4 for number in range(5)))
+    assert both.high is not None
+    assert alone.high is not None
+    assert both.high < alone.high < 0.5
+    assert weight.value is not None
+    assert 0.5 < weight.value <= 1
+
+
+def test_fewer_labels_stand_alone_and_it_is_said(tmp_path: Path) -> None:
+    run = judged_run(tmp_path, values(200))
+    keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(30)})
+    said = content(reported(run))
+    *_, alone, both, weight = quantities(said)
+    assert alone is not None
+    assert alone.low is not None
+    assert (both, weight) == (None, None)
+    assert "Fewer than 50 labels" in said.items[0]
+
+
+def test_a_query_that_failed_counts_as_the_worst(tmp_path: Path) -> None:
+    run = judged_run(tmp_path, [*values(100), *[IMPUTED] * 100])
+    keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(60)})
+    _, _, scored, n, _, both, _ = quantities(content(reported(run)))
+    assert scored is not None
+    assert both is not None
+    assert scored.value == pytest.approx(0.25)
+    assert both.value == pytest.approx(0.25)
+    assert (n and n.of) == 100
+
+
+def test_labelled_answers_without_a_score_are_counted(tmp_path: Path) -> None:
+    run = judged_run(tmp_path, [*values(80), *[NOT_APPLICABLE] * 20])
+    keep_labels(run, "ada", "faithfulness", {f"q{number:03d}": 1 + number % 5 for number in range(20, 90)})
+    said = content(reported(run))
+    assert any("10 labelled answers without a score" in line for line in said.items)
+
+
+def test_two_annotators_of_an_answer_are_one_label_between_them(tmp_path: Path) -> None:
+    run = judged_run(tmp_path, values(100))
+    for name, label in (("ada", 1), ("grace", 5)):
+        keep_labels(run, name, "faithfulness", {f"q{number:03d}": label for number in range(60)})
+    said = content(reported(run))
+    *_, n, alone, _, _ = quantities(said)
+    assert (n and n.value) == 60
+    assert (alone and alone.value) == 0.5
+    assert "60 answers labelled by ada, grace." in said.paragraphs
+
+
+def test_labels_that_are_damaged_are_told_in_one_line(tmp_path: Path) -> None:
+    run = judged_run(tmp_path, values(20))
+    keep_labels(run, "ada", "faithfulness", {"q000": 1})
+    (run.path / "annotations" / "ada.jsonl").write_text("{}\n")
+    (line,) = content(reported(run)).items
+    assert "ada.jsonl line 1 is damaged" in line
+
+
+def test_the_report_has_it_by_its_entry_point(tmp_path: Path) -> None:
+    ordered, refused = sections_of(group_of(judged_run(tmp_path, values(20))))
+    assert SPEC.name in [spec.name for spec in ordered]
+    assert refused == []

@@ -1,0 +1,147 @@
+import json
+import random
+from pathlib import Path
+
+import pytest
+from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, write_run
+
+from harness.core.errors import ConfigError, StoreError
+from harness.core.records import Cost, EvaluationRecord
+from harness.extensions.meta_evaluation.columns import ValueColumns, measured_columns, with_labels
+from harness.extensions.meta_evaluation.correlation_tables import correlation_data, correlation_sections
+from harness.extensions.meta_evaluation.correlations import CorrelationFindings, correlate_columns
+from harness.extensions.meta_evaluation.label_sheet import read_labels
+from harness.store import RunDir
+
+N = 40
+RNG = random.Random(4)
+ONE = [RNG.random() for _ in range(N)]
+OTHER = [value + RNG.gauss(0, 0.3) for value in ONE]
+
+
+def run_with(results: Path, *, system: str = "s", judge: str = "", **scores: list[float | str]) -> RunDir:
+    made = EvaluationRecord(evaluator="answer", version="1", cost=Cost(wall_s=0.0))
+    if judge:
+        made = made.model_copy(update={"models": {"judge": {"model": judge}}})
+    return write_run(results, ScoredRun(system=system, scores=scores, evaluator=made, types=("a", "b")))
+
+
+def labelled(folder: Path, columns: ValueColumns, *lines: str) -> ValueColumns:
+    path = folder / "labels.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return with_labels(columns, read_labels(path))
+
+
+def notes(findings: CorrelationFindings) -> str:
+    return "\n".join(correlation_sections(findings)[0].content.items)
+
+
+def test_two_measures_are_correlated_over_all_answers_and_by_type(tmp_path: Path) -> None:
+    findings = correlate_columns(measured_columns([run_with(tmp_path, x=[*ONE], y=[*OTHER])]), "type")
+    (pair,) = findings.pairs
+    assert (pair.n, pair.n_of, pair.n_clusters) == (N, N, N)
+    assert pair.found is not None
+    assert pair.found.pearson.value is not None
+    assert pair.found.pearson.value > 0.5
+    assert [(part.part, part.n) for part in findings.parts] == [("a", 20), ("b", 20)]
+
+
+def test_failures_and_what_does_not_apply_are_no_pairs_and_are_counted(tmp_path: Path) -> None:
+    spoilt: list[float | str] = [FAILED, NOT_APPLICABLE, IMPUTED, *OTHER[3:]]
+    findings = correlate_columns(measured_columns([run_with(tmp_path, x=[*ONE], y=spoilt)]))
+    assert (findings.pairs[0].n, findings.pairs[0].n_of) == (N - 3, N)
+
+
+def test_answers_to_one_query_are_one_cluster_whatever_system_gave_them(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, system=name, x=[*ONE], y=[*OTHER]) for name in ("s", "t")]
+    both, alone = (correlate_columns(measured_columns(some)).pairs[0] for some in (runs, runs[:1]))
+    assert (both.n, both.n_clusters) == (2 * N, N)
+    assert both.found is not None
+    assert alone.found is not None
+    # The same answers once more say nothing new.
+    width = [high - low for low, high in (one.found.spearman.interval for one in (both, alone) if one.found)]  # type: ignore[operator]
+    assert width[0] == pytest.approx(width[1], rel=0.2)
+
+
+def test_a_query_is_in_one_cluster_whatever_else_its_run_was_asked(tmp_path: Path) -> None:
+    """Runs over another sample of the same data set say no more of a query that both hold."""
+    queries = [f"q{number:03d}" for number in range(N)]
+    cites = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"] * 5
+    whole = write_run(tmp_path, ScoredRun("s", {"x": ONE, "y": OTHER}, queries, cites=cites))
+    some = {"x": ONE[:20], "y": OTHER[:20]}
+    part = write_run(tmp_path, ScoredRun("t", some, queries[:20], cites=cites[:20], digest="e" * 64))
+    (pair,) = correlate_columns(measured_columns([whole, part])).pairs
+    assert (pair.n, pair.n_clusters) == (N + 20, 8)
+
+
+def test_a_column_that_never_varies_is_said_and_the_others_are_correlated(tmp_path: Path) -> None:
+    run = run_with(tmp_path, x=[*ONE], y=[*OTHER], z=[0.5] * N)
+    findings = correlate_columns(measured_columns([run]))
+    assert [bool(pair.found) for pair in findings.pairs] == [True, False, False]
+    assert notes(findings).splitlines() == ["z is 0.5 for all 40 answers that have it: it goes with nothing"]
+
+
+def test_fewer_than_ten_answers_are_refused_with_the_reason(tmp_path: Path) -> None:
+    run = run_with(tmp_path, x=[*ONE[:9]], y=[*OTHER[:9]])
+    with pytest.raises(ConfigError, match="9 answers with both, and fewer than 10 say nothing"):
+        correlate_columns(measured_columns([run]))
+
+
+def test_scores_of_different_judges_are_no_one_column(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, system=judge, judge=judge, x=[*ONE], y=[*OTHER]) for judge in ("m1", "m2")]
+    with pytest.raises(ConfigError, match="different judges, versions or parameters"):
+        measured_columns(runs)
+
+
+def test_a_measure_that_no_run_has_is_named_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'token_f1'"):
+        measured_columns([run_with(tmp_path, token_f1=[*ONE])], ["token_f2"])
+
+
+def test_labels_are_held_against_every_measure_and_not_measures_against_each_other(tmp_path: Path) -> None:
+    columns = measured_columns([run_with(tmp_path, x=[*ONE], y=[*OTHER])])
+    rows = [f"q{number:03d},{round(5 * value)}" for number, value in enumerate(ONE)]
+    findings = correlate_columns(labelled(tmp_path, columns, "query_id,grade", *rows, "q999,3"))
+    assert [(pair.one, pair.other) for pair in findings.pairs] == [("x", "grade"), ("y", "grade")]
+    assert "labels of answers that these runs do not have: 1" in notes(findings)
+
+
+def test_labels_that_do_not_say_of_which_run_are_refused_where_there_are_two(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, system=name, x=[*ONE]) for name in ("s", "t")]
+    with pytest.raises(ConfigError, match="which of 2 runs"):
+        labelled(tmp_path, measured_columns(runs), "query_id,grade", "q001,3")
+
+
+def test_labels_of_other_queries_are_refused_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no label of"):
+        labelled(tmp_path, measured_columns([run_with(tmp_path, x=[*ONE])]), "query_id,grade", "other,3")
+
+
+def test_labels_of_a_run_that_is_named_in_two_ways_are_averaged(tmp_path: Path) -> None:
+    run = run_with(tmp_path, x=[*ONE])
+    lines = ("query_id,run,grade", f"q001,{run.run_id},5", f"q001,{run.run_id[-8:]},1")
+    columns = labelled(tmp_path, measured_columns([run]), *lines)
+    assert list(columns.values["grade"].values()) == [3.0]
+
+
+def test_labels_of_another_run_say_that_the_run_is_another(tmp_path: Path) -> None:
+    columns = measured_columns([run_with(tmp_path, x=[*ONE])])
+    with pytest.raises(ConfigError, match="first: run 'other'"):
+        labelled(tmp_path, columns, "query_id,run,grade", "q001,other,3")
+
+
+def test_a_run_of_which_records_are_lost_is_refused_and_not_called_unfinished(tmp_path: Path) -> None:
+    run = run_with(tmp_path, x=[*ONE])
+    records = run.path / "records.jsonl"
+    records.write_bytes(b"".join(records.read_bytes().splitlines(keepends=True)[:5]))
+    with pytest.raises(StoreError, match=r"records\.jsonl"):
+        measured_columns([run])
+
+
+def test_what_scripts_get_has_no_number_that_is_none(tmp_path: Path) -> None:
+    run = run_with(tmp_path, x=[*ONE], y=[*ONE], z=[0.5] * N)
+    data = correlation_data(correlate_columns(measured_columns([run])))
+    same, constant, _ = data["pairs"]
+    assert same["spearman"] == {"value": 1.0, "low": None, "high": None}
+    assert constant["spearman"] is None
+    assert "NaN" not in json.dumps(data)

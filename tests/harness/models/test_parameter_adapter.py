@@ -1,0 +1,237 @@
+"""A model that refuses what it is sent by default: asked as it wants, learnt once, over processes and resumes."""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.core.errors import BudgetReached, ModelUnavailable
+from harness.models.budget import Allowance, Budget
+from harness.models.clients import OpenAIChat
+from harness.models.fake_faults import Reply, refusal_of
+from harness.models.fake_model import FakeScript
+from harness.models.fake_server import FakeServer
+from harness.models.metering import Meter, metered
+from harness.models.transport import Seam
+from harness.protocols import Message
+from harness.store import Dialect, Dialects
+
+Serve = Callable[..., FakeServer]
+Connect = Callable[..., OpenAIChat]
+ANSWER = b'{"choices": [{"message": {"content": "yes"}}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}'
+REFUSES = FakeScript(refuses=("temperature", "max_tokens"))
+SCHEMA = {"type": "object", "properties": {}}
+
+
+class Server:
+    """Answers, or refuses, and keeps the parameters of each request."""
+
+    def __init__(self, refuse: Callable[[dict[str, Any]], Reply | None]) -> None:
+        self.refuse = refuse
+        self.sent: list[dict[str, Any]] = []
+
+    def __call__(self, _path: str, body: bytes) -> Reply:
+        request = json.loads(body)
+        self.sent.append({name: value for name, value in request.items() if name not in {"messages", "model"}})
+        return self.refuse(request) or Reply(200, ANSWER)
+
+
+def ask(text: str) -> list[Message]:
+    return [Message("user", text)]
+
+
+async def answer(chat: OpenAIChat, text: str, scope: str = "answer/q/0/1", **more: Any) -> Meter:
+    with metered(Meter(scope)) as meter:
+        await chat.complete(ask(text), **more)
+    return meter
+
+
+def among(seam: Seam, results: Path) -> Seam:
+    """As a process of that folder of results opens it."""
+    seam.dialects = Dialects.under(results)
+    return seam
+
+
+async def test_of_64_calls_at_once_each_parameter_is_refused_once_and_none_fails(
+    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+) -> None:
+    server, lines = serve(REFUSES), list[str]()
+    seam = among(seam, tmp_path)
+    seam.say = lines.append
+    chat = connect(server.base_url, seam, max_concurrency=64)
+    meters = await asyncio.gather(*(answer(chat, f"Is it {n}?") for n in range(64)))
+    assert (server.model.served["calls"], server.model.served["faults"]) == (64, 2)
+    assert [meter.usage["generator"].calls for meter in meters] == [1] * 64
+    assert [line.partition(" refuses ")[2] for line in lines] == [
+        "temperature=0.0: it is left out, and the run says so",
+        "max_tokens: it is sent as max_completion_tokens",
+    ]
+
+
+async def test_who_waited_until_a_parameter_was_found_out_asks_beside_the_others(
+    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+) -> None:
+    under_way, most = 0, 0
+    lock = threading.Lock()
+
+    def answered_late(_path: str, _body: bytes) -> Reply:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.1)
+        with lock:
+            under_way -= 1
+        return Reply(200, ANSWER)
+
+    chat = connect(serve(respond=answered_late).base_url, among(seam, tmp_path), max_concurrency=8)
+    await asyncio.gather(*(answer(chat, f"Is it {n}?", json_schema=SCHEMA) for n in range(8)))
+    assert most > 3
+
+
+async def test_the_next_process_asks_as_the_model_wants_from_its_first_call_on(
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], Seam]
+) -> None:
+    server = serve(REFUSES)
+    for process in range(3):
+        await answer(connect(server.base_url, among(open_seam(), tmp_path)), f"Is it {process}?")
+    assert (server.model.served["calls"], server.model.served["faults"]) == (3, 2)
+
+
+async def test_the_journal_knows_a_call_as_it_was_asked_whatever_is_learnt_later(
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], Seam]
+) -> None:
+    took, refused = serve(), serve(REFUSES)
+    await answer(connect(took.base_url, open_seam()), "Is it so?")
+    seam = among(open_seam(), tmp_path)
+    chat = connect(refused.base_url, seam)
+    await answer(chat, "Is it another?")
+    assert (await answer(chat, "Is it so?")).replayed_calls == 1
+    assert refused.model.served["calls"] == 1
+
+
+async def test_what_the_config_says_is_sent_so_from_the_beginning(serve: Serve, connect: Connect) -> None:
+    server = Server(lambda _request: None)
+    chat = connect(
+        serve(respond=server).base_url,
+        send_as={"max_tokens": "max_completion_tokens", "seed": None},
+        temperature=None,
+        extra={"reasoning_effort": "low"},
+        max_tokens=7,
+    )
+    await answer(chat, "Is it so?")
+    assert server.sent == [{"max_completion_tokens": 7, "reasoning_effort": "low"}]
+
+
+async def test_a_temperature_that_is_refused_does_not_keep_another_from_being_sent(
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], Seam]
+) -> None:
+    server = Server(lambda request: refusal_of("temperature") if request.get("temperature") == 0 else None)
+    url = serve(respond=server).base_url
+    for temperature in (0.0, 1.0):
+        await answer(connect(url, among(open_seam(), tmp_path), temperature=temperature), f"Is it {temperature}?")
+    assert [sent.get("temperature") for sent in server.sent] == [0.0, None, 1.0]
+
+
+async def test_what_a_model_takes_may_hang_on_what_else_it_is_sent(
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], Seam]
+) -> None:
+    thinks = {"reasoning_effort": "high"}
+    server = Server(
+        lambda request: refusal_of("temperature") if set(request) >= {*thinks, "temperature"} else None
+    )
+    url = serve(respond=server).base_url
+    for extra in ({}, thinks):
+        await answer(connect(url, among(open_seam(), tmp_path), extra=extra), f"Is it {extra}?")
+    assert ["temperature" in sent for sent in server.sent] == [True, True, False]
+
+
+async def test_a_schema_that_is_refused_is_asked_for_in_words_from_then_on(
+    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+) -> None:
+    server = Server(lambda request: refusal_of("response_format") if "response_format" in request else None)
+    chat = connect(serve(respond=server).base_url, among(seam, tmp_path))
+    for n in range(3):
+        await answer(chat, f"Is it {n}?", json_schema=SCHEMA)
+    assert ["response_format" in sent for sent in server.sent] == [True, False, False, False]
+
+
+async def test_what_does_not_help_is_not_remembered(
+    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+) -> None:
+    # Such as a refusal that quotes its prompt, in which the name of a parameter stands.
+    seam = among(seam, tmp_path)
+    quoted = b'{"error": {"message": "not supported: What is the temperature of the sea?"}}'
+    server = Server(lambda _request: Reply(400, quoted))
+    chat = connect(serve(respond=server).base_url, seam)
+    with pytest.raises(Exception, match="not supported: What"):
+        await answer(chat, "What is the temperature of the sea?")
+    server.refuse = lambda _request: None
+    await answer(chat, "Is it so?")
+    assert ["temperature" in sent for sent in server.sent] == [True, False, True]
+
+
+async def test_what_a_run_was_begun_with_it_keeps_though_the_folder_forgot_it(
+    serve: Serve, connect: Connect, seam: Seam
+) -> None:
+    server = Server(lambda _request: None)
+    seam.begun_in = {"generator": Dialect(sent_as={"temperature=0.0": None})}
+    await answer(connect(serve(respond=server).base_url, seam), "Is it so?")
+    assert ["temperature" in sent for sent in server.sent] == [False]
+
+
+async def test_a_refusal_that_comes_late_stops_the_run_which_would_have_two_ways_of_decoding(
+    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+) -> None:
+    server = Server(lambda _request: None)
+    chat = connect(serve(respond=server).base_url, among(seam, tmp_path))
+    await answer(chat, "Is it so?")
+    server.refuse = lambda request: refusal_of("temperature") if "temperature" in request else None
+    with pytest.raises(
+        ModelUnavailable, match=r"refuses temperature=0\.0 now.*models\.generator\.temperature=null"
+    ):
+        await answer(chat, "Is it another?")
+    assert isinstance(seam.fatal, ModelUnavailable)
+
+
+async def test_tokens_of_hidden_reasoning_are_counted_and_replayed(
+    serve: Serve, connect: Connect, open_seam: Callable[[], Seam]
+) -> None:
+    server = serve(FakeScript(reply="yes", reasoning_tokens=40))
+    meters = [await answer(connect(server.base_url, open_seam()), "Is it so?") for _ in range(2)]
+    used = [meter.usage["generator"] for meter in meters]
+    assert [(usage.output_tokens, usage.reasoning_tokens) for usage in used] == [(41, 40)] * 2
+    assert meters[1].replayed_calls == 1
+
+
+async def test_room_for_reasoning_is_added_to_what_any_call_asks_for_and_to_no_call_of_the_journal(
+    serve: Serve, connect: Connect, open_seam: Callable[[], Seam]
+) -> None:
+    server = serve(FakeScript(reply="yes", reasoning_tokens=500))
+    for _ in range(2):
+        chat = connect(
+            server.base_url, open_seam(), reasoning_tokens=1000, send_as={"max_tokens": "max_completion_tokens"}
+        )
+        meter = await answer(chat, "Is it so?", max_tokens=20)
+    assert meter.replayed_calls == 1
+    assert meter.usage["generator"].output_tokens == 501
+
+
+async def test_room_for_reasoning_counts_against_a_budget(serve: Serve, connect: Connect, seam: Seam) -> None:
+    server = serve()
+    seam.budget = Budget(Allowance(tokens=1000))
+    chat = connect(server.base_url, seam, reasoning_tokens=5000)
+    with pytest.raises(BudgetReached):
+        await answer(chat, "Is it so?", max_tokens=20)
+    assert server.model.served["calls"] == 0
+
+
+async def test_a_reply_that_is_all_reasoning_fails_and_names_the_limit(serve: Serve, connect: Connect) -> None:
+    chat = connect(serve(FakeScript(reasoning_tokens=500)).base_url, max_tokens=64)
+    with pytest.raises(ValueError, match=r"spent all of max_tokens \(64, 64 of them on reasoning\) before"):
+        await answer(chat, "Is it so?")

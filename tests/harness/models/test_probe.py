@@ -1,0 +1,73 @@
+"""The first call of a model: what every other would fail of too is one line, anything else is left to them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.config import EmbedderConfig, GeneratorConfig
+from harness.core.errors import ModelUnavailable
+from harness.models.budget import Allowance, Budget
+from harness.models.fake_model import FakeScript
+from harness.models.fake_server import FakeServer
+from harness.models.probe import ask_once, is_asked
+from harness.models.providers import resolve_embedder, resolve_generator
+from harness.models.transport import Seam
+
+pytestmark = pytest.mark.usefixtures("no_tls")
+Serve = Callable[..., FakeServer]
+
+
+def generator(server: FakeServer, **more: Any) -> GeneratorConfig:
+    fields = {"provider": "openai-compatible", "model": "m", "base_url": server.base_url, "max_retries": 0, **more}
+    return resolve_generator(GeneratorConfig.model_validate(fields))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["http_500", "http_529", "malformed", "gzip_bomb", "usage_huge", "no_usage", "list_content"],
+)
+async def test_a_server_that_falters_is_left_to_who_calls_it_next(serve: Serve, seam: Seam, fault: str) -> None:
+    await ask_once(generator(serve(FakeScript(fault=fault))), seam, "preflight/today")
+    assert seam.fatal is None
+
+
+async def test_one_that_hangs_is_not_waited_for(serve: Serve, seam: Seam, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.models.probe._LONGEST_S", 0.1)
+    await ask_once(generator(serve(FakeScript(fault="hang"))), seam, "preflight/today")
+
+
+@pytest.mark.parametrize("fault", ["http_400", "http_402", "http_403", "http_404", "http_422"])
+async def test_what_is_refused_for_good_is_one_line(serve: Serve, seam: Seam, fault: str) -> None:
+    with pytest.raises(ModelUnavailable, match=fault.removeprefix("http_") if fault != "http_402" else "quota"):
+        await ask_once(generator(serve(FakeScript(fault=fault))), seam, "preflight/today")
+
+
+async def test_an_embedder_is_asked_with_what_its_texts_are_sent_with(serve: Serve, seam: Seam) -> None:
+    server = serve(FakeScript(refuses=("dimensions",)))
+    fields = {"provider": "openai-compatible", "model": "m", "base_url": server.base_url}
+    plain = EmbedderConfig.model_validate(fields)
+    await ask_once(resolve_embedder(plain), seam, "preflight/today")
+    short = EmbedderConfig.model_validate({**fields, "extra": {"dimensions": 8}})
+    with pytest.raises(ModelUnavailable, match=r"the embedder m at .*'dimensions'.*\(it is sent dimensions\)"):
+        await ask_once(resolve_embedder(short), seam, "preflight/today")
+
+
+async def test_it_is_made_once_a_day(serve: Serve, open_seam: Callable[[], Seam]) -> None:
+    server = serve()
+    for day in ("today", "today", "tomorrow"):
+        await ask_once(generator(server), open_seam(), f"preflight/{day}")
+    assert server.model.served["calls"] == 2
+
+
+async def test_a_budget_that_cannot_hold_it_is_left_to_stop_the_run(serve: Serve, seam: Seam) -> None:
+    server = serve()
+    seam.budget = Budget(Allowance(tokens=10))
+    await ask_once(generator(server), seam, "preflight/today")
+    assert server.model.served["calls"] == 0
+
+
+def test_a_model_of_this_process_is_not_asked() -> None:
+    fake, minilm = GeneratorConfig(provider="fake"), EmbedderConfig(provider="minilm")
+    assert not is_asked(resolve_generator(fake))
+    assert not is_asked(resolve_embedder(minilm))

@@ -1,0 +1,218 @@
+"""A provider whose server speaks another protocol: over the seam it is like any other."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+from plugins import PlugIn
+from teller_server import CLIENT, TellerServer
+
+from harness.config import EmbedderConfig, GeneratorConfig
+from harness.core.errors import ConfigError, ModelUnavailable
+from harness.core.records import Usage
+from harness.models.clients import build_chat
+from harness.models.embedders import build_embedder
+from harness.models.embedding_cache import EmbeddingCache
+from harness.models.fake_model import bag_of_words
+from harness.models.metering import Meter, metered
+from harness.models.model_endpoint import read_error
+from harness.models.model_identity import model_identity
+from harness.models.protocol_translation import ServerRefused, Translation, chat_reply, embeddings_reply
+from harness.models.providers import provider_of, resolve_embedder, resolve_generator
+from harness.models.reply_parsing import read_usage
+from harness.models.transport import Seam
+from harness.protocols import ChatModel, Message
+
+pytestmark = pytest.mark.usefixtures("no_tls", "teller")
+
+PROMPT = [Message("system", "You tell."), Message("user", "Is it so?")]
+
+
+@pytest.fixture
+def teller(plug_in: PlugIn) -> None:
+    """The provider, installed."""
+    plug_in("rag_harness.providers", "teller", CLIENT)
+
+
+def generator(server: TellerServer, **more: Any) -> GeneratorConfig:
+    return resolve_generator(GeneratorConfig(provider="teller", base_url=server.base_url, **more))
+
+
+def connect(server: TellerServer, seam: Seam, **more: Any) -> ChatModel:
+    chat = build_chat(generator(server, **more), seam)
+    assert chat is not None
+    return chat
+
+
+def test_it_resolves_and_is_identified_as_any_provider_behind_a_url(teller_server: TellerServer) -> None:
+    config = generator(teller_server)
+    assert provider_of(config).summary == "a server that tells"
+    assert config.model == "teller-1"
+    assert model_identity(config)["base_url"] == teller_server.base_url
+    with pytest.raises(ConfigError, match=r"'teller' needs a URL: set models\.generator\.base_url"):
+        resolve_generator(GeneratorConfig(provider="teller"))
+    with pytest.raises(ConfigError, match="did you mean 'teller'"):
+        resolve_generator(GeneratorConfig(provider="tellr"))
+
+
+async def test_a_call_is_counted_as_its_server_counts_and_replayed_in_the_next_process(
+    teller_server: TellerServer, open_seam: Callable[[], Seam]
+) -> None:
+    meters = []
+    for _ in range(2):
+        with metered(Meter("answer/q/0/1")) as meter:
+            assert await connect(teller_server, open_seam()).complete(PROMPT) == "so it is"
+        meters.append(meter)
+    assert teller_server.asked == ["tell"]
+    used = Usage(calls=1, input_tokens=teller_server.heard, output_tokens=2)
+    assert [meter.usage for meter in meters] == [{"generator": used}] * 2
+    assert [meter.replayed_calls for meter in meters] == [0, 1]
+
+
+async def test_embeddings_are_unit_rows_in_the_order_of_the_texts_and_counted(
+    teller_server: TellerServer, seam: Seam, tmp_path: Path
+) -> None:
+    config = resolve_embedder(EmbedderConfig(provider="teller", base_url=teller_server.base_url, batch_size=2))
+    texts = ["one", "two three", "four five six"]
+    with closing(EmbeddingCache(tmp_path / "e.sqlite", "teller")) as cache, metered(Meter("index")) as meter:
+        vectors = await build_embedder(config, seam, cache).embed_documents(texts)
+    np.testing.assert_allclose(vectors, [bag_of_words(text) for text in texts], atol=1e-6)
+    assert meter.usage == {"embedder": Usage(calls=2, input_tokens=6)}
+
+
+@pytest.mark.parametrize("faults", [[429], [500], [503, 429]])
+async def test_what_may_pass_is_tried_again_and_counted_once(
+    teller_server: TellerServer, seam: Seam, faults: list[int]
+) -> None:
+    teller_server.faults = list(faults)
+    with metered(Meter("answer/q/0/1")) as meter:
+        assert await connect(teller_server, seam).complete(PROMPT) == "so it is"
+    assert (teller_server.asked, teller_server.faults) == (["tell"], [])
+    assert meter.usage["generator"].calls == 1
+    assert (meter.throttled_s > 0) == (429 in faults)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_refusal_stops_the_run_in_the_servers_own_words(
+    teller_server: TellerServer, seam: Seam, status: int
+) -> None:
+    teller_server.refuses = status
+    with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match=f"the script asked for {status}"):
+        await connect(teller_server, seam).complete(PROMPT)
+    assert seam.fatal is not None
+
+
+async def test_a_server_that_is_gone_stops_the_run(teller_server: TellerServer, seam: Seam) -> None:
+    url = "http://127.0.0.1:9"
+    config = resolve_generator(GeneratorConfig(provider="teller", base_url=url, max_retries=0))
+    chat = build_chat(config, seam)
+    assert chat is not None
+    with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match=f"cannot reach the .* at {url}"):
+        await chat.complete(PROMPT)
+
+
+async def test_a_reply_that_cannot_be_translated_is_an_error_of_that_call_alone(
+    teller_server: TellerServer, seam: Seam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = connect(teller_server, seam)
+    monkeypatch.setattr(teller_server, "reply", lambda what, body: (200, {"other": "words"}))
+    with metered(Meter("answer/q/0/1")) as meter, pytest.raises(KeyError, match="said"):
+        await chat.complete(PROMPT)
+    assert seam.fatal is None
+    monkeypatch.undo()
+    with metered(meter):
+        assert await chat.complete(PROMPT) == "so it is"
+
+
+async def test_a_server_that_hangs_is_tried_again_when_the_time_of_a_request_is_over(
+    teller_server: TellerServer, seam: Seam
+) -> None:
+    teller_server.hangs = 1
+    with metered(Meter("answer/q/0/1")) as meter:
+        chat = connect(teller_server, seam, timeout_s=0.3)
+        assert await chat.complete(PROMPT) == "so it is"
+    assert meter.throttled_s == 0.0
+    assert meter.usage["generator"].calls == 1
+
+
+# A translation by itself
+
+
+class Echo(Translation):
+    """Says what it was asked, or refuses, or takes its time."""
+
+    async def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if request["model"] == "full":
+            raise ServerRefused(429, "come back later")
+        if request["model"] == "slow":
+            await asyncio.sleep(3600)
+        if request["model"] == "late":
+            raise TimeoutError("its own")
+        return chat_reply(json.dumps(request))
+
+
+async def posted(translation: Translation, path: str, request: Mapping[str, Any]) -> httpx2.Response:
+    async with httpx2.AsyncClient(transport=translation, timeout=0.2) as client:
+        return await client.post(f"http://nowhere.invalid/v1/{path}", json=request)
+
+
+async def test_a_request_reaches_it_as_it_was_sent() -> None:
+    request = {"model": "m", "messages": [], "response_format": {"type": "json_schema"}, "seed": 3}
+    response = await posted(Echo(), "chat/completions", request)
+    assert json.loads(response.json()["choices"][0]["message"]["content"]) == request
+
+
+async def test_what_it_refuses_has_the_status_and_the_words_of_the_refusal() -> None:
+    response = await posted(Echo(), "chat/completions", {"model": "full"})
+    assert (response.status_code, read_error(response.content)[0]) == (429, "come back later")
+
+
+async def test_one_request_takes_no_longer_than_the_client_allows() -> None:
+    with pytest.raises(httpx2.ReadTimeout, match=r"no reply within 0\.2 s"):
+        await posted(Echo(), "chat/completions", {"model": "slow"})
+    with pytest.raises(TimeoutError, match="its own"):
+        await posted(Echo(), "chat/completions", {"model": "late"})
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("chat/completions", "this provider does not generate as m"),
+        ("embeddings", "this provider does not embed as m"),
+    ],
+)
+async def test_what_it_does_not_play_it_refuses_for_good(path: str, words: str) -> None:
+    response = await posted(Translation(), path, {"model": "m"})
+    assert (response.status_code, read_error(response.content)[0]) == (404, words)
+
+
+def usage_of(reply: Mapping[str, Any]) -> Usage:
+    return read_usage(json.dumps(reply).encode())
+
+
+def test_a_reply_whose_tokens_nobody_counted_is_unmetered_and_never_of_none() -> None:
+    unmetered = Usage(calls=1, unmetered_calls=1)
+    assert usage_of(chat_reply("yes")) == unmetered
+    assert usage_of(chat_reply("yes", input_tokens=3)) == unmetered
+    assert usage_of(chat_reply("yes", output_tokens=3)) == unmetered
+    assert usage_of(embeddings_reply([[1.0]])) == unmetered
+
+
+def test_a_reply_with_its_tokens_is_counted_also_where_they_are_none() -> None:
+    assert usage_of(chat_reply("", input_tokens=0, output_tokens=0)) == Usage(calls=1)
+    assert usage_of(chat_reply("yes", input_tokens=3, output_tokens=1)) == Usage(
+        calls=1, input_tokens=3, output_tokens=1
+    )
+    assert usage_of(embeddings_reply([[1.0]], input_tokens=4)) == Usage(calls=1, input_tokens=4)
+
+
+@pytest.mark.parametrize("vectors", [[[0.5, 1.0]], np.array([[0.5, 1.0]], dtype=np.float32)])
+def test_vectors_of_any_kind_can_be_sent(vectors: Sequence[Sequence[float]]) -> None:
+    (row,) = json.loads(json.dumps(embeddings_reply(vectors)))["data"]
+    assert (row["index"], row["embedding"]) == (0, [0.5, 1.0])

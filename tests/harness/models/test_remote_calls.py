@@ -1,0 +1,226 @@
+"""Calls that a worker asks for and another process makes: counted and refused as if it made them itself."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from journals import usage_by_role
+
+from harness.config import GeneratorConfig
+from harness.core.errors import BudgetReached, HarnessError, ModelUnavailable
+from harness.core.records import Usage
+from harness.models.budget import Allowance, Budget
+from harness.models.clients import OpenAIChat, build_chat
+from harness.models.fake_faults import Reply
+from harness.models.fake_model import FakeScript
+from harness.models.fake_server import FakeServer
+from harness.models.metering import Meter, metered
+from harness.models.remote_call_errors import RelayedError
+from harness.models.remote_call_server import CallDesk, DeskSession
+from harness.models.remote_calls import CallNews, CallRelay, RelayedCall, RelayedSeam
+from harness.models.transport import Seam
+from harness.protocols import Message
+
+Serve = Callable[..., FakeServer]
+Connect = Callable[..., OpenAIChat]
+OpenSeam = Callable[[], Seam]
+OpenFar = Callable[..., "Far"]
+
+
+class Far:
+    """A desk and the workers for which it calls, in one loop; every line between them is JSON on the way."""
+
+    def __init__(self, seam: Seam, config: GeneratorConfig) -> None:
+        self.seam, self.config = seam, config
+        self.desk = CallDesk(seam, {"generator": config}, {}, asyncio.get_running_loop())
+        self.heard: list[CallNews] = []
+        self.chats: list[OpenAIChat] = []
+
+    def worker(self) -> tuple[OpenAIChat, RelayedSeam]:
+        relay: CallRelay
+
+        def tell(news: CallNews) -> None:
+            self.heard.append(CallNews.model_validate_json(news.model_dump_json()))
+            relay.hear(self.heard[-1])
+
+        session: DeskSession = self.desk.open(tell)
+        relay = CallRelay(lambda call: session.take(RelayedCall.model_validate_json(call.model_dump_json())))
+        seam = RelayedSeam(relay)
+        chat = build_chat(self.config, seam)
+        assert chat is not None
+        self.chats.append(chat)
+        return chat, seam
+
+    async def close(self) -> None:
+        for chat in self.chats:
+            await chat.close()
+        await self.desk.close()
+
+
+@pytest.fixture
+async def afar(open_seam: OpenSeam, no_tls: None) -> AsyncIterator[OpenFar]:
+    """afar(server, seam=None, **config) -> a desk over the journal of this test, closed with it."""
+    async with AsyncExitStack() as stack:
+
+        def start(server: FakeServer, seam: Seam | None = None, **settings: Any) -> Far:
+            fields = {"provider": "openai-compatible", "model": "m", "base_url": server.base_url, **settings}
+            far = Far(seam or open_seam(), GeneratorConfig(**fields))
+            stack.push_async_callback(far.close)
+            return far
+
+        yield start
+
+
+def ask(text: str = "Which river?") -> list[Message]:
+    return [Message("user", text)]
+
+
+async def test_a_relayed_call_is_counted_as_one_that_the_worker_makes(
+    serve: Serve, afar: OpenFar, connect: Connect
+) -> None:
+    server = serve()
+    direct = connect(server.base_url, model="m")
+    with metered(Meter("answer/q/0/1")) as here:
+        said = await direct.complete(ask("Another river?"))
+    far = afar(server)
+    chat, _ = far.worker()
+    with metered(Meter("answer/q/0/1")) as there:
+        assert await chat.complete(ask("Another river?")) == said
+    # What was made before is found in the journal, and counted with who paid it.
+    assert there.usage == here.usage
+    assert there.replayed_calls == 1
+    with metered(Meter("answer/p/0/1")) as fresh:
+        await chat.complete(ask())
+    assert fresh.usage["generator"].calls == 1
+    assert fresh.replayed_calls == 0
+    assert server.model.served["calls"] == 2
+
+
+async def test_a_call_of_a_worker_that_is_lost_goes_on_and_the_next_worker_pays_nothing(
+    serve: Serve, afar: OpenFar
+) -> None:
+    server = serve(FakeScript(latency_s=0.2))
+    far = afar(server)
+    lost, _ = far.worker()
+    with metered(Meter("answer/q/0/1")):
+        first = asyncio.ensure_future(lost.complete(ask()))
+        await asyncio.sleep(0.1)
+        # It is lost while its call is under way: nobody withdraws it, and nobody hears.
+        another, _ = far.worker()
+    with metered(Meter("answer/q/0/1")) as again:
+        said = await another.complete(ask())
+    assert again.replayed_calls == 1
+    assert server.model.served["calls"] == 1
+    assert await first == said
+
+
+async def test_the_same_request_twice_in_a_query_is_two_calls_and_in_its_second_try_the_same_two(
+    serve: Serve, afar: OpenFar
+) -> None:
+    server = serve()
+    far = afar(server)
+    for n_paid in (2, 2):
+        chat, _ = far.worker()
+        with metered(Meter("answer/q/0/1")):
+            await chat.complete(ask())
+            await chat.complete(ask())
+        assert server.model.served["calls"] == n_paid
+
+
+async def test_a_call_that_a_time_limit_cuts_off_is_withdrawn_and_counts_as_made(
+    serve: Serve, afar: OpenFar
+) -> None:
+    far = afar(serve(FakeScript(fault="hang")))
+    chat, _ = far.worker()
+    with metered(Meter("answer/q/0/1")) as meter, pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await chat.complete(ask())
+    assert meter.usage["generator"] == Usage(calls=1, unmetered_calls=1)
+    assert far.heard[-1].kind == "failed"
+
+
+async def test_a_refused_key_stops_the_worker_with_the_line_that_it_would_have_said_itself(
+    serve: Serve, afar: OpenFar
+) -> None:
+    far = afar(serve(key="another"))
+    chat, seam = far.worker()
+    with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match="refused the key"):
+        await chat.complete(ask())
+    assert isinstance(seam.fatal, ModelUnavailable)
+    assert seam.fatal.fix == "set a valid key"
+
+
+async def test_a_reply_that_is_an_error_is_that_error_there(serve: Serve, afar: OpenFar) -> None:
+    far = afar(serve(respond=lambda _path, _body: Reply(400, b'{"error": {"message": "too long"}}')))
+    chat, _ = far.worker()
+    with metered(Meter("answer/q/0/1")), pytest.raises(openai.BadRequestError, match="too long"):
+        await chat.complete(ask())
+
+
+async def test_workers_keep_one_budget(serve: Serve, afar: OpenFar, open_seam: OpenSeam) -> None:
+    server = serve(FakeScript(latency_s=0.05))
+    seam = open_seam()
+    seam.budget = Budget(Allowance(tokens=350))
+    far = afar(server, seam, max_tokens=200)
+    workers = [far.worker() for _ in range(3)]
+
+    async def one(number: int, chat: OpenAIChat) -> None:
+        with metered(Meter(f"answer/{number}/0/1")):
+            await chat.complete(ask(f"Which river is number {number}?"))
+
+    calls = [one(number, workers[number % 3][0]) for number in range(9)]
+    ends = await asyncio.gather(*calls, return_exceptions=True)
+    counted = server.model.served
+    assert counted["input_tokens"] + counted["output_tokens"] <= 350
+    assert any(isinstance(end, BudgetReached) and end.tokens for end in ends)
+    assert seam.budget.spent.tokens <= 350
+
+
+async def test_waiting_for_a_provider_is_throttled_time_at_the_worker_too(serve: Serve, afar: OpenFar) -> None:
+    script = FakeScript(fault="http_429", fault_times=1, retry_after_s=0.4)
+    far = afar(serve(script))
+    chat, _ = far.worker()
+    with metered(Meter("answer/q/0/1")) as meter:
+        await chat.complete(ask())
+    assert 0.3 <= meter.throttled_s <= 2.0
+    assert {news.kind for news in far.heard} >= {"waits", "waited", "goes_on", "answered"}
+
+
+async def test_what_is_paid_stands_in_the_journal_of_the_desk(serve: Serve, afar: OpenFar, tmp_path: Path) -> None:
+    server = serve()
+    chat, _ = afar(server).worker()
+    with metered(Meter("answer/q/0/1")) as meter:
+        await chat.complete(ask())
+    assert usage_by_role(tmp_path / "calls.sqlite") == meter.usage
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BudgetReached("no room", usd=1.5, tokens=7),
+        ModelUnavailable("gone", "start it"),
+        HarnessError("x", "y"),
+        ValueError("no JSON"),
+        openai.OpenAIError("odd"),
+    ],
+)
+def test_an_error_arrives_as_what_it_was_or_names_it(error: Exception) -> None:
+    carried = RelayedError.model_validate_json(RelayedError.of(error).model_dump_json())
+    arrived = carried.as_raised(httpx2.Request("POST", "http://x.invalid"))
+    if isinstance(error, openai.OpenAIError):
+        assert str(arrived) == "OpenAIError: odd"
+    else:
+        assert type(arrived) is type(error)
+        assert str(arrived) == str(error)
+        assert getattr(arrived, "tokens", 0) == getattr(error, "tokens", 0)
+
+
+def test_a_name_that_is_no_error_is_not_looked_up() -> None:
+    request = httpx2.Request("POST", "http://x.invalid")
+    for name in ("install", "Client", "BaseException", "SystemExit"):
+        assert type(RelayedError(name=name, what="x").as_raised(request)) is RuntimeError

@@ -1,0 +1,154 @@
+"""Cells that take turns, and a budget that ends them; workers work in this process."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from damaging import WorkersHere
+
+from harness.config import BenchConfig
+from harness.core.errors import BudgetReached
+from harness.runner.budget_tracker import Spending
+from harness.runner.executing.execute import CellResult, run_cell
+from harness.runner.executing.interleaved_run import Seat
+from harness.runner.executing.interleaved_scheduler import TurnOptions, run_in_turns
+from harness.runner.executing.messages import QueryTask
+from harness.runner.plan import Cell, plan_cells
+from harness.runner.progress import Reporter
+from harness.runner.query_order import query_order
+from harness.store import RunDir
+
+QUIET = Reporter(quiet=True)
+N = 8
+
+
+@pytest.fixture(autouse=True)
+def _workers_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
+    with WorkersHere():
+        yield
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
+    """(system, queries) of each turn, as they are taken."""
+    taken: list[tuple[str, list[str]]] = []
+    take = Seat.take_turn
+
+    def noted(self: Seat, todo: list[QueryTask], tally: Any) -> None:
+        taken.append((self.execution.cell.spec.name, [one.query_id for one in todo]))
+        take(self, todo, tally)
+
+    monkeypatch.setattr(Seat, "take_turn", noted)
+    return taken
+
+
+def cells(**keys: Any) -> list[Cell]:
+    models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
+    sample = {"name": "demo", "sample": {"per_type": 2}}
+    systems = ("closed-book", "gold")
+    config = {"systems": systems, "dataset": sample, "models": models, "schedule": "interleaved", **keys}
+    return plan_cells(BenchConfig.model_validate(config))
+
+
+def go(found: list[Cell], results: Path) -> list[CellResult]:
+    options = TurnOptions(results, lambda _cell: lambda _usage: None)
+    return run_in_turns(found, options, QUIET, Spending.unlimited())
+
+
+def stop_after(n_turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget ends in the turn after so many."""
+    check, seen = Seat.take_turn, []
+
+    def take(self: Seat, todo: list[QueryTask], tally: Any) -> None:
+        seen.append(1)
+        if len(seen) > n_turns:
+            raise BudgetReached("the time is over")
+        check(self, todo, tally)
+
+    monkeypatch.setattr(Seat, "take_turn", take)
+
+
+def held(run: RunDir) -> set[str]:
+    return {row.query.query_id for row in run.sample()}
+
+
+def test_cells_answer_the_same_few_queries_in_every_round(
+    tmp_path: Path, turns: list[tuple[str, list[str]]]
+) -> None:
+    found = cells()
+    results = go(found, tmp_path)
+    rounds = [turns[start : start + 2] for start in range(0, len(turns), 2)]
+    assert all({name for name, _ in one} == {"closed-book", "gold"} for one in rounds)
+    assert all(one[0][1] == one[1][1] for one in rounds)
+    order = query_order(found[0].dataset.references, 0)
+    assert [query_id for one in rounds for query_id in one[0][1]] == order
+    assert [(result.status, result.n_ok, result.n_left) for result in results] == [("done", N, 0)] * 2
+    assert len({tuple(name for name, _ in one) for one in rounds}) == 2, "who comes first changes"
+
+
+def test_a_budget_that_ends_leaves_done_runs_over_the_same_first_queries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = cells()
+    order = query_order(found[0].dataset.references, 0)
+    stop_after(3, monkeypatch)
+    results = go(found, tmp_path)
+    assert [(one.status, one.n_ok, one.n_left) for one in results] == [("done", 2, N - 2)] * 2
+    assert [str(one.ended_by) for one in results] == ["the time is over"] * 2
+    for result in results:
+        reach = result.run.reach()
+        assert reach is not None
+        assert reach.query_ids == tuple(order[:2])
+        assert held(result.run) == set(order[:2]) == {query_id for query_id, _ in result.run.records()}
+    # One of the two has answered more: that is kept for the next time.
+    assert sorted(len(one.run.whole_endings()) for one in results) == [2, 4]
+
+
+def test_the_next_command_goes_on_and_the_earlier_look_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: list[tuple[str, list[str]]]
+) -> None:
+    found = cells()
+    with monkeypatch.context() as patch:
+        stop_after(3, patch)
+        go(found, tmp_path)
+    turns.clear()
+    results = go(found, tmp_path)
+    assert sum(len(query_ids) for _, query_ids in turns) == 2 * N - 6
+    assert [(one.status, one.n_ok, one.n_left, one.ended_by) for one in results] == [("done", N, 0, None)] * 2
+    reaches = [one.run.reach() for one in results]
+    assert [reach.looks for reach in reaches if reach] == [(2,), (2,)]
+    assert all(len(held(one.run)) == N for one in results)
+    turns.clear()
+    assert [one.n_ok for one in go(found, tmp_path)] == [N, N]
+    assert not turns
+
+
+def test_one_after_another_completes_what_turns_had_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = cells()
+    with monkeypatch.context() as patch:
+        stop_after(3, patch)
+        go(found, tmp_path)
+    result = run_cell(found[0], tmp_path, QUIET, lambda _usage: None)
+    assert (result.status, result.n_ok, result.n_left, len(held(result.run))) == ("done", N, 0, N)
+
+
+def test_a_budget_that_ends_before_all_have_answered_one_query_leaves_open_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_after(1, monkeypatch)
+    results = go(cells(), tmp_path)
+    assert [one.status for one in results] == ["stopped", "stopped"]
+    assert all(one.run.done() is None for one in results)
+
+
+def test_a_finished_run_beside_one_that_was_cut_is_closed_over_the_same_queries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = cells()
+    assert run_cell(found[1], tmp_path, QUIET, lambda _usage: None).n_ok == N
+    stop_after(2, monkeypatch)
+    results = go(found, tmp_path)
+    assert [one.n_left for one in results] == [N - 4, N - 4]
+    assert held(results[0].run) == held(results[1].run)

@@ -1,0 +1,121 @@
+"""What `run` says of a run that is there already, before it takes it as it is."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.api import running
+from harness.api.running import RunOptions, run_bench
+from harness.config import load_config
+from harness.core.records import Cost, IndexRecord, IndexStats, Prediction, RunRecord
+from harness.runner.executing.execute import NOTHING_AGAIN, RerunOptions, close_run, open_run, result_of
+from harness.runner.executing.reuse_warnings import changed_lines, reuse_lines
+from harness.runner.plan import Cell, plan_cells
+from harness.store import RunDir
+
+KEYS = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
+ANEW = "--results with another folder measures anew"
+
+
+def cell_of(*keys: str) -> Cell:
+    (cell,) = plan_cells(load_config(None, [*KEYS, *keys]))
+    return cell
+
+
+def begun(results: Path, *, is_finished: bool) -> RunDir:
+    """A run with an index and the answer to one query, or to all."""
+    cell = cell_of()
+    run = open_run(cell, results)
+    stats = IndexStats(documents=28)
+    run.write_index(
+        IndexRecord(
+            index_id=cell.index_id, stats=stats, cost=Cost(wall_s=1.0), bytes_on_disk=1, built_by=run.run_id
+        )
+    )
+    for query in cell.dataset.queries[: None if is_finished else 1]:
+        answer = Prediction(answer="yes")
+        run.append_record(
+            RunRecord(
+                query_id=query.query_id,
+                repeat=0,
+                status="ok",
+                prediction=answer,
+                cost=Cost(wall_s=1.0),
+                attempt=1,
+                started_at="",
+            )
+        )
+    if is_finished:
+        close_run(cell, run)
+    return run
+
+
+def lines(run: RunDir, *keys: str, again: RerunOptions = NOTHING_AGAIN) -> list[str]:
+    return [*reuse_lines(cell_of(*keys), run, again)]
+
+
+def test_a_finished_run_that_is_asked_for_at_another_pace_says_whose_seconds_it_has(tmp_path: Path) -> None:
+    run = begun(tmp_path, is_finished=True)
+    assert lines(run, "models.generator.max_concurrency=1", "models.generator.requests_per_minute=60") == [
+        f"{run.run_id} is finished, and its seconds are those of models.generator.max_concurrency 8, now 1; "
+        f"models.generator.requests_per_minute none, now 60.0: {ANEW}"
+    ]
+
+
+def test_a_run_that_goes_on_at_another_pace_says_that_its_seconds_are_of_both(tmp_path: Path) -> None:
+    run = begun(tmp_path, is_finished=False)
+    (line,) = lines(run, "models.embedder.batch_size=4")
+    assert line.startswith(
+        f"{run.run_id} goes on, and its seconds so far are those of models.embedder.batch_size 32"
+    )
+
+
+def test_a_run_that_was_made_on_another_machine_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = begun(tmp_path, is_finished=True)
+    monkeypatch.setattr(
+        "harness.runner.executing.reuse_warnings.describe_machine", lambda: {"processor": "X", "cores": 96}
+    )
+    (line,) = lines(run)
+    assert "another machine: processor " in line
+    assert "now X; another machine: cores " in line
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_an_index_that_is_there_is_not_built_fresh_which_is_said(tmp_path: Path, is_finished: bool) -> None:
+    run = begun(tmp_path, is_finished=is_finished)
+    (line,) = lines(run, again=RerunOptions(index=True))
+    assert line == f"--fresh-index builds nothing for {run.run_id}, which has its index: {ANEW}"
+
+
+def test_what_touches_no_second_is_not_said_nor_is_anything_of_a_run_that_begins(tmp_path: Path) -> None:
+    new = open_run(cell_of(), tmp_path / "new")
+    assert lines(new, "models.generator.max_concurrency=1", again=RerunOptions(index=True)) == []
+    for is_finished in (True, False):
+        run = begun(tmp_path / str(is_finished), is_finished=is_finished)
+        assert lines(run, "evaluators=[retrieval]", "runner.resources_interval_s=9", "budget.tokens=5") == []
+
+
+def test_run_says_it_to_whoever_asked_to_be_quiet_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = begun(tmp_path, is_finished=True)
+    monkeypatch.setattr(running, "run_cell", lambda *_args, **_keys: result_of(run))
+    run_bench(load_config(None, list(KEYS)), RunOptions(tmp_path, records_only=True, fresh_index=True, quiet=True))
+    assert "--fresh-index builds nothing" in capsys.readouterr().err
+
+
+def test_where_documents_changed_since_a_run_it_is_said_that_this_is_another(tmp_path: Path) -> None:
+    papers, results = tmp_path / "papers", tmp_path / "results"
+    papers.mkdir()
+    (tmp_path / "asked.jsonl").write_text('{"question": "Why?", "answers": ["so"]}')
+    keys = ("dataset.name=files", f"dataset.path={papers}", f"dataset.questions={tmp_path}/asked.jsonl")
+    (papers / "a.txt").write_text("before")
+    first = open_run(cell_of(*keys), results)
+    assert [*changed_lines(cell_of(*keys), first)] == []
+    (papers / "a.txt").write_text("after")
+    cell = cell_of(*keys)
+    second = open_run(cell, results)
+    (line,) = changed_lines(cell, second)
+    assert line.endswith(f"is not what it was for {first.run_id}: this is a run of its own, that one stays")
+    other = cell_of(*keys, "answer.top_k=3")
+    assert [*changed_lines(other, open_run(other, results))] == []

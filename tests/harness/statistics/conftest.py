@@ -1,0 +1,70 @@
+"""Frames, scores and records of a few numbers."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from harness.core.records import Cost, Failure, Prediction, RunRecord, Score, Usage
+from harness.statistics import Aggregate, Frame
+
+MakeRecord = Callable[..., RunRecord]
+MakeFrame = Callable[..., Frame]
+Find = Callable[..., Aggregate]
+
+
+@pytest.fixture
+def frame() -> MakeFrame:
+    """frame({"inference": 3}): queries `inference0` and so on; the mix is the sample's own unless given."""
+
+    def make(types: Mapping[str, int], mix: Mapping[str, int] | None = None, repeats: int = 1) -> Frame:
+        query_types = {f"{name}{number}": name for name, count in types.items() for number in range(count)}
+        return Frame("run-1", "naive", "demo", query_types, dict(types) if mix is None else mix, repeats)
+
+    return make
+
+
+@pytest.fixture
+def find() -> Find:
+    """The one row of a measure and query type."""
+
+    def only(rows: Sequence[Aggregate], measure: str, query_type: str = "overall") -> Aggregate:
+        (row,) = [row for row in rows if row.measure == measure and row.query_type == query_type]
+        return row
+
+    return only
+
+
+@pytest.fixture
+def record() -> MakeRecord:
+    """record("q0", wall_s=2, generator=Usage(...), ok=False)."""
+
+    def make(
+        query_id: str,
+        *,
+        ok: bool = True,
+        repeat: int = 0,
+        usage: Mapping[str, Usage] | None = None,
+        **cost: object,
+    ) -> RunRecord:
+        return RunRecord(
+            query_id=query_id,
+            repeat=repeat,
+            status="ok" if ok else "error",
+            prediction=Prediction(answer="x") if ok else None,
+            failure=None if ok else Failure(kind="ValueError", message="boom"),
+            cost=Cost.model_validate({"wall_s": 1.0, "usage": dict(usage or {}), **cost}),
+            attempt=1,
+            started_at="2026-11-20T10:00:00+00:00",
+        )
+
+    return make
+
+
+def score(
+    query_id: str, value: float | None, *, measure: str = "accuracy", repeat: int = 0, status: str = ""
+) -> Score:
+    """A scored value, or with None a failed one; `status` overrides."""
+    chosen = status or ("failed" if value is None else "scored")
+    return Score.model_validate(
+        {"query_id": query_id, "repeat": repeat, "measure": measure, "status": chosen, "value": value}
+    )

@@ -1,0 +1,121 @@
+import random
+
+import pytest
+from scipy import stats
+
+from harness.core.records import Cost, EvaluationRecord, Score
+from harness.statistics.correlation import correlate, twin_correlations
+
+from .conftest import MakeFrame
+
+
+def scores(measure: str, values: dict[str, float | None], repeat: int = 0) -> list[Score]:
+    return [
+        Score(
+            query_id=query,
+            repeat=repeat,
+            measure=measure,
+            status="failed" if value is None else "scored",
+            value=value,
+        )
+        for query, value in values.items()
+    ]
+
+
+def evaluated(twins: dict[str, str]) -> EvaluationRecord:
+    return EvaluationRecord(evaluator="kg_nlp", version="1", twins=twins, cost=Cost(wall_s=0.0))
+
+
+def test_the_coefficients_are_those_of_scipy() -> None:
+    rng = random.Random(3)
+    one = [rng.random() for _ in range(40)]
+    other = [round(value + rng.gauss(0, 0.3), 1) for value in one]
+    found = correlate(one, other)
+    assert found.pearson.value == pytest.approx(stats.pearsonr(one, other).statistic)
+    assert found.spearman.value == pytest.approx(stats.spearmanr(one, other).statistic)
+    assert found.kendall.value == pytest.approx(stats.kendalltau(one, other).statistic)
+    fisher, (low, high) = stats.pearsonr(one, other).confidence_interval(), found.pearson.interval
+    assert low is not None
+    assert high is not None
+    assert low <= fisher.low + 1e-12
+    assert high >= fisher.high - 1e-12
+
+
+@pytest.mark.slow
+def test_the_intervals_hold_the_truth_in_95_of_100_samples() -> None:
+    rng = random.Random(5)
+    held = dict.fromkeys(("pearson", "spearman", "kendall"), 0)
+    # Of a bivariate normal with rho = 0.6: Spearman's is 6 / pi * asin(rho / 2), Kendall's 2 / pi * asin(rho).
+    truth = {"pearson": 0.6, "spearman": 0.5819, "kendall": 0.4097}
+    for _ in range(400):
+        pairs = [(x := rng.gauss(0, 1), 0.6 * x + 0.8 * rng.gauss(0, 1)) for _ in range(50)]
+        found = correlate(*zip(*pairs, strict=True))
+        for name, value in truth.items():
+            low, high = getattr(found, name).interval
+            held[name] += low <= value <= high
+    assert all(0.91 <= count / 400 <= 0.99 for count in held.values()), held
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [([1.0] * 8, [0.1 * n for n in range(8)]), ([0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]), ([], [])],
+)
+def test_a_column_that_never_varies_or_too_few_values_have_no_coefficient(
+    one: list[float], other: list[float]
+) -> None:
+    found = correlate(one, other)
+    assert (found.n, found.spearman.value) == (len(one), None)
+
+
+def test_columns_that_agree_altogether_have_no_interval() -> None:
+    column = [0.1, 0.4, 0.2, 0.9, 0.7, 0.3]
+    found = correlate(column, column)
+    assert found.spearman.value == 1
+    assert found.spearman.interval == (None, None)
+
+
+@pytest.mark.parametrize("clusters", [None, range(8)], ids=["alone", "a document each"])
+def test_fewer_than_ten_pairs_have_no_interval_whether_or_not_they_have_documents(clusters: range | None) -> None:
+    one, other = [0.1, 0.9, 0.4, 0.6, 0.3, 0.8, 0.2, 0.7], [0.3, 0.8, 0.2, 0.9, 0.1, 0.6, 0.4, 0.5]
+    found = correlate(one, other, clusters)
+    for coefficient in (found.pearson, found.spearman, found.kendall):
+        assert coefficient.value is not None
+        assert coefficient.interval == (None, None)
+
+
+def test_a_twin_is_correlated_over_the_queries_that_both_scored(frame: MakeFrame) -> None:
+    values = {f"t{number}": number / 10 for number in range(8)}
+    cheap = {query: None if query == "t3" else 1 - value for query, value in values.items()}
+    (twin,) = twin_correlations(
+        frame({"t": 8}),
+        [*scores("kg_multi_hop_faithfulness", {**values}), *scores("kg_nlp_multi_hop_faithfulness", cheap)],
+        [evaluated({"kg_nlp_multi_hop_faithfulness": "kg_multi_hop_faithfulness"})],
+    )
+    assert (twin.measure, twin.twin) == ("kg_multi_hop_faithfulness", "kg_nlp_multi_hop_faithfulness")
+    assert (twin.correlation.n, twin.correlation.spearman.value) == (7, -1)
+
+
+def test_a_twin_without_its_measure_is_not_shown(frame: MakeFrame) -> None:
+    alone = scores("kg_nlp_x", {"t0": 0.5})
+    assert twin_correlations(frame({"t": 1}), alone, [evaluated({"kg_nlp_x": "kg_x"})]) == ()
+
+
+def test_failures_of_the_system_are_no_agreement_of_measures(frame: MakeFrame) -> None:
+    imputed = [
+        Score(query_id=f"t{number}", repeat=0, measure=measure, status="imputed", value=0.0)
+        for number in range(9)
+        for measure in ("kg_x", "kg_nlp_x")
+    ]
+    assert twin_correlations(frame({"t": 9}), imputed, [evaluated({"kg_nlp_x": "kg_x"})]) == ()
+
+
+def test_repeats_of_a_query_are_one_point(frame: MakeFrame) -> None:
+    points = {f"t{number}": float(number) for number in range(6)}
+    both = [
+        score
+        for repeat in (0, 1)
+        for measure in ("kg_x", "kg_nlp_x")
+        for score in scores(measure, {**points}, repeat)
+    ]
+    (twin,) = twin_correlations(frame({"t": 6}, repeats=2), both, [evaluated({"kg_nlp_x": "kg_x"})])
+    assert twin.correlation.n == 6

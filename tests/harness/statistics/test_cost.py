@@ -1,0 +1,415 @@
+"""Tokens, dollars, seconds, CPU and memory of a run."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.core.records import Cost, IndexRecord, IndexStats, Query, Reference, RunRecord, Usage
+from harness.statistics import Aggregate, Frame, index_costs, load_prices, query_costs, resource_use, run_costs
+from harness.statistics.cost import (
+    attempt_costs,
+    fails_too_often,
+    is_lower_bound,
+    latencies,
+    peak_memory,
+    query_scores,
+    unpriced_roles,
+)
+from harness.statistics.prices import Prices
+from harness.statistics.resource_usage import load_resources
+from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
+
+from .conftest import Find, MakeFrame, MakeRecord
+
+MODELS = {
+    "generator": {"provider": "openai", "model": "gpt-4o-mini"},
+    "embedder": {"provider": "minilm", "model": "minilm"},
+}
+USED = {
+    "generator": Usage(calls=2, input_tokens=1_000_000, output_tokens=100_000, cached_tokens=200_000),
+    "embedder": Usage(calls=1, input_tokens=500),
+}
+# 0.8 * 0.15 + 0.2 * 0.075 + 0.1 * 0.60
+USD = 0.195
+
+
+@pytest.fixture(scope="module")
+def prices() -> Prices:
+    return load_prices()
+
+
+def means(rows: list[Aggregate], query_type: str = "overall") -> dict[str, float | None]:
+    return {row.measure: row.mean for row in rows if row.query_type == query_type}
+
+
+def counts(row: Aggregate) -> tuple[int, int, int]:
+    return row.n_scored, row.n_failed, row.n_expected
+
+
+def test_tokens_are_summed_over_roles_and_given_for_the_generator_alone(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    found = means(query_costs(frame({"t": 1}), [record("t0", usage=USED)], MODELS, prices))
+    assert found["input_tokens"] == 1_000_500
+    assert found["generator_input_tokens"] == 1_000_000
+    assert (found["output_tokens"], found["cached_tokens"], found["model_calls"]) == (100_000, 200_000, 3)
+    assert found["usd"] == pytest.approx(USD)
+
+
+def test_what_a_failed_query_used_was_used(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    records = [record("t0", usage=USED), record("t1", usage=USED, ok=False)]
+    rows = query_costs(frame({"t": 2}), records, MODELS, prices)
+    assert find(rows, "usd").mean == pytest.approx(USD)
+    assert counts(find(rows, "input_tokens")) == (2, 0, 2)
+
+
+def test_latency_is_without_throttling_and_only_of_live_answers(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    records = [
+        record("t0", wall_s=5.0, throttled_s=2.0),
+        record("t1", wall_s=1.0),
+        record("t2", wall_s=600.0, ok=False),
+        record("t3", wall_s=0.01, replayed_calls=1),
+        record("t4", wall_s=0.01, cached_texts=3),
+    ]
+    rows = query_costs(frame({"t": 6}), records, MODELS, prices)
+    assert find(rows, "latency_s").mean == 2.0
+    assert find(rows, "latency_s_p50").mean == 2.0
+    assert find(rows, "throttled_s").mean == 1.0
+    assert find(rows, "wall_s").mean == find(rows, "wall_s_p50").mean == 3.0
+    assert counts(find(rows, "latency_s")) == counts(find(rows, "wall_s")) == (2, 4, 6)
+    assert {row.measure for row in rows if row.measure.startswith("latency")} == {
+        *("latency_s", "latency_s_p50", "latency_s_p90", "latency_s_p95", "latency_s_p99")
+    }
+
+
+def test_a_query_that_skipped_a_stage_spent_no_time_in_it(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    records = [record("t0", stages_s={"retrieve": 1.0, "generate": 3.0}), record("t1", stages_s={"retrieve": 2.0})]
+    found = means(query_costs(frame({"t": 2}), records, MODELS, prices))
+    assert (found["stage_retrieve_s"], found["stage_generate_s"]) == (1.5, 1.5)
+
+
+def bounds(rows: list[Aggregate]) -> set[str]:
+    return {row.measure for row in rows if row.query_type == "overall" and is_lower_bound(row)}
+
+
+def test_tokens_that_the_server_did_not_count_make_a_lower_bound(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    partly = {"generator": Usage(calls=2, input_tokens=500_000, unmetered_calls=1)}
+    records = [record("t0", usage=USED), record("t1", usage=partly)]
+    rows = query_costs(frame({"t": 2}), records, MODELS, prices)
+    assert find(rows, "generator_input_tokens").mean == 750_000
+    assert find(rows, "usd").mean == pytest.approx((USD + 0.075) / 2)
+    assert counts(find(rows, "input_tokens")) == (1, 0, 2)
+    assert find(rows, "input_tokens").n_imputed == 1
+    assert counts(find(rows, "model_calls")) == (2, 0, 2)
+    (total,) = attempt_costs(frame({"t": 2}), [one.cost for one in records], MODELS, prices)
+    assert total.mean == pytest.approx(USD + 0.075)
+    assert bounds([*rows, total]) >= {"tokens", "input_tokens", "generator_tokens", "usd", "answer_usd_total"}
+    assert not bounds([*rows, total]) & {"model_calls", "latency_s", "latency_s_p50"}
+
+
+def test_tokens_of_a_server_that_never_counts_are_unknown_and_not_at_least_zero(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    blind = {"generator": Usage(calls=1, unmetered_calls=1)}
+    records = [record("t0", usage=blind), record("t1", usage=blind)]
+    rows = query_costs(frame({"t": 2}), records, MODELS, prices)
+    (total,) = attempt_costs(frame({"t": 2}), [one.cost for one in records], MODELS, prices)
+    assert [find(rows, name).mean for name in ("tokens", "generator_input_tokens", "usd")] == [None] * 3
+    assert total.mean is None
+    assert counts(find(rows, "tokens")) == (0, 2, 2)
+    index = index_costs(frame({"t": 2}), index_record(usage=blind), MODELS, prices)
+    assert (find(index, "index_tokens").mean, find(index, "index_usd").mean) == (None, None)
+
+
+def test_an_index_whose_tokens_were_not_all_counted_took_at_least_those(
+    frame: MakeFrame, prices: Prices, find: Find
+) -> None:
+    partly = {"generator": Usage(calls=9, input_tokens=1_000_000, unmetered_calls=2)}
+    rows = index_costs(frame({"t": 1}), index_record(usage=partly), MODELS, prices)
+    assert find(rows, "index_tokens").mean == 1_000_000
+    assert find(rows, "index_usd").mean == pytest.approx(0.15)
+    assert bounds(rows) >= {"index_tokens", "index_usd", "index_input_tokens"}
+    assert not bounds(rows) & {"index_wall_s", "index_model_calls", "index_bytes"}
+
+
+def test_calls_that_nobody_counted_are_unknown_and_not_zero(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    tokens_alone = {"generator": Usage(input_tokens=1_000_000, output_tokens=0), "embedder": Usage(calls=1)}
+    records = [record("t0", usage=USED), record("t1", usage={"generator": Usage(unmetered_calls=1)})]
+    rows = query_costs(frame({"t": 3}), [*records, record("t2", usage=tokens_alone)], MODELS, prices)
+    assert counts(find(rows, "model_calls")) == (1, 2, 3)
+    assert counts(find(rows, "generator_model_calls")) == (1, 2, 3)
+    assert bounds(rows) >= {"input_tokens", "usd"}
+    assert find(rows, "usd").mean == pytest.approx((USD + 0.15) / 3)
+
+
+# Who times out
+
+
+def timed_out(made: RunRecord, wall_s: float | None) -> RunRecord:
+    cost = Cost(wall_s=wall_s)
+    return made.model_copy(update={"status": "timeout", "cost": cost})
+
+
+def test_a_query_that_timed_out_took_at_least_its_limit(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    """Seven of ten answers took 1 to 7 s; the three slowest were cut off: nobody knows more than 9 s of them."""
+    limited = replace(frame({"t": 11}), query_limit_s=9.0)
+    records = [record(f"t{place}", wall_s=float(place)) for place in range(1, 8)]
+    records += [timed_out(record(f"t{place}", ok=False), 9.5 if place == 8 else None) for place in (8, 9, 10)]
+    records.append(record("t0", wall_s=0.1, ok=False))
+    rows = query_costs(limited, records, MODELS, prices)
+    for measure in ("latency_s", "wall_s"):
+        row = find(rows, measure)
+        assert row.mean == pytest.approx((28 + 9.5 + 9 + 9) / 10)
+        assert (row.n_scored, row.n_imputed, row.n_failed) == (7, 3, 1)
+        assert find(rows, f"{measure}_p50").mean == 5.5
+    assert bounds(rows) & {f"latency_s{end}" for end in ("", "_p50", "_p90", "_p95", "_p99")} == {
+        *("latency_s", "latency_s_p90", "latency_s_p95", "latency_s_p99")
+    }
+    assert latencies(limited, query_scores(records, MODELS, prices, 9.0)) == [1, 2, 3, 4, 5, 6, 7, 9, 9, 9.5]
+
+
+def throttled_out(made: RunRecord) -> RunRecord:
+    """After a limit of 60 s, of which the provider took 240 s more."""
+    return made.model_copy(update={"status": "timeout", "cost": Cost(wall_s=300.5, throttled_s=240.0)})
+
+
+def test_the_latency_of_a_query_that_timed_out_is_without_what_its_provider_throttled(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    limited = replace(frame({"t": 1}), query_limit_s=60.0)
+    late = throttled_out(record("t0", ok=False))
+    rows = query_costs(limited, [late], MODELS, prices)
+    assert (find(rows, "latency_s").mean, find(rows, "wall_s").mean) == (60.5, 300.5)
+    assert latencies(limited, query_scores([late], MODELS, prices, 60.0)) == [60.5]
+    assert bounds(rows) >= {"latency_s", "latency_s_p50", "wall_s", "wall_s_p50"}
+
+
+def test_a_median_of_wall_time_is_a_lower_bound_where_answers_waited_longer_than_the_limit(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    """Four were cut off at 60 s; the six that were answered took 100 to 600 s, nearly all of it throttled."""
+    limited = replace(frame({"t": 10}), query_limit_s=60.0)
+    records = [timed_out(record(f"t{place}", ok=False), 60.0) for place in range(4)]
+    records += [
+        record(f"t{place}", wall_s=100.0 * (place - 3), throttled_s=100.0 * (place - 3) - 5.0)
+        for place in range(4, 10)
+    ]
+    rows = query_costs(limited, records, MODELS, prices)
+    assert find(rows, "wall_s_p50").mean == 150.0
+    assert is_lower_bound(find(rows, "wall_s_p50"))
+    assert find(rows, "latency_s_p50").mean == 5.0
+    assert not is_lower_bound(find(rows, "latency_s_p50"))
+
+
+def test_a_median_that_falls_among_those_that_timed_out_is_a_lower_bound(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    limited = replace(frame({"t": 4}), query_limit_s=9.0)
+    answered = [record(f"t{place}", wall_s=1.0) for place in range(3)]
+    cut_off = timed_out(record("t3", ok=False), 9.0)
+    half = [timed_out(record(f"t{place}", ok=False), 9.0) for place in (1, 2)]
+    one_of_four = query_costs(limited, [*answered, cut_off], MODELS, prices)
+    three_of_four = query_costs(limited, [answered[0], *half, cut_off], MODELS, prices)
+    assert not is_lower_bound(find(one_of_four, "latency_s_p50"))
+    assert is_lower_bound(find(three_of_four, "latency_s_p50"))
+    assert find(three_of_four, "latency_s_p50").mean == 9.0
+
+
+def test_a_run_in_which_every_query_timed_out_is_slow_and_not_without_a_latency(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    limited = replace(frame({"t": 1}), query_limit_s=9.0)
+    rows = query_costs(limited, [timed_out(record("t0", ok=False), None)], MODELS, prices)
+    assert find(rows, "latency_s").mean == 9.0
+
+
+@pytest.mark.parametrize(("failed", "answered", "too_often"), [(0, 0, False), (1, 100, False), (2, 150, True)])
+def test_more_than_one_failure_in_a_hundred_is_too_many(failed: int, answered: int, too_often: bool) -> None:
+    assert fails_too_often(failed, answered) is too_often
+
+
+def test_a_model_that_may_have_been_called_and_has_no_price_gives_no_dollars(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    models = {"generator": {"provider": "imported", "model": "theirs"}}
+    cost = record("t0", usage={"generator": Usage(unmetered_calls=1)}).cost
+    assert unpriced_roles([cost], models, prices) == ["generator"]
+    assert attempt_costs(frame({"t": 1}), [cost], models, prices) == []
+
+
+def test_time_that_was_not_measured_is_unknown_and_a_run_without_any_has_no_latency(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    untimed = record("t0", wall_s=None, throttled_s=None)
+    assert (
+        not {"latency_s", "latency_s_p50", "wall_s", "throttled_s"}
+        & means(query_costs(frame({"t": 1}), [untimed], MODELS, prices)).keys()
+    )
+    rows = query_costs(frame({"t": 2}), [untimed, record("t1", wall_s=3.0, throttled_s=1.0)], MODELS, prices)
+    assert find(rows, "latency_s").mean == 2.0
+    assert counts(find(rows, "latency_s")) == counts(find(rows, "throttled_s")) == (1, 1, 2)
+
+
+def test_a_model_without_a_price_has_no_dollars_at_all(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    models = {"generator": {"provider": "openai", "model": "gpt-unknown"}}
+    records = [record("t0", usage={"generator": Usage(calls=1)}), record("t1")]
+    assert "usd" not in means(query_costs(frame({"t": 2}), records, models, prices))
+    assert attempt_costs(frame({"t": 2}), [one.cost for one in records], models, prices) == []
+    assert unpriced_roles([one.cost for one in records], models, prices) == ["generator"]
+
+
+def test_a_run_without_a_generator_has_no_generator_tokens(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    found = means(query_costs(frame({"t": 1}), [record("t0")], {"generator": {"provider": "none"}}, prices))
+    assert "generator_input_tokens" not in found
+    assert (found["input_tokens"], found["usd"]) == (0, 0)
+
+
+def test_a_run_that_answered_nothing_has_no_query_costs(frame: MakeFrame, prices: Prices) -> None:
+    assert query_costs(frame({"t": 3}), [], MODELS, prices) == []
+    assert attempt_costs(frame({"t": 3}), [], MODELS, prices) == []
+
+
+def test_the_peak_memory_of_answering_is_the_most_that_any_attempt_saw(
+    frame: MakeFrame, record: MakeRecord
+) -> None:
+    peaks: list[int | None] = [3_000, None, 5_000]
+    costs = [record("t0").cost.model_copy(update={"peak_rss_bytes": peak}) for peak in peaks]
+    (row,) = peak_memory(frame({"t": 1}), costs)
+    assert (row.measure, row.mean) == ("answer_peak_rss_bytes", 5_000)
+    assert peak_memory(frame({"t": 1}), costs[1:2]) == []
+
+
+def test_the_total_pays_for_attempts_that_do_not_count(
+    frame: MakeFrame, record: MakeRecord, prices: Prices
+) -> None:
+    attempts = [record("t0", usage=USED, ok=False).cost, record("t0", usage=USED).cost]
+    (row,) = attempt_costs(frame({"t": 1}), attempts, MODELS, prices)
+    assert row.measure == "answer_usd_total"
+    assert row.mean == pytest.approx(2 * USD)
+
+
+def test_a_vector_that_answers_share_is_in_each_of_them_and_in_the_total_once(
+    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    computed = record("t0", usage=USED)
+    found = record("t1", usage=USED)
+    found = found.model_copy(update={"cost": found.cost.model_copy(update={"cached_usage": {"this": USED}})})
+    records = [computed, found]
+    assert find(query_costs(frame({"t": 2}), records, MODELS, prices), "usd").mean == pytest.approx(USD)
+    (row,) = attempt_costs(frame({"t": 2}), [one.cost for one in records], MODELS, prices)
+    assert row.mean == pytest.approx(USD)
+
+
+def test_what_other_runs_computed_of_an_index_is_called_shared(
+    frame: MakeFrame, prices: Prices, find: Find
+) -> None:
+    shared = {"another": {"embedder": Usage(calls=2, input_tokens=70)}, "builder": USED}
+    index = index_record(usage={"embedder": Usage(calls=3, input_tokens=100)}, cached_usage=shared)
+    rows = index_costs(frame({"t": 1}), index.model_copy(update={"built_by": "builder"}), MODELS, prices)
+    assert find(rows, "index_input_tokens").mean == 100
+    assert find(rows, "index_shared_input_tokens").mean == 70
+
+
+def index_record(**cost: object) -> IndexRecord:
+    return IndexRecord(
+        index_id="i",
+        stats=IndexStats(documents=157, chunks=1200, nodes=None),
+        cost=Cost.model_validate({"wall_s": 30.0, "usage": USED, "peak_rss_bytes": 5_000, **cost}),
+        bytes_on_disk=9_000,
+        built_by="run-1",
+    )
+
+
+def test_an_index_is_described_and_priced(frame: MakeFrame, prices: Prices) -> None:
+    found = means(index_costs(frame({"t": 1}), index_record(), MODELS, prices))
+    assert found["index_documents"] == 157
+    assert found["index_chunks"] == 1200
+    assert "index_nodes" not in found
+    assert (found["index_wall_s"], found["index_bytes"], found["index_peak_rss_bytes"]) == (30.0, 9_000, 5_000)
+    assert found["index_usd"] == pytest.approx(USD)
+    assert (found["index_input_tokens"], found["index_output_tokens"]) == (1_000_500, 100_000)
+
+
+@pytest.mark.parametrize("saved", ["replayed_calls", "cached_texts"])
+def test_an_index_built_with_help_from_an_earlier_build_has_no_seconds(
+    frame: MakeFrame, prices: Prices, find: Find, saved: str
+) -> None:
+    rows = index_costs(frame({"t": 1}), index_record(**{saved: 1}), MODELS, prices)
+    assert find(rows, "index_wall_s").mean is None
+    assert counts(find(rows, "index_wall_s")) == (0, 1, 1)
+    assert find(rows, "index_usd").mean == pytest.approx(USD)
+
+
+@pytest.mark.parametrize("saved", ["replayed_calls", "cached_texts"])
+def test_the_seconds_of_an_index_are_rebuilt_from_what_earlier_builds_noted(
+    frame: MakeFrame, prices: Prices, find: Find, saved: str
+) -> None:
+    rebuilt, unknown = (
+        index_costs(frame({"t": 1}), index_record(saved_s=seconds, **{saved: 1}), MODELS, prices)
+        for seconds in (70.0, None)
+    )
+    live = index_costs(frame({"t": 1}), index_record(), MODELS, prices)
+    assert [find(rows, "index_alone_s").mean for rows in (rebuilt, unknown, live)] == [100.0, None, 30.0]
+    assert [find(rows, "index_spent_s").mean for rows in (rebuilt, unknown, live)] == [30.0] * 3
+
+
+def test_resources_have_a_mean_and_a_maximum_for_each_phase(frame: MakeFrame, find: Find, tmp_path: Path) -> None:
+    path = tmp_path / "resources.csv"
+    path.write_text("1000.0,index,10,100,50,7,,,,\n1002.0,index,30,200,70,9,,,,\n1004.0,answer,20,300,60,8,,,,\n")
+    rows = resource_use(frame({"t": 1}), load_resources(path))
+    assert find(rows, "index_machine_cpu_percent_mean").mean == 20.0
+    assert find(rows, "index_machine_cpu_percent_max").mean == 30.0
+    assert find(rows, "answer_system_rss_bytes_max").mean == 8.0
+    assert counts(find(rows, "index_machine_ram_bytes_mean")) == (2, 0, 2)
+    assert not [row for row in rows if "server" in row.measure]
+
+
+def test_everything_of_a_run_directory_is_collected(
+    tmp_path: Path, record: MakeRecord, prices: Prices, find: Find
+) -> None:
+    manifest = Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id="demo--naive--0123456789ab",
+        identity={"system": {"name": "naive"}, "models": MODELS, "repeats": 1},
+        config={},
+        dataset={"name": "demo", "type_mix": {"t": 3}},
+        index_id="i",
+        machine={},
+        packages={},
+        git_commit="",
+        created_at="2026-11-20T10:00:00+00:00",
+    )
+    reference = Reference(query_id="t0", query_type="t", answers=("x",))
+    run = RunDir.create(tmp_path, manifest, [SampleRow(query=Query(query_id="t0", text="?"), reference=reference)])
+    assert run_costs(run, prices) == []
+
+    failed: RunRecord = record("t0", usage=USED, ok=False)
+    run.append_record(failed)
+    run.append_record(record("t0", usage=USED, wall_s=4.0).model_copy(update={"attempt": 2}))
+    run.write_index(index_record())
+    run.append_resources("time_s,", "1000.0,answer,10,100,50,7,,,,")
+    rows = run_costs(run, prices)
+    assert Frame.of(run) == Frame("demo--naive--0123456789ab", "naive", "demo", {"t0": "t"}, {"t": 3}, 1)
+    assert {row.run_id for row in rows} == {"demo--naive--0123456789ab"}
+    assert find(rows, "latency_s").mean == 4.0
+    assert find(rows, "usd").mean == pytest.approx(USD)
+    assert find(rows, "answer_usd_total").mean == pytest.approx(2 * USD)
+    assert find(rows, "index_chunks").mean == 1200
+    assert find(rows, "answer_system_cpu_percent_mean").mean == 50.0

@@ -1,0 +1,191 @@
+"""What so many queries can show: against every outcome, simulation, and what a plan is told."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from harness.statistics.difference_tests import ALPHA, mcnemar_p
+from harness.statistics.permutation_test import flips_of
+from harness.statistics.power import (
+    MOST_QUERIES,
+    DifferenceSpread,
+    _fewest_wins,
+    can_show_anything,
+    detectable,
+    graded_detectable,
+    graded_power,
+    most_discordant,
+    queries_needed,
+    share_power,
+    smallest_p,
+    spread_of,
+)
+from harness.statistics.t_intervals import ratio_of_sums
+
+
+def by_every_outcome(n: int, difference: float, discordance: float, alpha: float) -> float:
+    chances = [(discordance + difference) / 2, (discordance - difference) / 2, 1 - discordance]
+    return sum(
+        float(stats.multinomial.pmf([wins, losses, n - wins - losses], n, chances))
+        for wins in range(n + 1)
+        for losses in range(min(wins, n - wins + 1))
+        if mcnemar_p(wins, losses) <= alpha
+    )
+
+
+@given(
+    st.integers(1, 25),
+    st.sampled_from([0.0, 0.1, 0.2]),
+    st.sampled_from([0.25, 0.5]),
+    st.sampled_from([0.05, 0.05 / 6]),
+)
+@settings(max_examples=25, deadline=None)
+def test_power_counts_every_outcome(n: int, difference: float, discordance: float, alpha: float) -> None:
+    expected = by_every_outcome(n, difference, discordance, alpha)
+    assert share_power(n, difference, discordance, alpha) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.05 / 3, 0.05 / 36, 0.05 / 630, 1e-6])
+def test_the_fewest_wins_that_are_significant_are_scipys(alpha: float) -> None:
+    different = np.arange(1, 2001)
+    expected = np.asarray(stats.binom.isf(alpha / 2, different, 0.5)) + 1
+    assert _fewest_wins(alpha, 2000).tolist() == [1, *expected.tolist()]
+
+
+def test_power_after_holm_over_six_pairs_is_what_a_report_must_say() -> None:
+    # 200 queries, a quarter of them answered differently, a true difference of 10 points.
+    assert share_power(200, 0.10, 0.25, ALPHA) == pytest.approx(0.79, abs=0.01)
+    assert share_power(200, 0.10, 0.25, ALPHA / 6) == pytest.approx(0.54, abs=0.01)
+
+
+def test_of_8_queries_and_six_pairs_only_8_of_8_is_more_than_chance() -> None:
+    assert smallest_p(8) == mcnemar_p(8, 0) == pytest.approx(0.0078, abs=0.0001)
+    assert can_show_anything(8, 6)
+    assert not can_show_anything(7, 6)
+    assert mcnemar_p(7, 1) > ALPHA / 6
+    assert detectable(7, 6) is None
+    found = detectable(8, 6)
+    assert found is not None
+    assert found > 0.95
+
+
+def test_no_difference_beyond_what_can_be_is_detectable() -> None:
+    assert detectable(5, 1) is None
+    assert graded_detectable(8, 6, sd=2.0, highest=1.0) is None
+    assert graded_detectable(8, 6, sd=2.0) is not None
+
+
+@pytest.mark.parametrize("pairs", [1, 6, 36])
+@pytest.mark.parametrize("difference", [0.05, 0.1, 0.2])
+def test_so_many_queries_find_it_four_times_out_of_five_and_a_tenth_less_do_not(
+    difference: float, pairs: int
+) -> None:
+    n = queries_needed(difference, pairs)
+    assert n is not None
+    assert share_power(n, difference, 0.25, ALPHA / pairs) >= 0.8
+    assert share_power(int(0.9 * n), difference, 0.25, ALPHA / pairs) < 0.8
+
+
+def test_a_number_of_queries_between_the_last_power_of_two_and_the_most_is_said() -> None:
+    n = queries_needed(0.01, 36, 0.25)
+    assert n is not None
+    assert 2**15 < n <= MOST_QUERIES
+    assert share_power(n, 0.01, 0.25, ALPHA / 36) >= 0.8 > share_power(int(0.9 * n), 0.01, 0.25, ALPHA / 36)
+
+
+def test_what_needs_more_queries_than_anybody_asks_has_no_number() -> None:
+    assert queries_needed(0.008, 36, 0.25) is None
+    assert queries_needed(0.001, 6) is None
+    assert DifferenceSpread(0.5).needed(0.0, 1) is None
+
+
+@pytest.mark.parametrize("pairs", [1, 3, 6, 15, 36])
+def test_what_graded_values_detect_falls_with_the_square_root_of_queries_whatever_scipy_gives(pairs: int) -> None:
+    # At 300 queries and 6 pairs scipy's noncentral t is no number at 37 standard errors.
+    found = [graded_detectable(n, pairs, sd=0.2, highest=1.0) for n in (200, 300, 600, 2000)]
+    scaled = [one * n**0.5 for one, n in zip(found, (200, 300, 600, 2000), strict=True) if one is not None]
+    assert scaled == pytest.approx([scaled[0]] * 4, rel=0.02)
+
+
+def test_graded_power_is_a_number_up_to_the_farthest_difference() -> None:
+    # Of ever more queries; the difference is 1,000 standard deviations and more.
+    powers = [graded_power(n, 1.0, 0.001, ALPHA / pairs) for n in range(20, 3000, 7) for pairs in (1, 6)]
+    assert powers == [1.0] * len(powers)
+
+
+def test_graded_power_is_that_of_the_noncentral_t() -> None:
+    expected = stats.nct.sf(stats.t.isf(0.025, 29), 29, np.sqrt(30) * 0.5)
+    assert graded_power(30, 0.2, 0.4, 0.05) == pytest.approx(float(expected), abs=1e-6)
+    assert graded_power(10_000, 0.9, 0.4, 0.05) == 1.0
+    n = DifferenceSpread(0.4).needed(0.05, 6)
+    assert n is not None
+    assert graded_power(n, 0.05, 0.4, ALPHA / 6) >= 0.8 > graded_power(n - 1, 0.05, 0.4, ALPHA / 6)
+
+
+def test_a_pair_knows_how_widely_its_differences_may_scatter() -> None:
+    differences = np.array([1.0] * 15 + [-1.0] * 5 + [0.0] * 20)
+    found = spread_of(differences, binary=True)
+    assert found is not None
+    assert found.discordance == most_discordant(20, 40) > 0.5
+    assert found.sd > float(np.std(differences, ddof=1))
+    assert found.needed(0.1, 6) == queries_needed(0.1, 6, most_discordant(20, 40))
+    assert spread_of(np.zeros(9)) is None
+    assert spread_of(np.array([1.0])) is None
+
+
+def test_no_scatter_is_wider_than_differences_can_be() -> None:
+    found = spread_of(np.array([0.2, -0.9]), span=1.0)
+    assert found is not None
+    assert found.sd == pytest.approx(1.0)
+
+
+def test_one_difference_among_fifty_queries_plans_for_what_it_leaves_open() -> None:
+    found = spread_of(np.array([1.0] + [0.0] * 49), binary=True)
+    assert found is not None
+    # Planned with the 2 % that were seen it would be 157, with a power of .5 where 8 % differ.
+    assert (found.needed(0.05, 1) or 0) > 200
+    graded = spread_of(np.array([0.5] + [0.0] * 49))
+    assert graded is not None
+    assert graded.sd > 2 * float(np.std([0.5] + [0.0] * 49, ddof=1))
+
+
+@pytest.mark.parametrize("discordance", [0.06, 0.1, 0.25])
+@pytest.mark.parametrize("n", [20, 50])
+def test_the_queries_that_a_pilot_asks_for_have_the_power_nine_times_of_ten(n: int, discordance: float) -> None:
+    enough = 0.0
+    for different in range(1, n + 1):
+        needed = queries_needed(0.05, 1, most_discordant(different, n))
+        has_power = needed is None or share_power(needed, 0.05, discordance, ALPHA) >= 0.795
+        enough += has_power * float(stats.binom.pmf(different, n, discordance))
+    assert enough / (1 - (1 - discordance) ** n) >= 0.9
+
+
+def test_unequal_weights_make_a_mean_less_sure() -> None:
+    differences = np.array([1.0, -1.0, 0.0, 0.5] * 10)
+    even, uneven = np.ones(40), np.repeat([0.1, 1.9], 20)
+    plain, same, less = (spread_of(differences, weights) for weights in (None, even, uneven))
+    assert plain is not None
+    assert same is not None
+    assert same.sd == pytest.approx(plain.sd)
+    assert less is not None
+    assert less.sd > 1.2 * plain.sd
+
+
+def test_a_plan_in_the_natural_mix_counts_what_its_test_adds_for_queries_of_one_weight() -> None:
+    differences = np.array(([1 / 3, -1 / 3, 1 / 3] + [0.0] * 17) * 3)
+    weights = np.array(([2.0] * 10 + [0.5] * 10) * 3)
+    found = spread_of(differences, weights)
+    assert found is not None
+    tested = flips_of(differences[:, None], weights).studentized.errors[0]
+    plain = ratio_of_sums((differences * weights)[:, None], weights).errors[0]
+    assert found.hidden / 60**2 == pytest.approx(tested**2 - plain**2)
+    needed, without = found.needed(0.05, 3), DifferenceSpread(found.sd).needed(0.05, 3)
+    assert needed is not None
+    assert without is not None
+    assert needed > without
+    shown, told = found.detectable(60, 3, 1.0), graded_detectable(60, 3, found.sd, 1.0)
+    assert shown is not None
+    assert told is not None
+    assert shown > told

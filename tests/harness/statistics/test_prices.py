@@ -1,0 +1,186 @@
+"""Dollars from tokens: published totals, and what has no price."""
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.core.errors import ConfigError
+from harness.core.records import Usage
+from harness.statistics.prices import Prices, default_prices_path, load_prices, usage_usd
+
+OPENAI = {"generator": {"provider": "openai", "model": "gpt-4o-mini"}}
+
+
+@pytest.fixture(scope="module")
+def prices() -> Prices:
+    return load_prices()
+
+
+@pytest.mark.parametrize(
+    ("tokens_in", "tokens_out", "usd"),
+    [(2_178_000, 620_508, "0.6990"), (8_496_200, 1_768_000, "2.3352")],
+)
+def test_the_index_costs_of_the_thesis_are_reproduced(
+    prices: Prices, tokens_in: int, tokens_out: int, usd: str
+) -> None:
+    spent = prices.usd("gpt-4o-mini", Usage(calls=1, input_tokens=tokens_in, output_tokens=tokens_out))
+    assert f"{spent:.4f}" == usd
+
+
+def test_cached_input_has_its_own_price(prices: Prices) -> None:
+    usage = Usage(calls=1, input_tokens=1_000_000, cached_tokens=400_000, output_tokens=0)
+    assert prices.usd("gpt-4o-mini", usage) == pytest.approx(0.6 * 0.15 + 0.4 * 0.075)
+    assert prices.usd("text-embedding-3-small", usage) == pytest.approx(0.02)
+
+
+def test_a_dated_name_is_the_same_model(prices: Prices) -> None:
+    assert prices.find("gpt-4o-mini-2024-07-18", "openai") == prices.find("gpt-4o-mini", "openai")
+
+
+def test_an_unknown_model_has_no_price_and_a_local_one_costs_nothing(prices: Prices) -> None:
+    used = Usage(calls=3, input_tokens=1000)
+    assert prices.usd("gpt-7", used, provider="openai") is None
+    assert prices.usd("qwen2.5-coder-0.5b", used, provider="local") == 0.0
+
+
+def test_the_name_of_a_paid_model_on_ones_own_server_is_not_the_paid_model(prices: Prices) -> None:
+    used = Usage(calls=3, input_tokens=1000)
+    assert prices.usd("gpt-4o-mini", used, provider="ollama") is None
+    assert prices.usd("gpt-4o-mini", used, provider="local") == 0.0
+    assert prices.usd("gpt-4o-mini", used, provider="openai-compatible") == prices.usd("gpt-4o-mini", used)
+
+
+def test_tokens_that_nobody_counted_have_no_price_unless_they_are_free(prices: Prices) -> None:
+    used = Usage(calls=3, input_tokens=1000, unmetered_calls=1)
+    assert prices.usd("gpt-4o-mini", used) is None
+    assert prices.usd("any", used, provider="local") == 0.0
+
+
+def test_a_run_pays_for_every_role_it_called(prices: Prices) -> None:
+    million = Usage(calls=1, input_tokens=1_000_000)
+    models = {**OPENAI, "embedder": {"provider": "openai", "model": "text-embedding-3-large"}}
+    assert usage_usd(prices, models, {"generator": million, "embedder": million}) == pytest.approx(0.15 + 0.13)
+    assert usage_usd(prices, OPENAI, {"generator": million, "judge": million}) is None
+    assert usage_usd(prices, OPENAI, {"generator": million, "judge": Usage()}) == pytest.approx(0.15)
+    assert usage_usd(prices, OPENAI, {}) == 0.0
+
+
+def test_every_shipped_price_has_a_date_and_a_source(prices: Prices) -> None:
+    assert default_prices_path().name == "prices.yaml"
+    for entry in prices.entries:
+        assert entry.source
+        assert entry.as_of.year >= 2024
+        assert entry.cached_input is None or entry.cached_input <= entry.input
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("prices: [", "cannot read the prices"),
+        ("[]", "valid dictionary"),
+        ("prices: [{provider: x, model: y, input: 1, output: 1, as_of: 2026-01-01}]", "prices.0.source"),
+        (
+            "prices: [{provider: x, model: y, input: -1, output: 1, as_of: 2026-01-01, source: z}]",
+            "prices.0.input",
+        ),
+        (
+            "prices: [{provider: x, model: y, input: .nan, output: 1, as_of: 2026-01-01, source: z}]",
+            "prices.0.input",
+        ),
+        ("prices: [{provider: x, modle: y}]", "prices.0"),
+        (
+            "prices: [{provider: x, model: y, input: 1, output: 1, as_of: 2026-13-45, source: z}]",
+            r"cannot read the prices .*month must be in 1..12",
+        ),
+        ("[" * 3000, r"cannot read the prices .*nested too deeply"),
+        ("", r"prices.yaml: input should be a valid dictionary"),
+    ],
+)
+def test_a_mistake_in_the_table_is_one_line_that_names_it(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "prices.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=complaint) as caught:
+        load_prices(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "none.yaml"
+    with pytest.raises(ConfigError) as caught:
+        load_prices(path)
+    line = str(caught.value)
+    assert line.startswith(f"cannot read the prices in {path} (")
+    assert line.endswith(": check the path and the file")
+    assert "\n" not in line
+
+
+# A table of one's own
+
+
+Write = Callable[..., Prices]
+
+
+@pytest.fixture
+def with_own(tmp_path: Path) -> Write:
+    """with_own("openai/gpt-4o-mini=3", ...): the prices with a file of these entries, in dollars of input."""
+
+    def load(*entries: str, **more: object) -> Prices:
+        prices = []
+        for entry in entries:
+            name, usd = entry.split("=")
+            provider, model = name.split("/")
+            one = {"provider": provider, "model": model, "input": float(usd), "output": 0.0}
+            prices.append({**one, "as_of": date(2026, 1, 1), "source": "mine", **more})
+        path = tmp_path / "own.yaml"
+        path.write_text(yaml.safe_dump({"prices": prices}))
+        return load_prices(path)
+
+    return load
+
+
+MILLION = Usage(calls=1, input_tokens=1_000_000)
+
+
+def test_ones_own_price_of_a_model_wins_and_the_others_stay(prices: Prices, with_own: Write) -> None:
+    own = with_own("openai/gpt-4o-mini=3")
+    assert own.usd("gpt-4o-mini", MILLION, provider="openai") == 3.0
+    assert own.usd("gpt-4o-mini", MILLION) == 3.0
+    for model in ("gpt-4o", "text-embedding-3-small"):
+        assert own.find(model, "openai") == prices.find(model, "openai") is not None
+
+
+def test_ones_own_price_wins_by_an_alias_too(with_own: Write) -> None:
+    own = with_own("openai/mine=3", aliases=["gpt-4o-mini"])
+    assert own.usd("gpt-4o-mini", MILLION, provider="openai") == 3.0
+
+
+def test_a_model_of_ones_own_has_a_price(prices: Prices, with_own: Write) -> None:
+    assert prices.usd("our-model", MILLION, provider="teller") is None
+    assert with_own("teller/our-model=0.5").usd("our-model", MILLION, provider="teller") == 0.5
+    assert with_own("teller/*=0.25").usd("our-model", MILLION, provider="teller") == 0.25
+
+
+def test_what_ships_stands_behind_ones_own_in_the_order_of_both_files(prices: Prices, with_own: Write) -> None:
+    own = with_own("teller/b=2", "teller/a=1", "teller/b=3")
+    assert [entry.model for entry in own.entries[:3]] == ["b", "a", "b"]
+    assert own.entries[3:] == prices.entries
+    assert own.usd("b", MILLION, provider="teller") == 2.0
+
+
+def test_a_named_price_goes_before_one_of_any_model_whoever_says_it(with_own: Write) -> None:
+    own = with_own("openai/*=9", "local/*=7")
+    assert own.usd("gpt-4o-mini", MILLION, provider="openai") == 0.15
+    assert own.usd("gpt-9", MILLION, provider="openai") == 9.0
+    assert own.usd("any", MILLION, provider="local") == 7.0
+
+
+def test_an_unknown_key_in_ones_own_table_is_one_line_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("pricse: []\n")
+    with pytest.raises(ConfigError) as caught:
+        load_prices(path)
+    assert str(caught.value) == f"{path}: unknown key 'pricse': did you mean 'prices'?"

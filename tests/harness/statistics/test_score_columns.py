@@ -1,0 +1,108 @@
+"""Scores in columns say what the scores say."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.core.errors import StoreError
+from harness.core.records import Score, ScoreStatus
+from harness.statistics.paired_values import ByQuery, scored_values
+from harness.statistics.score_columns import FAILED, IMPUTED, MISSING, NOT_APPLICABLE, SCORED, ScoreColumns
+from harness.store import RecordKey, Records
+from harness.store.score_lines import ScoreLines
+
+from .conftest import MakeFrame, MakeRecord
+
+
+def score(
+    query_id: str, value: float | None, status: ScoreStatus = "scored", measure: str = "m", *, why: str = ""
+) -> Score:
+    return Score(query_id=query_id, repeat=0, measure=measure, status=status, value=value, explanation=why)
+
+
+def test_states_and_values_stand_in_the_order_read_for_each_measure() -> None:
+    columns = ScoreColumns.of([score("b", 1.0), score("b", 0.0, measure="n"), score("a", None, "failed")])
+    assert list(columns.by_measure) == ["m", "n"]
+    own = columns.by_measure["m"]
+    assert [list(columns.query_ids)[number] for number in own.queries] == ["b", "a"]
+    assert own.states.tolist() == [SCORED, FAILED]
+    assert own.values[0] == 1.0
+    assert np.isnan(own.values[1])
+
+
+def test_reasons_are_kept_of_what_applies_to_no_query_and_the_first_failure_of_each() -> None:
+    skipped = [score(name, None, "not_applicable", why=f"why {name}") for name in ("a", "b")]
+    failed = [score(name, None, "failed", why=f"why {name}") for name in ("c", "d")]
+    facts = ScoreColumns.of(skipped).by_measure["m"].facts
+    assert list(facts.reasons) == ["why a", "why b"]
+    facts = ScoreColumns.of([*skipped, *failed, *skipped]).by_measure["m"].facts
+    assert (facts.applies, list(facts.reasons), facts.first_failure) == (True, [], "why c")
+
+
+def answered(records: Records) -> Callable[[RecordKey], bool]:
+    return lambda key: key in records and records[key].status == "ok"
+
+
+def test_the_score_of_a_failure_is_missing_where_the_query_has_an_answer_by_now(record: MakeRecord) -> None:
+    read = ScoreColumns.of([score("a", 0.0, "imputed"), score("b", 0.0, "imputed")])
+    records = {("a", 0): record("a"), ("b", 0): record("b", ok=False)}
+    fitting = read.fitting(answered(records))
+    assert (fitting.by_measure["m"].count(MISSING), read.by_measure["m"].count(MISSING)) == (1, 0)
+    assert fitting.any_missing_of(records)
+    assert not read.any_missing_of(records)
+
+
+def read_back(tmp_path: Path, scores: Sequence[Score]) -> ScoreColumns:
+    path = tmp_path / "scores.jsonl"
+    path.write_text("".join(f"{one.model_dump_json()}\n" for one in scores))
+    return ScoreColumns.read(ScoreLines((path,), "make them again"))
+
+
+def test_what_did_not_apply_to_a_failure_is_missing_of_its_answer_and_what_does_not_apply_to_a_query_is_not(
+    record: MakeRecord, tmp_path: Path
+) -> None:
+    failure, gold = "ValueError: boom", "the data set gives no reference answer"
+    made = [score(name, 0.0, "imputed", "accuracy", why=failure) for name in ("again", "gone")]
+    made += [score(name, None, "not_applicable", "documents", why=failure) for name in ("again", "gone")]
+    made += [score(name, None, "not_applicable", "f1", why=gold) for name in ("again", "gone", "null")]
+    records = {(name, 0): record(name, ok=name != "gone") for name in ("again", "gone", "null")}
+    read = read_back(tmp_path, made)
+    fitting = read.fitting(answered(records))
+    found = {measure: column.states.tolist() for measure, column in fitting.by_measure.items()}
+    assert found == {
+        "accuracy": [MISSING, IMPUTED],
+        "documents": [MISSING, NOT_APPLICABLE],
+        "f1": [NOT_APPLICABLE] * 3,
+    }
+    assert read.by_measure["documents"].count(MISSING) == 0
+
+
+def test_only_the_repeat_that_has_an_answer_by_now_is_missing(record: MakeRecord, tmp_path: Path) -> None:
+    failed = [
+        score("a", 0.0, "imputed", "accuracy", why="ValueError: boom"),
+        score("a", None, "not_applicable", "documents", why="ValueError: boom"),
+    ]
+    made = [one.model_copy(update={"repeat": repeat}) for one in failed for repeat in (0, 1)]
+    records = {("a", 0): record("a", ok=False), ("a", 1): record("a", repeat=1)}
+    fitting = read_back(tmp_path, made).fitting(answered(records))
+    assert fitting.by_measure["documents"].states.tolist() == [NOT_APPLICABLE, MISSING]
+
+
+def test_no_number_that_a_file_claims_is_too_large(frame: MakeFrame) -> None:
+    far = [score("t0", 1.0).model_copy(update={"repeat": repeat}) for repeat in (2**70, -(2**70), -1)]
+    found = scored_values(frame({"t": 1}), [*far, score("t0", 0.5)])
+    assert dict(found["m"].values) == {"t0": 0.5}
+
+
+def test_two_scores_of_one_are_refused_also_of_what_nobody_asked(frame: MakeFrame) -> None:
+    with pytest.raises(StoreError, match="two scores of 'm' for query 'gone'"):
+        scored_values(frame({"t": 1}), [score("gone", 1.0), score("t0", 1.0), score("gone", 0.0)])
+
+
+def test_numbers_by_query_are_a_mapping_without_what_is_not_known() -> None:
+    by_query = ByQuery({"a": 0, "b": 1, "c": 2}, np.array([1.0, np.nan, 0.5]))
+    assert by_query == {"a": 1.0, "c": 0.5}
+    assert (list(by_query), len(by_query), "b" in by_query, by_query.get("x")) == (["a", "c"], 2, False, None)
+    assert by_query.at(["c", "a"]).tolist() == [0.5, 1.0]

@@ -1,0 +1,82 @@
+"""Records that are held by the hundred thousand, and what they say afterwards."""
+
+import pytest
+
+from harness.core.records import Cost, Evidence, Prediction, Query, Reference, RunRecord, Usage
+from harness.store import PackedByKey, SampleRow
+from harness.store import compressed_records as packing
+from harness.store.compressed_records import BLOCK, Packed
+
+
+@pytest.fixture(params=[0, BLOCK + 5], autouse=True)
+def _kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "KEPT", request.param)
+
+
+def _record(query_id: str, attempt: int = 1) -> RunRecord:
+    cost = Cost(
+        wall_s=1 / 3, usage={"generator": Usage(calls=1, input_tokens=1 << 70)}, stages_s={"retrieve": 0.5}
+    )
+    said = Prediction(answer="Yes")
+    return RunRecord(
+        query_id=query_id, repeat=0, status="ok", prediction=said, cost=cost, attempt=attempt, started_at=""
+    )
+
+
+def _row(query_id: str) -> SampleRow:
+    evidence = (Evidence(doc_id="a", fact="so\nit is é \x00"),)
+    reference = Reference(query_id=query_id, query_type="t", answers=("Yes",), evidence=evidence)
+    return SampleRow(query=Query(query_id=query_id, text="Is it so?"), reference=reference)
+
+
+def test_what_comes_out_of_a_pack_is_what_went_in() -> None:
+    for n in (0, 1, BLOCK - 1, BLOCK, 2 * BLOCK + 3):
+        records = [_record(f"q{number}") for number in range(n)]
+        rows = [_row(f"q{number}") for number in range(n)]
+        for kind, listed in ((RunRecord, records), (SampleRow, rows)):
+            packed: Packed[RunRecord | SampleRow] = Packed(kind, listed)
+            assert len(packed) == n
+            assert list(packed) == listed
+            assert [packed[number] for number in range(n)] == listed
+    texts: Packed[str | None] = Packed(str | None, [None, "", "é"] * BLOCK)
+    assert list(texts) == [None, "", "é"] * BLOCK
+
+
+def test_some_are_handed_out_in_the_order_in_which_they_were_asked_for() -> None:
+    packed: Packed[str] = Packed(str, map(str, range(3 * BLOCK)))
+    assert packed.at([2 * BLOCK, 0, 3 * BLOCK - 1, 0]) == [str(2 * BLOCK), "0", str(3 * BLOCK - 1), "0"]
+
+
+def test_of_many_records_a_few_bytes_each_remain() -> None:
+    rows: Packed[SampleRow] = Packed(SampleRow, (_row(f"q{number}") for number in range(40 * BLOCK)))
+    assert sum(map(len, rows._blocks)) < 100 * len(rows)
+    assert len(rows._open) < 3 * BLOCK
+
+
+def test_of_two_records_under_one_key_the_later_counts_at_its_own_place() -> None:
+    records: PackedByKey[str, RunRecord] = PackedByKey(RunRecord)
+    for number in range(BLOCK + 1):
+        records.put(f"q{number}", _record(f"q{number}"))
+    records.put("q0", _record("q0", attempt=2))
+    records.put("q1", _record("q1", attempt=0), counts=False)
+    assert (len(records), len(records.all)) == (BLOCK + 1, BLOCK + 3)
+    assert list(records)[-1] == "q0"
+    assert [record.query_id for record in records.values()] == list(records)
+    assert [records["q0"].attempt, records["q1"].attempt] == [2, 1]
+    assert "q2" in records
+    assert "x" not in records
+    assert records.get("x") is None
+
+
+def test_packs_of_the_same_are_the_same() -> None:
+    def packed(ids: list[str]) -> PackedByKey[str, SampleRow]:
+        rows: PackedByKey[str, SampleRow] = PackedByKey(SampleRow)
+        for query_id in ids:
+            rows.put(query_id, _row(query_id))
+        return rows
+
+    ids = [f"q{number}" for number in range(BLOCK + 9)]
+    assert packed(ids).is_same(packed(ids))
+    assert packed(ids).is_same(packed(ids[::-1]))
+    assert not packed(ids).is_same(packed([*ids[:-1], "other"]))
+    assert not packed(ids).is_same(packed(ids[:-1]))

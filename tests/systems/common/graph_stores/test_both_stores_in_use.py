@@ -1,0 +1,244 @@
+"""Graph stores among processes, folders that move, interruptions and many questions at once."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import graph_samples
+import psutil
+import pytest
+from graph_samples import EDGES, directions, expected, graph, passages_of, random_graph, texts, written
+
+from harness.core.errors import MissingDependency
+from systems.common.graph_stores.contract import GraphSize, GraphStore
+from systems.common.graph_stores.open_store import StoreKind, open_store
+from systems.common.graph_types import Entity, KnowledgeGraph, Mention
+
+NewStore = Callable[[Path], GraphStore]
+
+
+# --- processes, folders, interruptions
+
+OTHER_PROCESS = """
+import asyncio, json, sys
+from dataclasses import asdict
+from pathlib import Path
+import numpy as np
+from systems.common.graph_stores.open_store import open_store
+
+async def ask():
+    store = open_store(sys.argv[1], Path(sys.argv[2]))
+    vector = np.array(json.loads(sys.argv[3]), dtype=np.float32)
+    found = {
+        "entities": [asdict(hit) for hit in await store.find_entities("person 7 11 42", 25)],
+        "triplets": [asdict(item) for item in await store.triplets_of(["person 1", "person 2"])],
+        "passages": [item.model_dump() for item in await store.nearest_chunks(vector, 10)],
+    }
+    print("asked", flush=True)
+    sys.stdin.readline()
+    store.close()
+    print(json.dumps(found))
+
+asyncio.run(ask())
+"""
+
+
+def start(code: str, *words: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", code, *words],
+        cwd=Path(graph_samples.__file__).parent,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.slow
+async def test_fresh_processes_answer_from_one_index_at_once_and_alike(
+    kind: StoreKind, new_store: NewStore, tmp_path: Path
+) -> None:
+    store = await written(new_store(tmp_path / "index"), random_graph(texts(40), entities=100, relations=300))
+    vector = directions(1, seed=8)[0]
+    others = [start(OTHER_PROCESS, kind, str(tmp_path / "index"), json.dumps(vector.tolist())) for _ in range(2)]
+    # Each holds the index open until both have asked.
+    for other in others:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "asked\n"
+    outputs = [other.communicate("\n", timeout=60) for other in others]
+    here = {
+        "entities": [asdict(hit) for hit in await store.find_entities("person 7 11 42", 25)],
+        "triplets": [asdict(item) for item in await store.triplets_of(["person 1", "person 2"])],
+        "passages": [item.model_dump() for item in await store.nearest_chunks(vector, 10)],
+    }
+    for output, noise in outputs:
+        assert json.loads(output) == json.loads(json.dumps(here))
+        assert noise == ""
+
+
+async def test_a_moved_index_is_whole(new_store: NewStore, tmp_path: Path) -> None:
+    kept = random_graph(texts(20), entities=30, relations=60)
+    first = await written(new_store(tmp_path / "index"), kept)
+    before = await first.triplets_of(["person 1"]), await first.find_entities("person 5", 3)
+    first.close()
+    shutil.move(tmp_path / "index", tmp_path / "elsewhere")
+    moved = new_store(tmp_path / "elsewhere")
+    assert (await moved.triplets_of(["person 1"]), await moved.find_entities("person 5", 3)) == before
+    assert await moved.chunks(["000003-00000"]) == [passages_of(kept)[3]]
+    assert len(await moved.nearest_chunks(directions(1)[0], 3)) == 3
+
+
+@pytest.mark.slow
+async def test_a_failed_write_leaves_nothing_to_the_next(new_store: NewStore, tmp_path: Path) -> None:
+    broken = graph(texts(4), EDGES)
+    broken = KnowledgeGraph(
+        chunks=broken.chunks,
+        entities=(*broken.entities, Entity("zombie", "Zombie")),
+        relations=broken.relations,
+        mentions=(*broken.mentions, Mention("000003-00000", "an entity that is not there")),
+    )
+    with pytest.raises(RuntimeError):
+        await written(new_store(tmp_path / "index"), broken)
+    kept = graph(texts(3), EDGES[:2])
+    again = await written(new_store(tmp_path / "index"), kept, dimension=8)
+    assert await again.size() == GraphSize(documents=3, chunks=3, entities=3, relations=2, mentions=6)
+    assert await again.find_entities("zombie", 3) == []
+    assert len(await again.nearest_chunks(directions(1, 8)[0], 10)) == 3
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from graph_samples import directions, random_graph, texts
+from systems.common.graph_stores import calls
+from systems.common.graph_stores.open_store import open_store
+
+checks = 0
+check = calls.Calls.check
+def dying_check(self):
+    # Between two steps of the work: the passages and the names are in, or the first nodes are.
+    global checks
+    checks += 1
+    if checks == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+    check(self)
+calls.Calls.check = dying_check
+asyncio.run(open_store(sys.argv[1], Path(sys.argv[2])).write(random_graph(texts(50), 50, 100), directions(50)))
+"""
+
+
+@pytest.mark.slow
+async def test_a_killed_write_is_replaced_by_the_next(
+    kind: StoreKind, new_store: NewStore, tmp_path: Path
+) -> None:
+    store = new_store(tmp_path / "index")
+    killed = start(KILLED, kind, str(tmp_path / "index"))
+    assert (*killed.communicate(timeout=60), killed.returncode) == ("", "", -9)
+    kept = graph(texts(3), EDGES[:2])
+    await written(store, kept, dimension=8)
+    assert await store.size() == GraphSize(documents=3, chunks=3, entities=3, relations=2, mentions=6)
+    assert await store.triplets_of(["openai", "person 1"]) == expected(kept, ["openai"])
+
+
+@pytest.mark.slow
+async def test_a_cancelled_write_stops_when_the_store_is_closed(new_store: NewStore, tmp_path: Path) -> None:
+    store = new_store(tmp_path / "index")
+    writing = asyncio.create_task(written(store, random_graph(texts(300), entities=2000, relations=4000)))
+    await asyncio.sleep(0.05)
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    store.close()
+    kept = graph(texts(3), EDGES[:2])
+    again = await written(new_store(tmp_path / "index"), kept)
+    assert await again.triplets_of(["openai"]) == expected(kept, ["openai"])
+
+
+# --- many at once, and the end
+
+
+async def test_overlapping_questions_get_what_one_at_a_time_gets(store: GraphStore) -> None:
+    kept = random_graph(texts(50), entities=100, relations=500)
+    await written(store, kept)
+    ids = [entity.entity_id for entity in kept.entities]
+    asked = [ids[place : place + 3] for place in range(0, 60, 2)]
+    found = await asyncio.gather(*(store.triplets_of(some) for some in asked))
+    assert found == [expected(kept, some) for some in asked]
+
+
+@pytest.mark.slow
+async def test_cancelled_questions_disturb_no_other_and_not_the_end(store: GraphStore) -> None:
+    kept = random_graph(texts(200), entities=500, relations=3000)
+    await written(store, kept)
+    ids = [entity.entity_id for entity in kept.entities]
+    vector = directions(1)[0]
+    for delay in (0.0, 0.001, 0.003, 0.01):
+        doomed = [
+            asyncio.create_task(work)
+            for work in (store.triplets_of(ids), store.find_entities("person 1", 50), store.size())
+        ] + [asyncio.create_task(store.nearest_chunks(vector, 50))]
+        await asyncio.sleep(delay)
+        for task in doomed:
+            task.cancel()
+        assert await store.triplets_of(ids[:2]) == expected(kept, ids[:2])
+        assert all(
+            isinstance(end, asyncio.CancelledError | list | GraphSize)
+            for end in await asyncio.gather(*doomed, return_exceptions=True)
+        )
+    last = [asyncio.create_task(store.triplets_of(ids)) for _ in range(4)]
+    await asyncio.sleep(0.002)
+    for task in last:
+        task.cancel()
+    store.close()
+
+
+async def test_a_closed_store_answers_nothing_and_may_be_closed_again(store: GraphStore) -> None:
+    await written(store, graph(texts(4), EDGES))
+    await store.size()
+    store.close()
+    store.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        await store.size()
+
+
+async def test_a_store_that_was_never_used_may_be_closed(store: GraphStore) -> None:
+    store.close()
+
+
+async def test_close_leaves_no_file_and_no_connection_open(store: GraphStore, tmp_path: Path) -> None:
+    before = len(psutil.Process().net_connections())
+    await written(store, graph(texts(4), EDGES))
+    await asyncio.gather(
+        *(store.triplets_of(["openai"]) for _ in range(5)), store.nearest_chunks(directions(1)[0], 2)
+    )
+    store.close()
+    # Chroma closes its database from a thread of its own.
+    for _ in range(500):
+        below = [file.path for file in psutil.Process().open_files() if str(tmp_path) in file.path]
+        if not below:
+            break
+        await asyncio.sleep(0.01)
+    assert below == []
+    assert len(psutil.Process().net_connections()) <= before
+
+
+async def test_nothing_is_printed(store: GraphStore, capfd: pytest.CaptureFixture[str]) -> None:
+    await written(store, graph(texts(4), EDGES))
+    await store.triplets_of(["openai"])
+    await store.find_entities("openai", 3)
+    await store.nearest_chunks(directions(1)[0], 3)
+    store.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_its_package_a_store_says_what_to_install(
+    kind: StoreKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.core.errors.find_spec", lambda name: None)
+    with pytest.raises(MissingDependency, match=r"not installed: pip install 'rag-bench-harness\[system-kg\]'"):
+        open_store(kind, tmp_path)

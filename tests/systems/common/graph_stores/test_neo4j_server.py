@@ -1,0 +1,267 @@
+"""Whether a Neo4j server is there and fit, and the one line that says why not."""
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import neo4j_server as support
+import pytest
+from neo4j_server import Neo4jServer
+
+from harness.core.errors import ServiceUnavailable
+from systems.common.graph_index import GraphIndexParams
+from systems.common.graph_stores import neo4j_server as server_module
+from systems.common.graph_stores import neo4j_space
+from systems.common.graph_stores.neo4j_load import relationship_type
+from systems.common.graph_stores.neo4j_server import (
+    Neo4jSettings,
+    check_fit,
+    check_limited,
+    check_neo4j,
+    connect,
+    rows_of,
+)
+from systems.common.graph_stores.neo4j_space import Space
+from systems.common.graph_stores.open_store import check_store
+from systems.cypher_agent.params import AnswerParams
+from systems.cypher_agent.system import SPEC
+
+PROCEDURES = {
+    "apoc.create.relationship",
+    "db.create.setNodeVectorProperty",
+    "db.index.fulltext.queryNodes",
+    "db.index.vector.queryNodes",
+}
+
+
+@pytest.mark.parametrize("version", ["5.23.0", "5.26.18", "5.26.0-SNAPSHOT", "2025.04.0", "6.0"])
+def test_a_server_of_these_versions_is_fit(version: str) -> None:
+    check_fit("bolt://x", version, PROCEDURES)
+
+
+@pytest.mark.parametrize("version", ["5.22.9", "5.9.0", "4.4.40", "3.5", "", "dev"])
+def test_a_server_of_these_versions_is_too_old(version: str) -> None:
+    with pytest.raises(ServiceUnavailable, match=r"bolt://x is version .*, older than 5\.23: use 5\.26"):
+        check_fit("bolt://x", version, PROCEDURES)
+
+
+def test_a_server_without_apoc_says_how_to_get_it() -> None:
+    with pytest.raises(ServiceUnavailable, match=r"^Neo4j at bolt://x has no APOC: .*plugins"):
+        check_fit("bolt://x", "5.26.18", PROCEDURES - {"apoc.create.relationship"})
+
+
+def test_a_server_that_forbids_its_own_procedures_is_named_with_them() -> None:
+    with pytest.raises(ServiceUnavailable, match=r"does not offer db\.index\.vector\.queryNodes: allow"):
+        check_fit("bolt://x", "5.26.18", PROCEDURES - {"db.index.vector.queryNodes"})
+
+
+LIMITED = {"db.memory.transaction.max": "256.00MiB", "db.transaction.timeout": "10m"}
+
+
+def test_a_server_that_limits_statements_is_fit_for_those_of_a_model() -> None:
+    check_limited("bolt://x", LIMITED)
+
+
+@pytest.mark.parametrize(
+    "found", [{}, {**LIMITED, "db.transaction.timeout": "0s"}, {**LIMITED, "db.memory.transaction.max": "0B"}]
+)
+def test_a_server_that_does_not_or_does_not_say_is_not(found: dict[str, str]) -> None:
+    with pytest.raises(ServiceUnavailable, match=r"^Neo4j at bolt://x .*trust_server"):
+        check_limited("bolt://x", found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["db.logs.query.transaction.threshold", "no.such.setting"])
+def test_without_limits_a_model_writes_no_statements_unless_the_server_is_trusted(
+    neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    assert SPEC.preflight is not None
+    index = GraphIndexParams(store="neo4j")
+    SPEC.preflight(index, AnswerParams())
+    # One that is 0 on this server, or that it does not show.
+    monkeypatch.setattr(server_module, "_LIMITS", (setting,))
+    with pytest.raises(ServiceUnavailable):
+        SPEC.preflight(index, AnswerParams())
+    SPEC.preflight(index, AnswerParams(trust_server=True))
+
+
+def test_settings_come_from_the_environment_and_show_no_password() -> None:
+    assert Neo4jSettings.from_environment({}) == Neo4jSettings("bolt://127.0.0.1:7687", "neo4j", "")
+    named = Neo4jSettings.from_environment(
+        {"NEO4J_URI": "neo4j+s://x.example:7688", "NEO4J_USERNAME": "me", "NEO4J_PASSWORD": "hush"}
+    )
+    assert named == Neo4jSettings("neo4j+s://x.example:7688", "me", "hush")
+    assert "hush" not in f"{named!r}{named}"
+
+
+@pytest.mark.parametrize(
+    "uri", ["localhost", "http://127.0.0.1:7474", "bolt://", "bolt//x", "file:///etc", "bolt+x://a"]
+)
+def test_an_address_that_is_none_is_refused(uri: str) -> None:
+    with pytest.raises(ServiceUnavailable, match=r"NEO4J_URI is .*: name a server as bolt://"):
+        Neo4jSettings.from_environment({"NEO4J_URI": uri})
+
+
+def test_an_address_with_a_password_is_refused_without_showing_it() -> None:
+    with pytest.raises(ServiceUnavailable) as refused:
+        Neo4jSettings.from_environment({"NEO4J_URI": "bolt://neo4j:hush@127.0.0.1:7687"})
+    assert str(refused.value) == (
+        "NEO4J_URI holds a user or password: put them into NEO4J_USERNAME and NEO4J_PASSWORD"
+    )
+
+
+@pytest.mark.slow
+def test_a_server_that_is_down_is_one_line_at_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        uri = f"bolt://127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("NEO4J_URI", uri)
+    with pytest.raises(ServiceUnavailable) as refused:
+        check_store("neo4j")
+    assert str(refused.value) == (
+        f"Neo4j at {uri} does not answer: start it (scripts/neo4j start), or point NEO4J_URI at one that runs"
+    )
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Rag_", "Rag_0123456789AB", "Rag_0123456789ab ", "Rag_0123456789ab`)--()", "x"]
+)
+def test_only_our_own_names_get_into_queries(name: str) -> None:
+    with pytest.raises(ValueError, match="no name of a label space"):
+        Space(name)
+
+
+def test_a_folder_has_one_space_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Space.of(Path("a")) == Space.of(tmp_path / "b" / ".." / "a") != Space.of(tmp_path / "b")
+
+
+def test_a_folder_of_the_same_name_on_another_machine_has_another_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spaces = set()
+    for node, machine in (("a", "1"), ("b", "1"), ("b", "2"), ("b", None)):
+        (tmp_path / "machine-id").unlink(missing_ok=True)
+        if machine:
+            (tmp_path / "machine-id").write_text(f"{machine}\n")
+        monkeypatch.setattr("platform.node", lambda node=node: node)
+        monkeypatch.setattr(neo4j_space, "_MACHINE_ID", tmp_path / "machine-id")
+        spaces.add(Space.of(tmp_path / "store"))
+    assert len(spaces) == 4
+
+
+@pytest.mark.parametrize(
+    ("relation", "expected"),
+    [
+        ("WORKS_FOR", "WORKS_FOR"),
+        ("2ND_CEO", "2ND_CEO"),
+        ("FÜR", "FÜR"),
+        ("में_काम", "में_काम"),
+        ("", "RELATES"),
+        ("A B", "RELATES"),
+        ("A`B", "RELATES"),
+        ("A\x00", "RELATES"),
+        ("A" * 101, "RELATES"),
+    ],
+)
+def test_a_relation_is_the_type_of_its_edge_where_it_is_a_plain_word(relation: str, expected: str) -> None:
+    assert relationship_type(relation) == expected
+
+
+@pytest.mark.slow
+def test_a_server_as_scripts_neo4j_starts_it_is_fit(neo4j_server: Neo4jServer) -> None:
+    check_store("neo4j")
+
+
+@pytest.mark.slow
+def test_a_wrong_and_a_missing_password_are_told_apart(
+    neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEO4J_PASSWORD", "wrong-password")
+    with pytest.raises(ServiceUnavailable, match="refuses the password of neo4j: set NEO4J_PASSWORD") as refused:
+        check_neo4j()
+    assert "wrong-password" not in str(refused.value)
+    monkeypatch.delenv("NEO4J_PASSWORD")
+    with pytest.raises(ServiceUnavailable, match="wants a password of neo4j: set NEO4J_PASSWORD"):
+        check_neo4j()
+
+
+@pytest.mark.slow
+def test_after_many_wrong_passwords_the_line_says_to_wait(
+    neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = set()
+    with monkeypatch.context() as wrong:
+        wrong.setenv("NEO4J_PASSWORD", "wrong-password")
+        for _ in range(5):
+            with pytest.raises(ServiceUnavailable) as refused:
+                check_neo4j()
+            said.add(refused.value.what)
+    assert f"Neo4j at {neo4j_server.uri} was given too many wrong passwords" in said
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return check_neo4j()
+        except ServiceUnavailable:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+
+
+@pytest.mark.slow
+def test_a_question_cannot_write(neo4j_server: Neo4jServer) -> None:
+    driver = connect(Neo4jSettings.from_environment())
+    try:
+        with pytest.raises(Exception, match="Writing in read access mode not allowed"):
+            rows_of(driver, "CREATE (n:Nobody) RETURN n")
+    finally:
+        driver.close()
+
+
+HOLDS_A_SERVER = """
+import sys, time
+from pathlib import Path
+from neo4j_server import running_neo4j
+with running_neo4j(Path(sys.argv[1]), Path(sys.argv[2])) as server:
+    print(server.uri, server.password, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_without_apoc_a_server_is_not_fit_and_it_ends_with_the_tests_that_were_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dist = support.neo4j_home()
+    if dist is None:
+        pytest.skip("needs a distribution at NEO4J_HOME, to take APOC out of it")
+    home = tmp_path / "home"
+    (home / "plugins").mkdir(parents=True)
+    for part in ("bin", "conf", "lib"):
+        (home / part).symlink_to(dist / part)
+    tests = subprocess.Popen(
+        [sys.executable, "-c", HOLDS_A_SERVER, str(tmp_path / "state"), str(home)],
+        cwd=Path(support.__file__).parent,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert tests.stdout is not None
+        uri, password = tests.stdout.readline().split()
+        monkeypatch.setenv("NEO4J_URI", uri)
+        monkeypatch.setenv("NEO4J_PASSWORD", password)
+        with pytest.raises(ServiceUnavailable, match="has no APOC"):
+            check_neo4j()
+    finally:
+        tests.kill()
+        tests.communicate()
+    deadline = time.monotonic() + 60
+    while (tmp_path / "state").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    with pytest.raises(ServiceUnavailable, match="does not answer"):
+        check_neo4j()

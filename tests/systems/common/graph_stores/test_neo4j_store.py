@@ -1,0 +1,252 @@
+"""What is Neo4j's alone: many indexes in one server, and folders that only point there."""
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_samples import EDGES, directions, expected, graph, random_graph, texts, unit, written
+from neo4j_server import Neo4jServer, call_script, neo4j_home, running_neo4j, unset
+
+from harness.core.errors import ServiceUnavailable
+from systems.common.cypher.statement_check import read_statement
+from systems.common.graph_stores import neo4j_load
+from systems.common.graph_stores.contract import AskFailed
+from systems.common.graph_stores.neo4j import Neo4jStore
+from systems.common.graph_stores.neo4j_server import Neo4jSettings, connect, rows_of
+from systems.common.graph_stores.neo4j_space import Space, create_searches
+
+pytestmark = pytest.mark.slow
+New = Callable[[str], Neo4jStore]
+
+
+@pytest.fixture
+async def new(neo4j_server: Neo4jServer, tmp_path: Path) -> Any:
+    """Stores in folders of these names; all dropped afterwards."""
+    made: list[tuple[Path, Neo4jStore]] = []
+
+    def store(name: str) -> Neo4jStore:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        made.append((folder, Neo4jStore(folder)))
+        return made[-1][1]
+
+    yield store
+    for _, one in made:
+        one.close()
+    for folder in {folder for folder, _ in made if folder.exists()}:
+        await Neo4jStore(folder).drop()
+
+
+@pytest.fixture
+def ask(neo4j_server: Neo4jServer) -> Iterator[Callable[[str], list[list[Any]]]]:
+    driver = connect(Neo4jSettings.from_environment())
+    yield lambda query: rows_of(driver, query)
+    driver.close()
+
+
+async def test_indexes_in_one_server_never_see_each_other(new: New) -> None:
+    a, b = graph(texts(4), EDGES), graph(texts(3), [("Sam Altman", "LEADS", "Worldcoin", (0, 1)), *EDGES[1:2]])
+    first, second = await written(new("a"), a), await written(new("b"), b)
+    for store, kept in ((first, a), (second, b), (first, a)):
+        size = await store.size()
+        assert (size.chunks, size.entities) == (len(kept.chunks), len(kept.entities))
+        assert await store.triplets_of(["sam altman"]) == expected(kept, ["sam altman"])
+        ids = {entity.entity_id for entity in kept.entities}
+        hits = await store.find_entities("sam altman openai worldcoin github microsoft silicon valley", 50)
+        assert {hit.entity_id for hit in hits} == ids
+        assert len(await store.nearest_chunks(directions(1)[0], 50)) == len(kept.chunks)
+
+
+async def test_writing_an_index_again_or_dropping_it_leaves_the_others_whole(new: New) -> None:
+    b = graph(texts(3), EDGES[:2])
+    await written(new("a"), random_graph(texts(30), entities=50, relations=100))
+    second = await written(new("b"), b)
+    before = await second.size(), await second.find_entities("openai", 5), await second.triplets_of(["openai"])
+    again = await written(new("a"), graph(texts(2)), dimension=4)
+    assert (await again.size()).chunks == 2
+    await again.drop()
+    assert (
+        await second.size(),
+        await second.find_entities("openai", 5),
+        await second.triplets_of(["openai"]),
+    ) == before
+    assert len(await second.nearest_chunks(directions(1)[0], 5)) == 3
+
+
+async def test_drop_leaves_no_node_constraint_or_index(
+    new: New, tmp_path: Path, ask: Callable[[str], list[list[Any]]]
+) -> None:
+    store = await written(new("a"), random_graph(texts(30), entities=50, relations=100))
+    name = Space.of(tmp_path / "a").name
+    here = f"CALL db.labels() YIELD label WHERE label STARTS WITH '{name}' RETURN label"
+    indexes = f"SHOW INDEXES YIELD name, state WHERE name STARTS WITH '{name}' RETURN state"
+    assert len(ask(here)) == 4
+    assert ask(indexes) == [["ONLINE"]] * 5
+    await store.drop()
+    await store.drop()
+    assert [
+        ask(f"MATCH (n:`{name}{noun}`) RETURN count(n)") for noun in ("Entity", "Chunk", "Document", "Index")
+    ] == [[[0]]] * 4
+    assert ask(indexes) == []
+
+
+async def test_edges_carry_the_relation_as_their_type(
+    new: New, tmp_path: Path, ask: Callable[[str], list[list[Any]]]
+) -> None:
+    await written(new("a"), graph(texts(4), [*EDGES, ("A", "no type", "B", (0,))]))
+    label = Space.of(tmp_path / "a").label("Entity")
+    found = ask(f"MATCH (:{label})-[r]->(:{label}) RETURN DISTINCT type(r), r.relation ORDER BY type(r)")
+    assert found == [
+        ["LEADS", "LEADS"],
+        ["MENTIONS", "MENTIONS"],
+        ["OWNS", "OWNS"],
+        ["PARTNER_OF", "PARTNER_OF"],
+        ["PART_OF", "PART_OF"],
+        ["RELATES", "no type"],
+    ]
+
+
+async def test_a_graph_that_is_not_on_the_server_is_one_line_with_the_way_out(
+    new: New, neo4j_server: Neo4jServer, tmp_path: Path
+) -> None:
+    await (await written(new("a"), graph(texts(1)))).drop()
+    with pytest.raises(ServiceUnavailable) as refused:
+        await new("a").size()
+    uri = neo4j_server.uri
+    assert str(refused.value) == (
+        f"Neo4j at {uri} does not hold the graph of {tmp_path / 'a'} (it was written to {uri}): "
+        f"start the server that has it, or delete {tmp_path} so that it is built again"
+    )
+
+
+async def test_a_graph_that_the_folder_does_not_name_stays_whole_when_another_is_built_in_its_place(
+    new: New, tmp_path: Path
+) -> None:
+    await written(new("a"), graph(texts(3), EDGES[:2]))
+    # Likewise where another container calls a folder of its own so.
+    shutil.move(tmp_path / "a", tmp_path / "b")
+    assert (await (await written(new("a"), graph(texts(2)))).size()).chunks == 2
+    assert (await new("b").size()).chunks == 3
+    assert (await (await written(new("a"), graph(texts(1)))).size()).chunks == 1
+    assert (await new("b").size()).chunks == 3
+    assert len({space_in(tmp_path / name) for name in ("a", "b")}) == 2
+
+
+async def test_what_a_killed_build_left_goes_when_it_begins_anew(
+    new: New, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    await written(new("a"), graph(texts(3)))
+    shutil.move(tmp_path / "a", tmp_path / "b")
+    with monkeypatch.context() as changed:
+        changed.setattr("systems.common.graph_stores.neo4j_load.create_searches", kill)
+        with pytest.raises(KeyboardInterrupt):
+            new("a")._write(graph(texts(2)), directions(2))
+    await written(new("a"), graph(texts(1)))
+    assert space_in(tmp_path / "a") == Space.of(tmp_path / "a", 1).name
+
+
+def space_in(folder: Path) -> str:
+    return str(json.loads((folder / "neo4j.json").read_text(encoding="utf-8"))["space"])
+
+
+async def test_the_folder_names_space_and_server_and_no_secret(
+    new: New, neo4j_server: Neo4jServer, tmp_path: Path
+) -> None:
+    store = await written(new("a"), graph(texts(3), EDGES[:2]))
+    await store.size()
+    (file,) = (tmp_path / "a").iterdir()
+    text = file.read_text(encoding="utf-8")
+    told = json.loads(text)
+    assert told.pop("build")
+    assert told == {
+        "space": Space.of(tmp_path / "a").name,
+        "server": neo4j_server.uri,
+        "documents": 3,
+        "chunks": 3,
+        "entities": 3,
+        "relations": 2,
+        "mentions": 6,
+    }
+    assert neo4j_server.password not in text + repr(store) + repr(vars(store)) + repr(neo4j_server)
+
+
+async def test_a_file_that_names_no_space_of_ours_is_refused(new: New, tmp_path: Path) -> None:
+    await written(new("a"), graph(texts(1)))
+    file = tmp_path / "a" / "neo4j.json"
+    told = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**told, "space": "Rag_x) DETACH DELETE n //"}), encoding="utf-8")
+    with pytest.raises(ValueError, match="no name of a label space"):
+        await new("a").size()
+    file.write_text(json.dumps(told), encoding="utf-8")
+
+
+async def test_ties_beyond_the_first_candidates_still_come_in_corpus_order(new: New) -> None:
+    same, far = unit(np.ones((1, 16))), directions(20)
+    rows = np.concatenate([far[:10], same.repeat(1500, 0), far[10:]])
+    store = new("a")
+    await store.write(graph(texts(len(rows))), rows)
+    found = await store.nearest_chunks(same[0], 12)
+    assert [context.doc_ids for context in found] == [(f"d{number}",) for number in range(10, 22)]
+
+
+async def test_a_server_that_stands_still_keeps_no_statement_waiting_and_no_store_open(
+    new: New, neo4j_server: Neo4jServer
+) -> None:
+    pid_file = neo4j_server.state / "run" / "neo4j.pid"
+    if not pid_file.is_file():
+        pytest.skip("needs a server that is a process of this machine")
+    store, statement = (
+        await written(new("a"), graph(texts(3))),
+        read_statement("MATCH (d:Document) RETURN d.doc_id", 1),
+    )
+    assert len(await store.ask(statement, 30.0)) == 1
+    os.kill(int(pid_file.read_text()), signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        with pytest.raises(AskFailed):
+            await store.ask(statement, 0.5)
+        store.close()
+        assert time.monotonic() - began < 45
+    finally:
+        os.kill(int(pid_file.read_text()), signal.SIGCONT)
+    assert len(await new("a").ask(statement, 30.0)) == 1
+
+
+async def test_a_server_killed_while_a_graph_is_written_is_one_line_and_the_next_write_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, state = neo4j_home(), tmp_path / "server"
+    if home is None:
+        pytest.skip("needs a server that is a process of this machine")
+    (tmp_path / "a").mkdir()
+    kept = random_graph(texts(40), entities=60, relations=200)
+
+    def kill(*words: Any) -> None:
+        os.kill(int((state / "run" / "neo4j.pid").read_text()), signal.SIGKILL)
+        create_searches(*words)
+
+    with running_neo4j(state, home) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        with monkeypatch.context() as changed:
+            changed.setattr(neo4j_load, "create_searches", kill)
+            with pytest.raises(ServiceUnavailable):
+                await Neo4jStore(tmp_path / "a").write(kept, directions(40))
+        assert list((tmp_path / "a").iterdir()) == []
+        port = server.uri.rsplit(":", 1)[1]
+        again = {**unset(os.environ), **server.environment, "NEO4J_STATE": str(state), "NEO4J_BOLT_PORT": port}
+        assert call_script("start", {**again, "NEO4J_HOME": str(home)}).returncode == 0
+        store = await written(Neo4jStore(tmp_path / "a"), kept)
+        assert (await store.size()).relations == len(kept.relations)
+        assert await store.triplets_of(["person 1"]) == expected(kept, ["person 1"])
+        store.close()

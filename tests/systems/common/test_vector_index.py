@@ -1,0 +1,268 @@
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psutil
+import pytest
+
+from harness.core.records import Context, Document, Span
+from systems.common.chunking import Chunk
+from systems.common.headings import document_heading
+from systems.common.vector_index import PassageIndex
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+N, DIM = 2000, 64
+Build = Callable[[Sequence[Chunk], "Vectors"], PassageIndex]
+
+
+def unit(vectors: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> "Vectors":
+    rows: Vectors = (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
+    return rows
+
+
+def chunk(number: int, text: str = "text", source: Document | None = None) -> Chunk:
+    source = source or Document(doc_id=f"d{number}", text=text)
+    return Chunk(f"{number:06d}-00000", text, Span(doc_id=source.doc_id, start=0, end=len(text)), source)
+
+
+def search(index: PassageIndex, vector: "Vectors", k: int) -> list[Context]:
+    return asyncio.run(index.search(vector, k))
+
+
+def found(index: PassageIndex, vector: "Vectors", k: int) -> list[int]:
+    return [int(context.doc_ids[0].removeprefix("d")) for context in search(index, vector, k)]
+
+
+def brute_force(vectors: "Vectors", query: "Vectors", k: int) -> list[int]:
+    return np.argsort(-(vectors @ query), kind="stable")[:k].tolist()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def vectors() -> "Vectors":
+    return unit(np.random.default_rng(7).normal(size=(N, DIM)))
+
+
+@pytest.fixture(scope="module")
+def queries() -> "Vectors":
+    return unit(np.random.default_rng(8).normal(size=(25, DIM)))
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory, vectors: "Vectors") -> Path:
+    """2,000 random vectors, built and closed."""
+    folder = tmp_path_factory.mktemp("stored")
+    PassageIndex.create(folder, [chunk(number) for number in range(N)], vectors).close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def index(stored: Path) -> Iterator[PassageIndex]:
+    opened = PassageIndex.open(stored)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Iterator[Build]:
+    built: list[PassageIndex] = []
+
+    def create(chunks: Sequence[Chunk], rows: "Vectors") -> PassageIndex:
+        folder = tmp_path / f"index{len(built)}"
+        folder.mkdir()
+        built.append(PassageIndex.create(folder, chunks, rows))
+        return built[-1]
+
+    yield create
+    for one in built:
+        one.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [1, 10, 100])
+def test_the_nearest_are_those_that_brute_force_finds(
+    index: PassageIndex, vectors: "Vectors", queries: "Vectors", k: int
+) -> None:
+    for query in queries:
+        assert found(index, query, k) == brute_force(vectors, query, k)
+
+
+def test_scores_are_cosines_best_first(index: PassageIndex, vectors: "Vectors", queries: "Vectors") -> None:
+    contexts = search(index, queries[0], 50)
+    scores = [context.score for context in contexts if context.score is not None]
+    assert scores == sorted(scores, reverse=True)
+    assert np.allclose(scores, np.sort(vectors @ queries[0])[::-1][:50], atol=1e-6)
+
+
+def test_the_length_of_the_query_vector_changes_nothing(index: PassageIndex, queries: "Vectors") -> None:
+    assert found(index, queries[0] * 7.5, 20) == found(index, queries[0], 20)
+
+
+@pytest.mark.parametrize("k", [N - 1, N, N + 1, 3 * N])
+def test_where_k_is_larger_than_the_collection_all_come_in_order(
+    index: PassageIndex, vectors: "Vectors", queries: "Vectors", k: int
+) -> None:
+    assert found(index, queries[0], k) == brute_force(vectors, queries[0], min(k, N))
+
+
+def test_concurrent_searches_give_what_one_at_a_time_gives(index: PassageIndex, queries: "Vectors") -> None:
+    async def together() -> list[list[Context]]:
+        return await asyncio.gather(*(index.search(query, 10) for query in queries))
+
+    assert asyncio.run(together()) == [search(index, query, 10) for query in queries]
+
+
+OTHER_PROCESS = """
+import asyncio, json, sys
+from pathlib import Path
+import numpy as np
+from systems.common.vector_index import PassageIndex
+index = PassageIndex.open(Path(sys.argv[1]))
+query = np.array(json.loads(sys.argv[2]), dtype=np.float32)
+contexts = asyncio.run(index.search(query, 10))
+index.close()
+print(json.dumps([context.model_dump() for context in contexts]))
+"""
+
+
+@pytest.mark.slow
+def test_another_process_opens_it_and_finds_the_same(
+    stored: Path, index: PassageIndex, queries: "Vectors"
+) -> None:
+    command = [sys.executable, "-c", OTHER_PROCESS, str(stored), json.dumps(queries[0].tolist())]
+    output = subprocess.run(command, capture_output=True, check=True, text=True, cwd=stored).stdout
+    assert json.loads(output) == json.loads(
+        json.dumps([context.model_dump() for context in search(index, queries[0], 10)])
+    )
+
+
+def test_opening_reads_the_graph_so_that_the_first_query_does_not_pay_for_it(stored: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(stored, folder)
+    index = PassageIndex.open(folder)
+    assert "data_level0.bin" in {Path(path).name for path in open_below(folder)}
+    index.close()
+
+
+def test_an_empty_index_finds_nothing_also_when_opened_again(build: Build, tmp_path: Path) -> None:
+    query = unit(np.ones(DIM))
+    first = build([], np.zeros((0, 0), dtype=np.float32))
+    assert search(first, query, 10) == []
+    first.close()
+    again = PassageIndex.open(tmp_path / "index0")
+    assert search(again, query, 10) == []
+    again.close()
+
+
+@pytest.mark.parametrize("k", [1, 5, 49, 50])
+def test_equal_scores_come_in_corpus_order_also_at_the_cut(build: Build, k: int) -> None:
+    same, far = unit(np.ones((1, DIM))), unit(np.eye(DIM)[:20])
+    index = build(
+        [chunk(number) for number in range(70)], np.concatenate([far[:10], same.repeat(50, 0), far[10:]])
+    )
+    assert found(index, same[0], k) == list(range(10, 10 + k))
+
+
+@pytest.mark.slow
+def test_an_index_beyond_one_batch_keeps_every_passage_with_its_own_vector(build: Build) -> None:
+    rows = unit(np.random.default_rng(9).normal(size=(4001, 8)))
+    index = build([chunk(number) for number in range(4001)], rows)
+    for number in (0, 1999, 2000, 3999, 4000):
+        assert found(index, rows[number], 1) == [number]
+
+
+ODD_TEXTS = {
+    "empty": "",
+    "NUL": "a\x00b",
+    "lines": "a\r\nb\u2028c\u2029\n\n",
+    "astral": "\U0001f600 e\u0301 \u202eltr \ufeff",
+    "JSON": '{"a": [1, null]}',
+    "SQL": "'; DROP TABLE embeddings; --",
+    "long": "x" * 1_000_000,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())
+def test_odd_texts_and_metadata_come_back_to_the_letter(build: Build, text: str) -> None:
+    source = Document(doc_id=f"id {text}", text=text, title=text[:100], metadata={"source": text[:100], "": text})
+    (context,) = search(build([chunk(0, text, source)], unit(np.ones((1, DIM)))), unit(np.ones(DIM)), 1)
+    head = document_heading(chunk(0, text, source).document)
+    assert context.text == (f"{head}\n{text}" if head else text)
+    assert context.doc_ids == (source.doc_id,)
+    assert context.kind == "passage"
+    assert context.span == Span(doc_id=source.doc_id, start=0, end=len(text))
+
+
+@pytest.mark.parametrize(
+    ("title", "metadata", "expected"),
+    [
+        ("", {}, ""),
+        ("A title", {}, "A title"),
+        ("", {"source": "The Post"}, "The Post"),
+        ("A\n title ", {"source": "S", "published_at": "2031-03-14T08:30:00+00:00"}, "A title | S | 2031-03-14"),
+        ("T", {"published_at": "November 12, 2023"}, "T | November 12, 2023"),
+        ("T", {"published_at": "12/11/2023\n10:30"}, "T | 12/11/2023 10:30"),
+        ("T", {"published_at": "2024-03-05 (updated)"}, "T | 2024-03-05 (updated)"),
+        ("T", {"published_at": "2024-03-05 23:30:00-08:00"}, "T | 2024-03-05"),
+        ("T", {"published_at": "20240305"}, "T | 2024-03-05"),
+        ("T", {"published_at": "spring " * 1000}, f"T | {('spring ' * 6)[:39]}…"),
+        ("T", {"author": "nobody", "url": "https://x.example", "published_at": ""}, "T"),
+    ],
+)
+def test_a_heading_is_title_source_and_day_on_one_line(
+    title: str, metadata: dict[str, str], expected: str
+) -> None:
+    source = Document(doc_id="d", text="text", title=title, metadata=metadata)
+    assert document_heading(chunk(0, source=source).document) == expected
+
+
+def open_below(folder: Path) -> list[str]:
+    return [file.path for file in psutil.Process().open_files() if Path(file.path).is_relative_to(folder)]
+
+
+def test_close_releases_every_file_and_may_be_called_twice(build: Build, tmp_path: Path) -> None:
+    index = build([chunk(0)], unit(np.ones((1, DIM))))
+    assert open_below(tmp_path)
+    index.close()
+    index.close()
+    # Chroma closes its database from a thread of its own.
+    deadline = time.monotonic() + 10
+    while open_below(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert open_below(tmp_path) == []
+
+
+def test_closing_one_of_two_openings_leaves_the_other_at_work(stored: Path, queries: "Vectors") -> None:
+    first, second = PassageIndex.open(stored), PassageIndex.open(stored)
+    first.close()
+    assert len(search(second, queries[0], 3)) == 3
+    second.close()
+
+
+def test_opening_a_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=r"does not exist"):
+        PassageIndex.open(tmp_path)
+
+
+@pytest.mark.slow
+def test_near_exact_search_misses_nothing_among_near_duplicates(build: Build) -> None:
+    """Boilerplate makes clusters of near-equal passages, the hard case of a graph search."""
+    random = np.random.default_rng(10)
+    clusters = unit(random.normal(size=(20, DIM))).repeat(60, 0)
+    rows = unit(clusters + random.normal(scale=1e-3, size=clusters.shape))
+    index = build([chunk(number) for number in range(len(rows))], rows)
+    for query in rows[::60]:
+        exact = np.sort(rows @ query)[::-1][:10]
+        scores = np.array([context.score for context in search(index, query, 10)])
+        assert np.allclose(scores, exact, atol=1e-6)
+        assert all(left >= right for left, right in pairwise(scores))
