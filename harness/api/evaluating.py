@@ -15,10 +15,9 @@ from harness.runner.budget_tracker import CostOwner, Spending
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_packages, plan_evaluation
-from harness.runner.evaluating.scoring import Elsewhere, nobody
+from harness.runner.evaluating.scoring import Elsewhere, is_worth_a_worker, nobody
+from harness.runner.executor import Executors, needs_own_process
 from harness.runner.progress import Reporter
-from harness.runner.spreading.clusters import Clusters
-from harness.runner.spreading.scoring import SpreadScoring, is_spread
 from harness.store import RunDir, find_runs
 
 
@@ -50,9 +49,9 @@ class Evaluation:
         return next((outcome.stopped for outcome, _ in self.outcomes if outcome.stopped), None)
 
 
-def may_be_spread(runs: Sequence[RunDir], options: EvaluateOptions) -> bool:
-    """Whether a config by which these runs are scored names a cluster."""
-    return any(config.runner.executor == "ray" for config in _configs(runs, options))
+def needs_child_process(runs: Sequence[RunDir], options: EvaluateOptions) -> bool:
+    """Whether an executor that scores these runs needs a process of its own."""
+    return needs_own_process(_configs(runs, options))
 
 
 def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation:
@@ -68,9 +67,9 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
     outcomes = []
     # Saved answers take no turns, however they were answered.
     places = [BenchConfig(runner=config.runner) for _, config, _ in plans]
-    with Clusters(places, options.results, reporter) as clusters:
+    with Executors(places, options.results, reporter) as executors:
         for plan, config, members in plans:
-            elsewhere = spread_by(clusters, config, plan, options.results, reporter)
+            elsewhere = scoring_elsewhere(executors, config, plan, reporter)
             outcome = evaluate_runs(members, plan, options.results, reporter, spending, elsewhere)
             outcomes.append((outcome, config))
     return Evaluation(tuple(runs), tuple(outcomes), spending)
@@ -80,14 +79,13 @@ def _configs(runs: Sequence[RunDir], options: EvaluateOptions) -> list[BenchConf
     return [evaluation_config(run, options.config, options.evaluators, options.settings) for run in runs]
 
 
-def spread_by(
-    clusters: Clusters, config: BenchConfig, plan: EvaluationPlan, results: Path, reporter: Reporter
+def scoring_elsewhere(
+    executors: Executors, config: BenchConfig, plan: EvaluationPlan, reporter: Reporter
 ) -> Elsewhere:
-    """Who scores in place of this process: the machines of the config's cluster, if it names one."""
-    if not any(map(is_spread, plan.evaluators)) or (cluster := clusters.joined(config)) is None:
+    """The scoring of the config's executor, if it has one and an evaluator is worth it."""
+    if not any(map(is_worth_a_worker, plan.evaluators)) or (executor := executors.joined(config)) is None:
         return nobody
-    n_workers = cluster.n_workers_of(config.runner.workers)
-    return SpreadScoring(plan, results, cluster.start, n_workers, reporter.warn)
+    return executor.scoring(plan, reporter.warn)
 
 
 @contextmanager

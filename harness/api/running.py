@@ -4,11 +4,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.api.config_building import price_table
-from harness.api.evaluating import spread_by
-from harness.config import NO_MODEL, BenchConfig
+from harness.api.evaluating import scoring_elsewhere
+from harness.config import LOCAL_EXECUTOR, NO_MODEL, BenchConfig
 from harness.core.errors import BudgetReached, ConfigError, explained_io
 from harness.runner.budget_tracker import CostOwner, Spending
 from harness.runner.estimating.estimate import Estimator, keep_estimate, say_total
@@ -26,17 +25,13 @@ from harness.runner.executing.execute import (
 from harness.runner.executing.interleaved_scheduler import TurnOptions, run_in_turns
 from harness.runner.executing.reuse_warnings import changed_lines, reuse_lines
 from harness.runner.executing.run_status import is_finished
+from harness.runner.executor import CellRunOptions, Executor, Executors
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.preflight import Preflight
 from harness.runner.progress import Priced, Reporter, SharedBars
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
-from harness.runner.spreading.cells import SpreadOptions, run_spread
-from harness.runner.spreading.clusters import Clusters
 from harness.statistics.prices import usage_usd
 from harness.store import RunDir
-
-if TYPE_CHECKING:
-    from harness.runner.spreading.ray_cluster import RayCluster
 
 
 @dataclass(frozen=True)
@@ -117,14 +112,14 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
     """
     if len({config.prices for config in configs}) > 1:
         raise ConfigError("these configs name different `prices`", "name one table in each, or run them apart")
-    is_spread = any(config.runner.executor != "local" for config in configs)
-    reporter = SharedBars(quiet=options.quiet) if is_spread else Reporter(quiet=options.quiet)
+    is_remote = any(config.runner.executor != LOCAL_EXECUTOR for config in configs)
+    reporter = SharedBars(quiet=options.quiet) if is_remote else Reporter(quiet=options.quiet)
     benches: list[Benchmark] = []
-    with Clusters(configs, options.results, reporter) as clusters:
-        for checked in [_checked(config, options, reporter, clusters) for config in configs]:
+    with Executors(configs, options.results, reporter) as executors:
+        for checked in [_checked(config, options, reporter, executors) for config in configs]:
             if benches:
                 checked.spending.begin()
-            benches.append(_run(checked, options, reporter, clusters))
+            benches.append(_run(checked, options, reporter, executors))
             if benches[-1].stopped:
                 break
     return benches
@@ -135,7 +130,7 @@ def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
     return run_benches([config], options)[0]
 
 
-def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, clusters: Clusters) -> Benchmark:
+def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors: Executors) -> Benchmark:
     """Run every cell and score it. A cell that fails is said and does not stop the next; nor does an evaluator."""
     config, cells, spending = checked.config, checked.cells, checked.spending
     race = checked.race
@@ -145,8 +140,8 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, clusters:
     if len(cells) > 1:
         say_total(cells, Estimator(options.results, spending.prices), reporter)
     _fetch_weights(checked.unfinished, options.results, reporter, spending)
-    if checked.cluster is not None:
-        results = _run_spread(checked, checked.cluster, options, reporter)
+    if checked.executor is not None:
+        results = _run_elsewhere(checked, checked.executor, options, reporter)
     elif race is not None or config.schedule == "interleaved":
         results = _run_in_turns(checked, options, reporter, spending)
     else:
@@ -154,7 +149,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, clusters:
     for result in results:
         if result.status == "failed":
             reporter.say(_said(result))
-    outcome = None if options.records_only else _score(results, checked, options, reporter, clusters)
+    outcome = None if options.records_only else _score(results, checked, options, reporter, executors)
     return Benchmark(config, tuple(cells), tuple(results), outcome, spending)
 
 
@@ -168,11 +163,11 @@ class _Checked:
     evaluation: EvaluationPlan
     race: PlannedRace | None
     spending: Spending
-    cluster: "RayCluster | None"
+    executor: Executor | None
     """Where its cells are run; None: here, or nothing of them is left to do."""
 
 
-def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, clusters: Clusters) -> _Checked:
+def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, executors: Executors) -> _Checked:
     """Refuse what cannot be; its time begins now."""
     began = time.monotonic()
     with reporter.reading() as progress:
@@ -186,9 +181,9 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, clust
     spending = Spending(config.budget, prices, options.results, payers, began, reporter.warn)
     scoring = None if options.records_only else evaluation
     unfinished = _check_all(cells, scoring, options.results, spending)
-    cluster = clusters.joined(config) if unfinished else None
+    executor = executors.joined(config) if unfinished else None
     Preflight(options.results, reporter, spending).ask(unfinished, scoring)
-    return _Checked(config, cells, unfinished, evaluation, race, spending, cluster)
+    return _Checked(config, cells, unfinished, evaluation, race, spending, executor)
 
 
 def _check_all(
@@ -223,7 +218,7 @@ def _score(
     checked: "_Checked",
     options: RunOptions,
     reporter: Reporter,
-    clusters: Clusters,
+    executors: Executors,
 ) -> EvaluationOutcome | None:
     """Of what the budget stopped, only what is free: no judge is asked, and nothing is begun where the time is
     over; but what is done over a part of its queries is scored.
@@ -235,7 +230,7 @@ def _score(
         evaluation = evaluation.without_models()
         if spending.time_is_over:
             return None
-    elsewhere = spread_by(clusters, checked.config, evaluation, options.results, reporter)
+    elsewhere = scoring_elsewhere(executors, checked.config, evaluation, reporter)
     runs = [result.run for result in results]
     return evaluate_runs(runs, evaluation, options.results, reporter, spending, elsewhere)
 
@@ -252,23 +247,15 @@ def _run_until_stopped(
     return results
 
 
-def _run_spread(
-    checked: "_Checked", cluster: "RayCluster", options: RunOptions, reporter: Reporter
+def _run_elsewhere(
+    checked: "_Checked", executor: Executor, options: RunOptions, reporter: Reporter
 ) -> list[CellResult]:
-    """Every cell, side by side over the machines of a cluster."""
+    """Every cell, side by side on the machines of an executor."""
     cells, spending = checked.cells, checked.spending
     for number, cell in enumerate(cells, 1):
         _announce(cell, f"{number}/{len(cells)}", options, reporter, spending)
-    n_workers = cluster.n_workers_of(checked.config.runner.workers)
-    spread = SpreadOptions(
-        options.results.resolve(),
-        _priced(spending),
-        _again(options),
-        cluster.start,
-        n_workers,
-        cluster.ends_within_s,
-    )
-    return run_spread(cells, spread, reporter, spending)
+    run_options = CellRunOptions(options.results.resolve(), _priced(spending), _again(options))
+    return executor.run_cells(cells, run_options, reporter, spending)
 
 
 def _run_in_turns(

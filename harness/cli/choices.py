@@ -21,17 +21,10 @@ class Creatable(StrEnum):
     evaluator = "evaluator"
 
 
-class Executor(StrEnum):
-    """Where the systems of a run work."""
-
-    local = "local"
-    ray = "ray"
-
-
-def executor_settings(executor: Executor | None, ray_address: str | None) -> list[str]:
-    """The settings that these flags stand for; an address alone means the cluster there."""
+def executor_settings(executor: str | None, ray_address: str | None) -> list[str]:
+    """The settings that these options stand for; an address without an executor means a Ray cluster."""
     if executor is None and ray_address is not None:
-        executor = Executor.ray
+        executor = "ray"
     named = {"executor": executor, "ray_address": ray_address}
     return [f"runner.{key}={value}" for key, value in named.items() if value is not None]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from harness.api.evaluating import EvaluateOptions, evaluate_all, may_be_spread
+from harness.api.evaluating import EvaluateOptions, evaluate_all, needs_child_process
 from harness.api.scoring_errors import Outcomes, refused, troubles
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.subprocess_guard import run_apart
@@ -21,7 +21,7 @@ from harness.store import find_runs
 def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: bool) -> int:
     """Score the named runs, print the table; returns the exit code."""
     runs = find_runs(options.results, names)
-    if may_be_spread(runs, options) and (code := run_apart()) is not None:
+    if needs_child_process(runs, options) and (code := run_apart()) is not None:
         return code
     with resumable("no judgement that was paid for is lost"):
         evaluation = evaluate_all(runs, options)

@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.choices import Executor
-
 ConfigsOption = Annotated[
     list[Path] | None,
     typer.Option("--config", "-c", help="A YAML file, see configs/bench; repeat it for one after another."),
@@ -40,8 +38,8 @@ SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides one key, e.g. answer.top_k=8.")
 ]
 ExecutorOption = Annotated[
-    Executor | None,
-    typer.Option("--executor", help="Where systems and evaluators work: this machine, or a Ray cluster."),
+    str | None,
+    typer.Option("--executor", metavar="local|ray", help="Run on this machine, or on a Ray cluster."),
 ]
 RayAddressOption = Annotated[
     str | None, typer.Option("--ray-address", metavar="HOST:PORT", help="Of the cluster; default: this machine's.")

@@ -13,6 +13,7 @@ from harness.cli.subprocess_guard import run_apart
 from harness.config import BenchConfig
 from harness.core.errors import EXIT_TOLERANCE
 from harness.runner.executing.execute import CellResult
+from harness.runner.executor import needs_own_process
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
         from harness.report import check_report
 
         check_report()
-    if any(config.runner.executor == "ray" for config in configs) and (code := run_apart()) is not None:
+    if needs_own_process(configs) and (code := run_apart()) is not None:
         return code
     with resumable("nothing answered is lost"):
         benches = run_benches(configs, options)

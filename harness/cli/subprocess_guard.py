@@ -49,7 +49,7 @@ def run_apart() -> int | None:
             return 128 + handed.number
     how = f"exit {code}" if code >= 0 else f"signal {-code}"
     raise ServiceUnavailable(
-        f"the process that had joined the Ray cluster is gone ({how}): the cluster's first machine may be lost",
+        f"the process that had joined the cluster is gone ({how}): the cluster's first machine may be lost",
         "start the cluster again, then run the same command again: nothing answered is lost",
     )
 

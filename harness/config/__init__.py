@@ -4,6 +4,7 @@ from harness.config.load import load_config
 from harness.config.matrix import expand
 from harness.config.schema import (
     DATASET_PLACES,
+    LOCAL_EXECUTOR,
     NO_MODEL,
     OWN_DOCUMENTS,
     BenchConfig,
@@ -23,6 +24,7 @@ from harness.config.schema import (
 
 __all__ = [
     "DATASET_PLACES",
+    "LOCAL_EXECUTOR",
     "NO_MODEL",
     "OWN_DOCUMENTS",
     "BenchConfig",

@@ -61,6 +61,8 @@ LONGEST_S = 1e8
 MOST_AT_ONCE = 10_000
 NO_MODEL = "none"
 """The provider of a role that nobody plays."""
+LOCAL_EXECUTOR = "local"
+"""The value of `runner.executor` for this machine."""
 DATASET_PLACES = {"path": "--docs FOLDER", "questions": "--questions FILE"}
 """What a data set may be given by a key of its own, and the flag of each; all else is one of its options."""
 OWN_DOCUMENTS = "files"
@@ -241,12 +243,12 @@ class RunnerConfig(ConfigSection):
     """Between two samples of CPU and RAM."""
     failure_tolerance: float = Field(0.1, ge=0, le=1)
     """The share of failed queries beyond which the command exits with 3."""
-    executor: Literal["local", "ray"] = "local"
-    """Where systems work: `local`, on this machine, a cell after the other; `ray`, on the machines of a Ray
-    cluster, cells and shards of their queries side by side."""
+    executor: str = LOCAL_EXECUTOR
+    """Where systems and evaluators run: `local`, on this machine, one configuration after another; `ray`, on the
+    machines of a Ray cluster, with configurations and parts of their queries side by side."""
     ray_address: str | None = None
-    """HOST:PORT of the cluster; `local`: one of this machine alone, for the time of the command. None: that which
-    this machine is in."""
+    """HOST:PORT of the cluster. `local`: a cluster of this machine only, started for this command. None: the
+    cluster that this machine belongs to."""
     workers: int | None = Field(None, ge=1, le=MOST_AT_ONCE)
     """At most so many at once on the cluster; None: one for each of its processors."""
 

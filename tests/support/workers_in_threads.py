@@ -6,9 +6,9 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from harness.core.errors import HarnessError
+from harness.extensions.ray.remote_worker import Received, WorkerLost
 from harness.runner.executing.messages import Event, QueryTask, ToWorker, Turn
 from harness.runner.executing.worker import AnyWorker, _event_of, _first_harness_error, read_job, worker_of
-from harness.runner.spreading.wires import Received, WorkerLost
 
 _NOTHING = Received()
 
@@ -18,7 +18,7 @@ class Gone(BaseException):
 
 
 class WorkerInThread:
-    """See `harness.runner.spreading.wires.WorkerWire`."""
+    """See `harness.extensions.ray.remote_worker.WorkerConnection`."""
 
     def __init__(self, heard: Callable[["WorkerInThread", Event], None]) -> None:
         self.is_lost = self.is_killed = False

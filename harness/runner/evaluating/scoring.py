@@ -41,6 +41,11 @@ Elsewhere = Callable[[PlannedEvaluator, EvaluationModels, Tell], AbstractContext
 """Who scores in place of this process; None: nobody, for that evaluator."""
 
 
+def is_worth_a_worker(planned: PlannedEvaluator) -> bool:
+    """Evaluators without a model or weights finish here before a remote worker has started."""
+    return bool(planned.spec.roles or planned.weights)
+
+
 def nobody(_planned: PlannedEvaluator, _models: EvaluationModels, _tell: Tell) -> None:
     """For `Elsewhere`: this process scores."""
 

@@ -1,4 +1,4 @@
-"""A worker on another machine, followed as one of this: its lines come over a wire, its calls are made here."""
+"""A worker on another machine, driven like a local one: its model calls are made by this process."""
 
 import os
 import threading
@@ -30,7 +30,7 @@ class Received:
     """It has ended so, and nothing follows."""
 
 
-class WorkerWire(Protocol):
+class WorkerConnection(Protocol):
     """To one worker elsewhere. `send` and `receive` are called from a thread each; both raise WorkerLost."""
 
     def send(self, lines: bytes) -> None:
@@ -50,14 +50,14 @@ class WorkerWire(Protocol):
         ...
 
 
-MakeWire = Callable[[], WorkerWire]
+StartWorker = Callable[[], WorkerConnection]
 """Starts a worker somewhere; WorkerLost where that fails, HarnessError where no other could be started either."""
 
 
-class WiredPlace:
-    """Where wires lead; the calls of these workers are made at a desk of this process."""
+class RemoteLauncher:
+    """Where connections lead; the calls of these workers are made at a desk of this process."""
 
-    def __init__(self, make: MakeWire, desk: CallDesk) -> None:
+    def __init__(self, make: StartWorker, desk: CallDesk) -> None:
         self._make, self._desk = make, desk
 
     def serve(self, role: str, way: CallWay) -> None:
@@ -67,15 +67,15 @@ class WiredPlace:
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
         """See `harness.runner.executing.process_launcher.WorkerPlace`: the lock stays here."""
         del lock_fd
-        return WiredWorker(self._make, self._desk, log_fd)
+        return RemoteWorker(self._make, self._desk, log_fd)
 
 
-class WiredWorker:
+class RemoteWorker:
     """See `WorkerLink`. Two threads carry its lines, so that whoever follows it reads a pipe."""
 
     pid = None
 
-    def __init__(self, make: MakeWire, desk: CallDesk, log_fd: int) -> None:
+    def __init__(self, make: StartWorker, desk: CallDesk, log_fd: int) -> None:
         self.lost = ""
         self._code = 0
         read_end, self._pipe = os.pipe()
@@ -84,9 +84,9 @@ class WiredWorker:
         self._out: SimpleQueue[bytes | None] = SimpleQueue()
         self._session = desk.open(self._tell)
         self._gone = threading.Event()
-        self._wire: WorkerWire | None = None
+        self._connection: WorkerConnection | None = None
         try:
-            self._wire = make()
+            self._connection = make()
         except WorkerLost as lost:
             self._lose(lost)
             os.close(self._pipe)
@@ -96,8 +96,10 @@ class WiredWorker:
             self.events.close()
             os.close(self._pipe)
             raise
-        work = ((self._carry_out, self._wire), (self._carry_in, self._wire))
-        self._threads = [threading.Thread(target=target, args=(wire,), daemon=True) for target, wire in work]
+        work = ((self._carry_out, self._connection), (self._carry_in, self._connection))
+        self._threads = [
+            threading.Thread(target=target, args=(connection,), daemon=True) for target, connection in work
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -111,16 +113,16 @@ class WiredWorker:
 
     def kill(self) -> None:
         """See `WorkerLink`."""
-        if self._wire is not None:
-            self._wire.kill()
+        if self._connection is not None:
+            self._connection.kill()
 
     def end(self) -> None:
         """See `WorkerLink`."""
         if not self._gone.is_set():
             self.kill()
         self._out.put(None)
-        if self._wire is not None:
-            self._wire.close()
+        if self._connection is not None:
+            self._connection.close()
         # Whoever writes into the pipe may wait for room in it.
         self.events.close()
         for thread in self._threads:
@@ -134,10 +136,10 @@ class WiredWorker:
         self.lost = f"the machine of its worker was lost ({lost})"
         self._gone.set()
 
-    def _carry_out(self, wire: WorkerWire) -> None:
+    def _carry_out(self, connection: WorkerConnection) -> None:
         try:
             while (lines := self._next_lines()) is not None:
-                wire.send(lines)
+                connection.send(lines)
         except WorkerLost:
             # Whoever receives hears it, too, and knows what was received until then.
             return
@@ -153,12 +155,12 @@ class WiredWorker:
             self._out.put(None)
         return lines or None
 
-    def _carry_in(self, wire: WorkerWire) -> None:
+    def _carry_in(self, connection: WorkerConnection) -> None:
         pending = b""
         try:
             with os.fdopen(self._pipe, "wb", buffering=0) as pipe, suppress(BrokenPipeError):
                 while True:
-                    received = wire.receive()
+                    received = connection.receive()
                     if received.log:
                         self._print(received.log)
                     *lines, pending = (pending + received.events).split(b"\n")

@@ -1,12 +1,12 @@
-"""A wire to one worker, over an actor of Ray on the worker's machine."""
+"""A connection to one worker, over an actor of Ray on the worker's machine."""
 
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from harness.runner.spreading.agent import WorkerAgent
-from harness.runner.spreading.wires import Received, WorkerLost
+from harness.extensions.ray.remote_worker import Received, WorkerLost
+from harness.extensions.ray.worker_agent import WorkerAgent
 
 _STARTS_S = 30.0
 _MOST_STARTS = 20
@@ -17,8 +17,8 @@ without a line of ours, a minute after it lost its cluster: this comes before th
 _ENDS_S = 5.0
 
 
-class RayWire:
-    """See `WorkerWire`."""
+class ActorConnection:
+    """See `WorkerConnection`."""
 
     def __init__(self, node_id: str, host: str, say: Callable[[str], None], left: Callable[[bool], None]) -> None:
         """Start a worker on that node, and wait until it is there. `left(is_lost)` is called once, at its end."""
@@ -49,20 +49,20 @@ class RayWire:
         raise WorkerLost(f"{self._host} has had no free processor for {_STARTS_S * _MOST_STARTS:.0f} s")
 
     def send(self, lines: bytes) -> None:
-        """See `WorkerWire`."""
+        """See `WorkerConnection`."""
         self._asked(self._actor.send.remote(lines))
 
     def receive(self) -> Received:
-        """See `WorkerWire`."""
+        """See `WorkerConnection`."""
         return Received(*self._asked(self._actor.receive.remote()))
 
     def kill(self) -> None:
-        """See `WorkerWire`."""
+        """See `WorkerConnection`."""
         with suppress(Exception):
             self._get(self._actor.kill.remote(), timeout=_ENDS_S)
 
     def close(self) -> None:
-        """See `WorkerWire`."""
+        """See `WorkerConnection`."""
         self._end_actor()
         if not self._has_left:
             self._has_left = True

@@ -15,17 +15,17 @@ from harness.core.errors import BudgetReached, HarnessError
 from harness.core.records import Cost, Score, Usage
 from harness.core.sanitize import secret_names
 from harness.evaluators.run_answers import RunAnswers
+from harness.extensions.ray.remote_worker import StartWorker
+from harness.extensions.ray.work_queue import WorkQueue
+from harness.extensions.ray.worker_pool import WorkerPool
 from harness.models.budget import Allowance
 from harness.runner.costs import cost_together, usage_together
 from harness.runner.evaluating.models import EvaluationModels
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
-from harness.runner.evaluating.scoring import Scoring, Tell
+from harness.runner.evaluating.scoring import Scoring, Tell, is_worth_a_worker
 from harness.runner.executing.messages import Event, QueryTask, ScoringJob, Turn
 from harness.runner.executing.resources import Unsampled
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, WorkerEnvironment
-from harness.runner.spreading.board import Board
-from harness.runner.spreading.fleet import Fleet
-from harness.runner.spreading.wires import MakeWire
 from harness.store import RunDir
 
 _LEAST = 4
@@ -35,18 +35,13 @@ _MOST_LOST = 5
 """Workers that are lost one after another before any of them has scored anything."""
 
 
-def is_spread(planned: PlannedEvaluator) -> bool:
-    """Whether it is worth a worker: rules without a model end sooner here than a worker elsewhere begins."""
-    return bool(planned.spec.roles or planned.weights)
-
-
 @dataclass(frozen=True)
 class SpreadScoring:
     """How evaluations are spread: see `harness.runner.evaluating.scoring.Elsewhere`."""
 
     plan: EvaluationPlan
     results: Path
-    make: MakeWire
+    make: StartWorker
     n_workers: int
     """At once."""
     warn: Callable[[str], None]
@@ -55,7 +50,7 @@ class SpreadScoring:
         self, planned: PlannedEvaluator, models: EvaluationModels, tell: Tell
     ) -> AbstractContextManager[Scoring] | None:
         """None for an evaluator that is not spread."""
-        return self._scoring(planned, models, tell) if is_spread(planned) else None
+        return self._scoring(planned, models, tell) if is_worth_a_worker(planned) else None
 
     @contextmanager
     def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels, tell: Tell) -> Iterator[Scoring]:
@@ -64,15 +59,15 @@ class SpreadScoring:
         log = self.results / "judge" / "workers.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with (
-            Fleet(self.make, self.n_workers, Allowance()) as fleet,
-            fleet.place_at(lambda loop: models.desk(roles, server, loop)) as place,
+            WorkerPool(self.make, self.n_workers, Allowance()) as workers,
+            workers.place_at(lambda loop: models.desk(roles, server, loop)) as place,
         ):
             at = WorkerEnvironment(log, Unsampled(), lock_fd=-1, place=place)
-            scorers = _Scorers(self._job(planned, models), at, self, fleet.stop)
+            scorers = _Scorers(self._job(planned, models), at, self, workers.stop)
             try:
                 yield _Elsewhere(scorers, models, tell)
             except BaseException:
-                fleet.stop()
+                workers.stop()
                 raise
             finally:
                 scorers.leave()
@@ -210,7 +205,7 @@ class _Work:
         self._places = {query_id: place for place, query_id in enumerate(queries)}
         self.n_workers = max(1, min(scorers.options.n_workers, len(queries) // _LEAST))
         todo = [QueryTask(query_id=query_id, repeat=0, attempt=0) for query_id in queries]
-        self._board = Board(todo, self.n_workers, _LEAST)
+        self._queue = WorkQueue(todo, self.n_workers, _LEAST)
         self._scored: dict[int, _Shard] = {}
         self._threads: list[Future[None]] = []
         self._n_lost = 0
@@ -226,7 +221,7 @@ class _Work:
                 self._scorers.stop()
                 raise
             finally:
-                self._board.close()
+                self._queue.close()
 
     def check(self) -> None:
         """Raise what stopped a worker for good."""
@@ -240,7 +235,7 @@ class _Work:
         return self._scored.pop(place, None)
 
     def _score_all(self) -> None:
-        while todo := self._board.take():
+        while todo := self._queue.take():
             if self._models.budget.time_is_over:
                 raise BudgetReached("the time is over")
             scorer = self._scorers.take()
@@ -263,4 +258,4 @@ class _Work:
                 outcome.death, "look after the cluster, then run the same command again: it resumes"
             )
         self._scorers.options.warn(f"{self._run.run_id}: {outcome.death}; others go on")
-        self._board.give_back(todo)
+        self._queue.give_back(todo)

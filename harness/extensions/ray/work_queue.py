@@ -12,7 +12,7 @@ _SHARES = 2
 """Of what is left, a worker takes one of so many shares for each worker: whoever is quick takes more often."""
 
 
-class Board:
+class WorkQueue:
     """Queries without a record, in their order. Its methods are called from any thread."""
 
     def __init__(self, todo: Sequence[QueryTask], n_workers: int, at_once: int) -> None:

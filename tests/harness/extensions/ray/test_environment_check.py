@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.runner.spreading.sameness import Installed, differs, held_by, installed, other_packages
+from harness.extensions.ray.environment_check import Installed, differs, held_by, installed, other_packages
 
 OURS = Installed("1.0", "ab12", "3.11", {"numpy": "2.2", "chromadb": "1.5.9"})
 

@@ -14,12 +14,12 @@ from workers_in_threads import Machines, losing_at
 from harness.config.schema import BudgetConfig
 from harness.core.records import EvaluationRecord
 from harness.evaluators.answer import SPEC as ANSWER
+from harness.extensions.ray.spread_scoring import SpreadScoring
 from harness.protocols import EvaluatorSpec, Params
 from harness.runner.budget_tracker import CostOwner, Spending
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
-from harness.runner.spreading.scoring import SpreadScoring
 from harness.statistics.prices import Prices
 from harness.store import RunDir
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from harness.core.errors import ConfigError, HarnessError, ServiceUnavailable, explained_io, need
 from harness.core.sanitize import keep_made
-from harness.runner.spreading.agent import ALONE_S
-from harness.runner.spreading.ray_wire import RayWire
-from harness.runner.spreading.sameness import Installed, differs, held_by, installed, other_packages
-from harness.runner.spreading.wires import WorkerLost
+from harness.extensions.ray.actor_connection import ActorConnection
+from harness.extensions.ray.environment_check import Installed, differs, held_by, installed, other_packages
+from harness.extensions.ray.remote_worker import WorkerLost
+from harness.extensions.ray.worker_agent import ALONE_S
 
 LOCAL = "local"
 """The address of a cluster of this machine alone, which is started and ended with the command."""
@@ -68,14 +68,16 @@ class RayCluster:
         """At once: as many as are wanted, if there are so many processors."""
         return min(wanted or self.n_workers, self.n_workers)
 
-    def start(self) -> RayWire:
+    def start(self) -> ActorConnection:
         """A worker on the machine that has most room. WorkerLost where it is gone meanwhile, HarnessError where
         all are, or the cluster is.
         """
         check_answers(self.address)
         machine = self._choose()
         try:
-            return RayWire(machine.node_id, machine.host, self._say, lambda is_lost: self._leave(machine, is_lost))
+            return ActorConnection(
+                machine.node_id, machine.host, self._say, lambda is_lost: self._leave(machine, is_lost)
+            )
         except WorkerLost:
             self._leave(machine, True)
             raise

@@ -10,30 +10,32 @@ from pathlib import Path
 from weakref import WeakSet
 
 from harness.config import ModelConfig
+from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker, WorkerConnection
 from harness.models.budget import Allowance, Amount, Budget
 from harness.models.limiters import Limiters
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import CallDesk
 from harness.models.transport import Seam
 from harness.runner.executing.messages import Job
-from harness.runner.spreading.wires import MakeWire, WiredPlace, WorkerWire
 from harness.store import Dialects, IndexDir, Journal, RunDir
 
 _CLOSES_S = 30.0
 _LOOKS_S = 0.5
 
 
-class FleetEnded(Exception):
+class PoolStopped(Exception):
     """The command ends: no worker is started any more."""
 
 
-class Fleet:
+class WorkerPool:
     """Workers on other machines, at most so many at once. Its methods are called from any thread.
 
     As a context: at its end the loop has ended, and with it every call that was under way.
     """
 
-    def __init__(self, make: MakeWire, n_workers: int, allowance: Allowance, ends_within_s: float = 0.0) -> None:
+    def __init__(
+        self, make: StartWorker, n_workers: int, allowance: Allowance, ends_within_s: float = 0.0
+    ) -> None:
         """`allowance`: what may be paid from now on, by all of them together. A worker that was lost, and may be
         there still, ends within so many seconds.
         """
@@ -46,9 +48,9 @@ class Fleet:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._is_ending = False
-        self._wires: WeakSet[WorkerWire] = WeakSet()
+        self._connections: WeakSet[WorkerConnection] = WeakSet()
 
-    def __enter__(self) -> "Fleet":
+    def __enter__(self) -> "WorkerPool":
         self._thread.start()
         return self
 
@@ -66,13 +68,13 @@ class Fleet:
     def stop(self) -> None:
         """Start no more workers, and end those that are there."""
         self._is_ending = True
-        for wire in tuple(self._wires):
-            wire.kill()
+        for connection in tuple(self._connections):
+            connection.kill()
 
     def check(self) -> None:
-        """Raise FleetEnded once it is stopped."""
+        """Raise PoolStopped once it is stopped."""
         if self._is_ending:
-            raise FleetEnded
+            raise PoolStopped
 
     def wait_for_its_end(self) -> None:
         """Wait until a worker that was lost has ended wherever it is: then another may write in its place."""
@@ -116,7 +118,7 @@ class Fleet:
             self.give_slot()
 
     @contextmanager
-    def place(self, job: Job, run: RunDir, tell: "Listener") -> Iterator[WiredPlace]:
+    def place(self, job: Job, run: RunDir, tell: "Listener") -> Iterator[RemoteLauncher]:
         """Where workers of that job are started. Their calls are made with its models, servers and prices, and its
         journal is open until the end of the block.
         """
@@ -124,7 +126,7 @@ class Fleet:
             yield place
 
     @contextmanager
-    def place_at(self, open_desk: Callable[[asyncio.AbstractEventLoop], CallDesk]) -> Iterator[WiredPlace]:
+    def place_at(self, open_desk: Callable[[asyncio.AbstractEventLoop], CallDesk]) -> Iterator[RemoteLauncher]:
         """Likewise, at a desk that is opened in the loop, and closed at the end of the block."""
 
         async def opened() -> CallDesk:
@@ -132,16 +134,16 @@ class Fleet:
 
         desk = asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
         try:
-            yield WiredPlace(self._started, desk)
+            yield RemoteLauncher(self._started, desk)
         finally:
             asyncio.run_coroutine_threadsafe(desk.close(), self._loop).result(_CLOSES_S)
 
-    def _started(self) -> WorkerWire:
-        wire = self._make()
-        self._wires.add(wire)
+    def _started(self) -> WorkerConnection:
+        connection = self._make()
+        self._connections.add(connection)
         if self._is_ending:
-            wire.kill()
-        return wire
+            connection.kill()
+        return connection
 
     def _open(self, job: Job, run: RunDir, tell: "Listener") -> CallDesk:
         results, builds = Path(job.results), job.phase == "index"

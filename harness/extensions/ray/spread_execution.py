@@ -1,4 +1,4 @@
-"""The two phases of a cell, by workers of a fleet: one builds its index, several answer shards of its queries.
+"""The two phases of a cell, by workers of a workers: one builds its index, several answer shards of its queries.
 
 The run directory keeps its one writer, this process: workers send their records, and ask it for their model calls.
 """
@@ -13,6 +13,10 @@ from math import ceil
 from harness.core.errors import HarnessError
 from harness.core.records import IndexRecord, Phase
 from harness.core.sanitize import secret_names
+from harness.extensions.ray.remote_readers import RemoteReaders
+from harness.extensions.ray.remote_worker import RemoteLauncher
+from harness.extensions.ray.work_queue import WorkQueue
+from harness.extensions.ray.worker_pool import Listener, WorkerPool
 from harness.models.budget import Allowance
 from harness.runner.executing.messages import Event, Job, QueryTask, ReadingJob, Turn
 from harness.runner.executing.phases import Execution, Heard
@@ -21,10 +25,6 @@ from harness.runner.executing.progress_counter import Tally
 from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import Unsampled
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
-from harness.runner.spreading.board import Board
-from harness.runner.spreading.fleet import Fleet, Listener
-from harness.runner.spreading.reading import FleetReaders
-from harness.runner.spreading.wires import WiredPlace
 from harness.store import IndexDir
 
 _MOST_LOST = 5
@@ -35,7 +35,7 @@ _MOST_LOST = 5
 class SpreadExecution(Execution):
     """See `Execution`; its lock and its model server are those of this process."""
 
-    fleet: Fleet = field(kw_only=True)
+    workers: WorkerPool = field(kw_only=True)
     place: WorkerPlace = field(kw_only=True, default=HERE)
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
@@ -55,29 +55,29 @@ class SpreadExecution(Execution):
             shards.run()
 
     def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> Supervisor:
-        """Likewise; what the fleet has spent is told with each event."""
-        self.fleet.check()
+        """Likewise; what the workers has spent is told with each event."""
+        self.workers.check()
         self.spending.check_time()
 
         def heard(event: Event) -> None:
-            on_event(event.model_copy(update={"spent": self.fleet.spent}))
+            on_event(event.model_copy(update={"spent": self.workers.spent}))
 
         at = WorkerEnvironment(self.run.log_path, Unsampled(), self.lock_fd, self.place)
-        n_readers = self.fleet.n_workers - 1 if phase == "index" else 0
+        n_readers = self.workers.n_workers - 1 if phase == "index" else 0
         return Supervisor(_relayed(self.job(phase, todo), n_readers), at, self.told(heard))
 
     def _build(self, index: IndexDir) -> IndexRecord:
-        with self.fleet.slot(), self._desk("index") as place, self._readers(place):
+        with self.workers.slot(), self._desk("index") as place, self._readers(place):
             return Execution._build(replace(self, place=place), index)
 
     @contextmanager
-    def _readers(self, place: WiredPlace) -> Iterator[None]:
+    def _readers(self, place: RemoteLauncher) -> Iterator[None]:
         """While texts may be read for an index by others than who builds it."""
         job = ReadingJob(
             results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
         )
         at = WorkerEnvironment(self.run.log_path, Unsampled(), -1, place)
-        with FleetReaders(self.fleet, job, at, self.reporter.warn) as readers:
+        with RemoteReaders(self.workers, job, at, self.reporter.warn) as readers:
             place.serve(RULES, readers)
             yield
 
@@ -88,17 +88,17 @@ class SpreadExecution(Execution):
             if not outcome.is_lost:
                 return outcome
             self.reporter.warn(f"{self.run.run_id}: {outcome.death}; another worker goes on")
-            self.fleet.wait_for_its_end()
+            self.workers.wait_for_its_end()
         return outcome
 
-    def _desk(self, phase: Phase) -> AbstractContextManager[WiredPlace]:
+    def _desk(self, phase: Phase) -> AbstractContextManager[RemoteLauncher]:
         """Where its workers are started, while the calls of a phase can be made."""
         run_id = self.run.run_id
         tell = Listener(
             lambda line: self.reporter.say(f"{run_id}: {line}"),
             lambda line: self.reporter.warn(f"{run_id}: {line}"),
         )
-        return self.fleet.place(self.job(phase, ()), self.run, tell)
+        return self.workers.place(self.job(phase, ()), self.run, tell)
 
 
 class _Shards:
@@ -107,32 +107,32 @@ class _Shards:
     def __init__(self, execution: SpreadExecution, todo: Sequence[QueryTask], tally: Tally) -> None:
         self._execution, self._tally = execution, tally
         at_once = execution.cell.config.limits.concurrency
-        self.n_workers = min(execution.fleet.n_workers, ceil(len(todo) / at_once))
-        self._board = Board(todo, self.n_workers, at_once)
+        self.n_workers = min(execution.workers.n_workers, ceil(len(todo) / at_once))
+        self._queue = WorkQueue(todo, self.n_workers, at_once)
         self._answered: set[QueryTask] = set()
         self._lock = threading.Lock()
 
     def run(self) -> None:
         """Until all is answered; what stops one worker for good stops all, and is raised."""
-        fleet, shards = self._execution.fleet, list[Future[None]]()
+        workers, shards = self._execution.workers, list[Future[None]]()
         with ThreadPoolExecutor(self.n_workers) as pool:
             # A thread for each worker that may run, not for each that cells side by side would like to have.
-            while len(shards) < self.n_workers and not self._board.is_empty and not any(map(_has_failed, shards)):
-                if fleet.take_slot():
+            while len(shards) < self.n_workers and not self._queue.is_empty and not any(map(_has_failed, shards)):
+                if workers.take_slot():
                     shards.append(pool.submit(self._work))
             wait(shards, return_when=FIRST_EXCEPTION)
-            self._board.close()
+            self._queue.close()
         errors = [error for shard in shards if (error := shard.exception()) is not None]
         if errors:
             # What a user can mend says more than what followed from it.
             raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
 
     def _work(self) -> None:
-        """In a slot of the fleet, which is given back."""
+        """In a slot of the workers, which is given back."""
         worker: Supervisor | None = None
         n_lost = 0
         try:
-            while shard := self._board.take():
+            while shard := self._queue.take():
                 if worker is None or not worker.is_waiting:
                     worker = self._execution.supervisor("answer", shard, self._heard)
                 outcome = worker.turn(Turn(todo=tuple(shard)))
@@ -143,7 +143,7 @@ class _Shards:
         finally:
             if worker is not None:
                 worker.end()
-            self._execution.fleet.give_slot()
+            self._execution.workers.give_slot()
 
     def _heard(self, event: Event) -> None:
         """From the threads of all workers: one of them at a time writes a record."""
@@ -155,7 +155,7 @@ class _Shards:
 
     def _settle(self, shard: Sequence[QueryTask], outcome: WorkerEnd, n_lost: int) -> None:
         """See that what a worker left unanswered is answered, or has a record that says why not."""
-        self._execution.fleet.check()
+        self._execution.workers.check()
         for todo in outcome.overdue:
             self._record(todo, outcome)
         left = self._left(shard)
@@ -168,10 +168,10 @@ class _Shards:
             self._execution.reporter.warn(f"{self._execution.run.run_id}: {outcome.death}; others go on")
             if n_lost >= _MOST_LOST:
                 raise _cluster_lost(outcome)
-            under_way = self._board.suspects(under_way)
+            under_way = self._queue.suspects(under_way)
         for suspect in under_way:
             self._try_by_itself(suspect)
-        self._board.give_back(self._left(shard))
+        self._queue.give_back(self._left(shard))
 
     def _left(self, shard: Sequence[QueryTask]) -> list[QueryTask]:
         with self._lock:
@@ -180,7 +180,7 @@ class _Shards:
     def _try_by_itself(self, suspect: QueryTask) -> None:
         """See `Execution.work_through`."""
         outcome = self._execution.supervisor("answer", [suspect], self._heard).run()
-        self._execution.fleet.check()
+        self._execution.workers.check()
         if self._left([suspect]):
             if outcome.is_lost and not self._answered:
                 # Where no other query is answered either, it is not to blame.

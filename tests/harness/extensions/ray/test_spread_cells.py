@@ -13,15 +13,16 @@ from workers_in_threads import Machines, WorkerInThread, losing_at
 
 from harness.config import BenchConfig
 from harness.core.errors import HarnessError
+from harness.extensions.ray.spread_cells import run_spread
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.runner.budget_tracker import CostOwner, Spending
 from harness.runner.executing.execute import NOTHING_AGAIN, CellResult, run_cell
 from harness.runner.executing.messages import Event as WorkerEvent
 from harness.runner.executing.remote_extraction import RULES
+from harness.runner.executor import CellRunOptions
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
-from harness.runner.spreading.cells import SpreadOptions, run_spread
 from harness.store import RunDir
 
 N = 8
@@ -84,8 +85,8 @@ def spread(
     reporter: Reporter | None = None,
     spending: Spending | None = None,
 ) -> list[CellResult]:
-    options = SpreadOptions(results, lambda _cell: lambda _usage: None, NOTHING_AGAIN, machines.start, 3)
-    return run_spread(found, options, reporter or Heard(), spending or Spending.unlimited())
+    options = CellRunOptions(results, lambda _cell: lambda _usage: None, NOTHING_AGAIN)
+    return run_spread(found, options, machines.start, 3, reporter or Heard(), spending or Spending.unlimited())
 
 
 def run_here(found: list[Cell], results: Path) -> list[CellResult]:
@@ -285,7 +286,7 @@ def test_an_interrupt_ends_every_worker_and_the_next_command_goes_on(
 ) -> None:
     server = serve(latency_s=0.05)
     found, machines = cells(server), Machines()
-    monkeypatch.setattr("harness.runner.spreading.cells.wait", _interrupted)
+    monkeypatch.setattr("harness.extensions.ray.spread_cells.wait", _interrupted)
     with pytest.raises(KeyboardInterrupt):
         spread(found, tmp_path, machines)
     assert all(one.is_killed for one in machines.started)

@@ -8,17 +8,17 @@ from http import HTTPStatus
 from typing import Self
 
 from harness.core.errors import HarnessError
+from harness.extensions.ray.worker_pool import PoolStopped, WorkerPool
 from harness.models.remote_calls import RelayedCall
 from harness.runner.executing.messages import Event, ReadingJob, Turn
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnvironment
-from harness.runner.spreading.fleet import Fleet, FleetEnded
 
 _Answer = tuple[int, bytes]
 _NOBODY: _Answer = HTTPStatus.SERVICE_UNAVAILABLE, b""
 
 
 class _Reader:
-    """One worker, in a slot of the fleet."""
+    """One worker, in a slot of the workers."""
 
     def __init__(self, job: ReadingJob, at: WorkerEnvironment) -> None:
         self._found: str | None = None
@@ -35,16 +35,18 @@ class _Reader:
             self._found = event.found
 
 
-class FleetReaders:
+class RemoteReaders:
     """See `harness.models.remote_call_server.CallWay`: a call is texts, its answer what they hold; none where
     nobody is free.
 
     As a context: at its end all are gone, or go without a word when they come back, and nobody waits for them.
     """
 
-    def __init__(self, fleet: Fleet, job: ReadingJob, at: WorkerEnvironment, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, workers: WorkerPool, job: ReadingJob, at: WorkerEnvironment, warn: Callable[[str], None]
+    ) -> None:
         """`job`: what each is told first, but for its texts."""
-        self._fleet, self._job, self._at, self._warn = fleet, job, at, warn
+        self._fleet, self._job, self._at, self._warn = workers, job, at, warn
         self._idle: list[_Reader] = []
         self._busy: set[_Reader] = set()
         self._lock = threading.Lock()
@@ -113,7 +115,7 @@ class FleetReaders:
                 return None
             self._is_wanted = True
             reader = self._idle.pop() if self._idle else None
-        with suppress(FleetEnded):
+        with suppress(PoolStopped):
             if reader is None and self._fleet.take_slot(wait_s=0):
                 reader = _Reader(self._job, self._at)
         if reader is not None:

@@ -1,4 +1,4 @@
-"""On the machine where a worker runs: starts it and carries its lines, for whoever drives it over a wire."""
+"""On the machine where a worker runs: starts it and carries its lines, for whoever drives it over a connection."""
 
 import os
 import threading

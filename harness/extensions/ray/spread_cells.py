@@ -1,0 +1,70 @@
+"""Cells side by side: each as `run_cell` runs it, over the workers of one workers."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import partial
+
+from harness.extensions.ray.remote_worker import StartWorker
+from harness.extensions.ray.spread_execution import SpreadExecution
+from harness.extensions.ray.worker_pool import WorkerPool
+from harness.models.providers import provider_of
+from harness.runner.budget_tracker import Spending
+from harness.runner.executing.execute import CellResult, RunContext, carry_out
+from harness.runner.executor import CellRunOptions
+from harness.runner.plan import Cell
+from harness.runner.progress import Reporter
+
+
+def run_spread(
+    cells: Sequence[Cell],
+    options: CellRunOptions,
+    start_worker: StartWorker,
+    n_workers: int,
+    reporter: Reporter,
+    spending: Spending,
+    *,
+    ends_within_s: float = 0.0,
+) -> list[CellResult]:
+    """Index and answer all of these cells, side by side, with `n_workers` at most in all; a result for each, in
+    their order. A lost worker has ended after `ends_within_s` seconds.
+
+    A cell whose system breaks does not stop the others; a reached budget stops all; a user error is raised. After
+    an interruption the next call resumes.
+    """
+    spending = spending.kept_elsewhere()
+    with WorkerPool(start_worker, n_workers, spending.allowance(), ends_within_s) as workers:
+        make = partial(SpreadExecution, workers=workers)
+
+        def run(cell: Cell) -> CellResult:
+            context = RunContext(options.results, reporter, options.priced(cell), options.again, spending)
+            return carry_out(cell, context, make)
+
+        with ThreadPoolExecutor(_n_side_by_side(cells, n_workers)) as pool:
+            running = [pool.submit(run, cell) for cell in cells]
+            with _stopping(workers, running):
+                wait(running, return_when=FIRST_EXCEPTION)
+                for cell in running:
+                    if cell.done():
+                        cell.result()
+        return [cell.result() for cell in running]
+
+
+@contextmanager
+def _stopping(workers: WorkerPool, running: Sequence["Future[CellResult]"]) -> Iterator[None]:
+    """Whatever is raised within, Ctrl-C included, ends what the others do."""
+    try:
+        yield
+    except BaseException:
+        workers.stop()
+        for cell in running:
+            cell.cancel()
+        raise
+
+
+def _n_side_by_side(cells: Sequence[Cell], n_workers: int) -> int:
+    """A model server of this machine is started for each cell that has one: those run one after another. Of others
+    no more than keep all workers busy while some cells begin or end.
+    """
+    served = any(cell.generator and provider_of(cell.generator).serve for cell in cells)
+    return 1 if served else min(len(cells), 2 * n_workers)

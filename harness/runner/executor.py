@@ -1,0 +1,105 @@
+"""Executors: plug-ins that run systems and evaluators elsewhere, such as on the machines of a cluster.
+
+Without one, this machine runs one configuration after another (`runner.executor: local`).
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, Self
+
+from harness.config import LOCAL_EXECUTOR, BenchConfig, RunnerConfig
+from harness.core.errors import ConfigError
+from harness.registry import PluginKind
+from harness.runner.budget_tracker import Spending
+from harness.runner.evaluating.plan import EvaluationPlan
+from harness.runner.evaluating.scoring import Elsewhere
+from harness.runner.executing.execute import CellResult, RerunOptions
+from harness.runner.plan import Cell
+from harness.runner.progress import Priced, Reporter
+
+
+@dataclass(frozen=True)
+class CellRunOptions:
+    """What applies to every configuration of one command."""
+
+    results: Path
+    priced: Callable[[Cell], Priced]
+    again: RerunOptions
+
+
+class Executor(Protocol):
+    """The machines of one command, all of them checked."""
+
+    def run_cells(
+        self, cells: Sequence[Cell], options: CellRunOptions, reporter: Reporter, spending: Spending
+    ) -> list[CellResult]:
+        """Index and answer these, side by side; one result for each, in their order."""
+        ...
+
+    def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> Elsewhere:
+        """Scores with the evaluators that are worth a remote worker."""
+        ...
+
+
+@dataclass(frozen=True)
+class ExecutorSpec:
+    """How an executor is registered; the name of its entry point is the value of `runner.executor`."""
+
+    name: str
+    join: Callable[[RunnerConfig, Path, Reporter], AbstractContextManager[Executor]]
+    """join(settings, results folder, reporter): connects, and checks that every machine runs the same code and
+    sees the folder. HarnessError if not. Nothing has been paid for by then."""
+    needs_own_process: bool = False
+    """The command works in a child process, because a lost cluster kills the process that joined it."""
+
+
+EXECUTORS = PluginKind("rag_harness.executors", "executor", ExecutorSpec)
+
+
+def needs_own_process(configs: Sequence[BenchConfig]) -> bool:
+    """Whether an executor of these configs asks for it. ConfigError: unknown executor."""
+    return any(EXECUTORS.load(name).needs_own_process for name in _names(configs))
+
+
+class Executors:
+    """Joins the executor of one command when the first config needs it; leaves it at the end of the `with`."""
+
+    def __init__(self, configs: Sequence[BenchConfig], results: Path, reporter: Reporter) -> None:
+        """ConfigError if these configs cannot be executed remotely, or not together."""
+        self._results, self._reporter = results, reporter
+        self._stack = ExitStack()
+        self._joined: Executor | None = None
+        remote = [config for config in configs if config.runner.executor != LOCAL_EXECUTOR]
+        if len({(config.runner.executor, config.runner.ray_address) for config in remote}) > 1:
+            raise ConfigError(
+                "these configs name different clusters (runner.executor, runner.ray_address)",
+                "run them separately",
+            )
+        self._specs = {name: EXECUTORS.load(name) for name in _names(remote)}
+        for config in remote:
+            if config.race is not None or config.schedule != "cells":
+                raise ConfigError(
+                    "an interleaved schedule or a race runs on one machine only",
+                    f"remove runner.executor: {config.runner.executor}, or the race and the schedule",
+                )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def joined(self, config: BenchConfig) -> Executor | None:
+        """The executor of this config; None if it runs on this machine."""
+        if config.runner.executor == LOCAL_EXECUTOR:
+            return None
+        if self._joined is None:
+            spec = self._specs[config.runner.executor]
+            self._joined = self._stack.enter_context(spec.join(config.runner, self._results, self._reporter))
+        return self._joined
+
+
+def _names(configs: Sequence[BenchConfig]) -> list[str]:
+    return sorted({config.runner.executor for config in configs} - {LOCAL_EXECUTOR})
