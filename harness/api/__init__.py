@@ -166,7 +166,7 @@ def compare(
     measures: Sequence[str] = (),
     *,
     query_type: str | None = None,
-    baseline: str | Path | RunDir | None = None,
+    against: str | Path | RunDir | None = None,
     margin: float | None = None,
     prices: str | Path | None = None,
     results: str | Path = "results",
@@ -178,10 +178,10 @@ def compare(
     from harness.api.frames import comparison_frame
     from harness.report.comparison import Choice, compare_runs
 
-    against = _found(baseline, results)[:1] if baseline is not None else []
-    choice = Choice(as_names(measures), query_type, next(iter(against), None), margin)
+    others = _found(against, results)[:1] if against is not None else []
+    choice = Choice(as_names(measures), query_type, next(iter(others), None), margin)
     found = _found(runs, results)
-    table = prices_of_runs([*found, *against], _path(prices))
+    table = prices_of_runs([*found, *others], _path(prices))
     return comparison_frame(compare_runs(found, table, choice))
 
 

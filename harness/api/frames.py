@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 _RUN = ("run_id", "label", "system", "dataset")
 RUN_COLUMNS = (
-    *(*_RUN, "subset", "generator", "embedder", "bracket", "is_finished", "n_queries", "repeats"),
+    *(*_RUN, "subset", "generator", "embedder", "baseline", "is_finished", "n_queries", "repeats"),
     *("n_expected", "n_ok", "n_failed", "created_at", "path"),
 )
 RECORD_COLUMNS = (
@@ -107,7 +107,7 @@ def run_row(read: ReadRun) -> Row:
         **read.base,
         "subset": manifest.dataset.get("subset"),
         **{role: _model(models.get(role)) for role in ("generator", "embedder")},
-        "bracket": manifest.bracket,
+        "baseline": manifest.baseline,
         "is_finished": read.run.done() is not None,
         "n_queries": len(read.sample),
         "repeats": repeats,

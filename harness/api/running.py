@@ -134,7 +134,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
     """Run every cell and score it. A cell that fails is said and does not stop the next; nor does an evaluator."""
     config, cells, spending = checked.config, checked.cells, checked.spending
     race = checked.race
-    if sum(not cell.spec.bracket for cell in cells) > 1:
+    if sum(not cell.spec.baseline for cell in cells) > 1:
         for line in (*size_lines(cells), *pace_lines(race)):
             reporter.say(line)
     if len(cells) > 1:

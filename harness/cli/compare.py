@@ -23,7 +23,7 @@ class CompareOptions:
 
     measures: tuple[str, ...]
     query_type: str | None
-    baseline: str | None
+    against: str | None
     out: Path | None
     results: Path
     as_json: bool
@@ -35,7 +35,7 @@ class CompareOptions:
 
 def compare(names: Sequence[str], options: CompareOptions) -> None:
     """Compare the named runs, print what came out, and write it to `out` where that is given."""
-    against = find_runs(options.results, [options.baseline]) if options.baseline is not None else []
+    against = find_runs(options.results, [options.against]) if options.against is not None else []
     choice = Choice(options.measures, options.query_type, next(iter(against), None), options.margin)
     runs = find_runs(options.results, names)
     comparison = compare_runs(runs, prices_of_runs([*runs, *against], options.prices), choice)

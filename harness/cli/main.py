@@ -370,7 +370,9 @@ def compare(
         list[str] | None, typer.Option("--measures", "--measure", "-m", metavar="NAMES", help=NAMES)
     ] = None,
     query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
-    baseline: Annotated[str | None, typer.Option("--baseline", help="Only pairs with this run.")] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="RUN", help="Compare only with this run.")
+    ] = None,
     margin: MarginOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and query ids.")] = None,
     prices: PricesOption = None,
@@ -386,7 +388,7 @@ def compare(
     from harness.cli.compare import CompareOptions
     from harness.cli.compare import compare as compare_named
 
-    options = CompareOptions(words(measures), query_type, baseline, out, results, as_json, prices, margin)
+    options = CompareOptions(words(measures), query_type, against, out, results, as_json, prices, margin)
     compare_named(runs, options)
 
 

@@ -438,7 +438,7 @@ class RaceRecord(Record):
     ended: Literal["decided", "queries", "budget", "broken"]
     """How; `queries`: there was none left; `broken`: a system could answer no more."""
     entrants: tuple[str, ...]
-    """Run ids; those of brackets are not among them."""
+    """Run ids; those of baselines are not among them."""
     left: tuple[str, ...]
     """The best first."""
     dropped: tuple[RaceDrop, ...] = ()

@@ -285,7 +285,7 @@ class SystemSpec:
     """What every report says of its runs, a sentence each."""
     sees_gold: bool = False
     """Gets the reference evidence in `runtime.gold`, which no other system sees."""
-    bracket: str = ""
+    baseline: str = ""
     """For what is no contender but a mark to read the others by: one sentence that every report prints."""
 
     @property

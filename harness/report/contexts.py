@@ -53,7 +53,7 @@ def sees_gold(manifest: Manifest) -> bool | None:
 
 
 def lacks_evidence(rows: Iterable[SampleRow]) -> str:
-    """Why a bracket that is given the reference evidence is no ceiling for these queries; empty: it is one."""
+    """Why a baseline that is given the reference evidence is no ceiling for these queries; empty: it is one."""
     answerable = [row.reference for row in rows if not is_null(row.reference)]
     shown = sum(any(item.fact.strip() for item in one.evidence) for one in answerable)
     if shown >= _FEWEST_SHOWN * len(answerable):

@@ -33,7 +33,7 @@ def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, answers: Answers,
     """One sentence for each thing; empty for a run that finished without any of them."""
     records, counts = answers
     return [
-        *(printable(note, _LONGEST_REASON) for note in (run.manifest().bracket, *run.manifest().notes) if note),
+        *(printable(note, _LONGEST_REASON) for note in (run.manifest().baseline, *run.manifest().notes) if note),
         *_gold_notes(run),
         *_progress_notes(run, frame, counts),
         *_score_notes(run, scores, records),
@@ -46,7 +46,7 @@ def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, answers: Answers,
 
 
 def _gold_notes(run: RunDir) -> list[str]:
-    """Of a bracket that is given the evidence: where there is too little of it."""
+    """Of a baseline that is given the evidence: where there is too little of it."""
     if not sees_gold(run.manifest()):
         return []
     return [why] if (why := lacks_evidence(run.sample())) else []

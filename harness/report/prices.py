@@ -21,7 +21,7 @@ def why_no_price(view: RunView, measure: str, *rows: Aggregate | None) -> str:
         (f"left the race after {left_after or 0:,} queries", left_after is not None),
         ("fails too often", view.fails_too_often),
         ("refuses most that have an answer", view.refuses_most),
-        ("a bracket", view.is_bracket),
+        ("a baseline", view.is_baseline),
         (f"counted {AS_REPORTED} by itself", told(view, measure)),
         ("not counted in full", any(row is not None and is_lower_bound(row) for row in rows)),
     )
@@ -29,5 +29,5 @@ def why_no_price(view: RunView, measure: str, *rows: Aggregate | None) -> str:
 
 
 def listed_apart(reasons: Mapping[str, str]) -> str:
-    """`kg (fails too often), naive (a bracket)`: label -> why it is not compared."""
+    """`kg (fails too often), naive (a baseline)`: label -> why it is not compared."""
     return ", ".join(f"{printable(label, 100)} ({why})" for label, why in reasons.items())

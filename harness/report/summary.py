@@ -16,7 +16,7 @@ _HOW_TO_READ = """\
 - **Choose**: one run is better than every other by more than chance. **A or B, within 5 points**: each is shown
   to be worse than none of the others by the margin or more (non-inferior). **Undecided**: neither; so many queries
   would find a difference of the margin four times out of five.
-- **not finished**, **bracket**, **no run**: what does not compete. It has no rank, and nothing said of others
+- **not finished**, **baseline**, **no run**: what does not compete. It has no rank, and nothing said of others
   depends on it.
 - **n** counts answers (queries x repeats) in the mean. One that failed is in it, with the worst value of the
   measure. "170 of 200" says that 30 are not: no answer yet, or a score that could not be computed; the reasons

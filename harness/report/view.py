@@ -190,9 +190,9 @@ class RunView:
         return self.label if self.is_complete else f"{self.label} (not finished)"
 
     @property
-    def is_bracket(self) -> bool:
+    def is_baseline(self) -> bool:
         """Whether it is a mark to read the others by, which does not compete with them."""
-        return bool(self.manifest.bracket)
+        return bool(self.manifest.baseline)
 
     def model(self, role: str) -> str:
         """`provider/model` of a role."""
@@ -262,7 +262,7 @@ class Group:
 
     def _scored_otherwise(self, measure: str) -> frozenset[str]:
         held = [view for view in self.views if measure in view.values and view.values[measure].values]
-        able = [one for one in held if one.is_complete and not one.is_bracket and measure not in one.unscored]
+        able = [one for one in held if one.is_complete and not one.is_baseline and measure not in one.unscored]
         able = [one for one in able if one.values[measure].is_covered]
         ways = Counter(one.way(measure) for one in able or held)
         most = next(iter(ways.most_common(1)), ("", 0))[0]
@@ -337,7 +337,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *document_notes(_widest(views).frame),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
-        *reach_notes({view.label: view.values for view in views if not view.is_bracket}, known),
+        *reach_notes({view.label: view.values for view in views if not view.is_baseline}, known),
     )
     title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
     return Group(title, digest, views, notes, known, ranks_by, margin_choice(manifests))

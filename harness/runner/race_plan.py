@@ -28,7 +28,7 @@ def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) 
     """The race of a config; None: it has none. ConfigError where these cells cannot race."""
     if config.race is None:
         return None
-    racing = tuple(cell for cell in cells if not cell.spec.bracket)
+    racing = tuple(cell for cell in cells if not cell.spec.baseline)
     if len(racing) < 2:
         what = f"a race takes two systems, and {'only one' if racing else 'none'} of this config competes"
         raise ConfigError(what, "name another with --system, or leave `race` out")

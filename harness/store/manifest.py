@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from harness.core.records import Query, Record, Reference
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Raised when a run directory of this version could be misread by an older one."""
 _ABSENT = object()
 _KINDS: dict[str, type | tuple[type, ...]] = {
@@ -50,7 +50,7 @@ class Manifest(BaseModel):
     dataset: dict[str, Any]
     """Name, subset, digest, type_mix (queries per type in the whole data set), counts and notes."""
     index_id: str
-    bracket: str = ""
+    baseline: str = ""
     """Of a run that is no contender but a mark to read the others by: the sentence that every report prints."""
     notes: tuple[str, ...] = ()
     """What every report says of this run."""

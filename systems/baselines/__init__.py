@@ -1,1 +1,1 @@
-"""Closed book and gold evidence, the two brackets around every system: see README.md in this folder."""
+"""Closed book and gold evidence, the two baselines around every system: see README.md in this folder."""

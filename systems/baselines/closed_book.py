@@ -34,7 +34,7 @@ class ClosedBookSystem:
 SPEC = SystemSpec(
     name="closed-book",
     version="1",
-    summary="bracket: no retrieval, the model answers from what it knows",
+    summary="baseline: no retrieval, the model answers from what it knows",
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=ClosedBookSystem,
@@ -42,5 +42,5 @@ SPEC = SystemSpec(
     index_roles=NO_ROLE,
     answer_roles=GENERATES,
     expect=expect_closed_book,
-    bracket="It sees no document: what the model knows by itself, a floor for the systems and not one of them.",
+    baseline="It sees no document: what the model knows by itself, a floor for the systems and not one of them.",
 )

@@ -58,7 +58,7 @@ def _context(fact: str, document: Document) -> Context:
 SPEC = SystemSpec(
     name="gold",
     version="1",
-    summary="bracket: the reference evidence as context, the ceiling of retrieval",
+    summary="baseline: the reference evidence as context, the ceiling of retrieval",
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=GoldSystem,
@@ -66,5 +66,5 @@ SPEC = SystemSpec(
     answer_roles=GENERATES,
     expect=expect_gold,
     sees_gold=True,
-    bracket="It is given the reference evidence: a ceiling for the systems, not one of them.",
+    baseline="It is given the reference evidence: a ceiling for the systems, not one of them.",
 )

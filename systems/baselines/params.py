@@ -1,4 +1,4 @@
-"""The parameters of both brackets: none."""
+"""The parameters of both baselines: none."""
 
 from harness.protocols import Params
 

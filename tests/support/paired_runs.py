@@ -55,8 +55,8 @@ class ScoredRun:
     """Of the first query, one more for each that follows; None: nobody counted."""
     usage: Mapping[str, Usage] | None = None
     """What every answer used, by model role, instead of that."""
-    bracket: str = ""
-    """What makes it a bracket."""
+    baseline: str = ""
+    """What makes it a baseline."""
     measure: str | None = None
     """What its config says is to rank."""
     replayed: int = 0
@@ -134,7 +134,7 @@ def _manifest(plan: ScoredRun) -> Manifest:
         config={"evaluators": ["answer"], "measure": plan.measure},
         dataset={"name": plan.dataset, "type_mix": dict(plan.type_mix)},
         index_id="",
-        bracket=plan.bracket,
+        baseline=plan.baseline,
         machine={},
         packages={},
         git_commit="c0ffee",

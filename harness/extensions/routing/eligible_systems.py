@@ -83,11 +83,11 @@ class RouteStudy:
 def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) -> RouteStudy:
     """What routing among these runs would bring; calls nothing.
 
-    Left out with a note: brackets, unfinished runs, and what was scored in another way than most. ConfigError,
+    Left out with a note: baselines, unfinished runs, and what was scored in another way than most. ConfigError,
     in a line: fewer than two systems left, no direction of the measure, no common query or too few, costs that
     count and are not known.
     """
-    named, notes = _without_brackets(load_compared(runs, None, prices))
+    named, notes = _without_baselines(load_compared(runs, None, prices))
     finished = finished_runs(named, None)
     notes += [f"{one.label} is unfinished and takes no part." for one in named if one not in finished]
     entrants, compared, found = _compared(finished, choice)
@@ -130,11 +130,11 @@ def _order(named: Sequence[tuple[str, str]], costs: Array | None) -> list[int]:
     return sorted(range(len(named)), key=lambda at: (means[at], named[at]))
 
 
-def _without_brackets(runs: Sequence[ComparedRun]) -> tuple[list[ComparedRun], list[str]]:
-    kept = [one for one in runs if not one.manifest.bracket]
+def _without_baselines(runs: Sequence[ComparedRun]) -> tuple[list[ComparedRun], list[str]]:
+    kept = [one for one in runs if not one.manifest.baseline]
     if len(kept) < 2:
-        raise ConfigError("routing takes runs of at least two systems, brackets aside", "name another RUN")
-    return kept, [f"{one.label} is a bracket: nothing is routed to it." for one in runs if one not in kept]
+        raise ConfigError("routing takes runs of at least two systems, baselines aside", "name another RUN")
+    return kept, [f"{one.label} is a baseline: nothing is routed to it." for one in runs if one not in kept]
 
 
 def _compared(

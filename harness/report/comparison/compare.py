@@ -10,10 +10,10 @@ import numpy as np
 from harness.core.errors import ConfigError
 from harness.display.text_format import printable
 from harness.report.comparison.choosing import MeasureBook, select_measures
-from harness.report.comparison.notes import bracket_notes, comparison_notes, unpaired_pairs
+from harness.report.comparison.notes import baseline_notes, comparison_notes, unpaired_pairs
 from harness.report.comparison.runs import (
     ComparedRun,
-    beside_brackets,
+    beside_baselines,
     comparable_pairs,
     drawn_queries,
     finished_runs,
@@ -36,7 +36,7 @@ class Choice:
     """Empty: every measure that all runs have."""
     query_type: str | None = None
     """Only these queries; with or without the `_query` that types end in."""
-    baseline: RunDir | None = None
+    against: RunDir | None = None
     """Only pairs with this run."""
     margin: float | None = None
     """In points, by how much a run may be worse and count as good; None: what the configs say."""
@@ -49,7 +49,7 @@ class Comparison:
     title: str
     """Of the data set."""
     query_type: str | None
-    baseline: int | None
+    against: int | None
     """Its position among the runs."""
     runs: tuple[ComparedRun, ...]
     shared: SharedQueries
@@ -59,7 +59,7 @@ class Comparison:
     margin: float
     """In points: what is worse by less is as good."""
     apart: tuple[MeasureComparison, ...] = ()
-    """The pairs with a bracket where other pairs compete: a family of their own, in which nobody is ranked."""
+    """The pairs with a baseline where other pairs compete: a family of their own, in which nobody is ranked."""
 
     def label(self, position: int) -> str:
         """The name of a run."""
@@ -67,43 +67,43 @@ class Comparison:
 
 
 def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None) -> Comparison:
-    """Compare all pairs of runs, or every run with the baseline, which need not be named among the runs. Runs that
-    are not finished are left out, with a note: what a part of the queries says is not what they all will.
+    """Compare all pairs of runs, or every run with `choice.against`, which need not be among them. Unfinished runs
+    are left out, with a note: a part of the queries does not say what all of them will.
 
-    What cannot be compared is one ConfigError line: fewer than two finished runs, an unfinished baseline,
-    other data sets, no query in common, a measure or query type that is not there.
+    ConfigError, one line: fewer than two finished runs, `against` is unfinished, the data sets differ, no query in
+    common, an unknown measure or query type.
     """
     choice = choice or Choice()
-    named = [*runs, choice.baseline] if choice.baseline else runs
+    named = [*runs, choice.against] if choice.against else runs
     loaded = load_compared(named, choice.query_type, prices)
-    finished = finished_runs(loaded, choice.baseline)
+    finished = finished_runs(loaded, choice.against)
     found = compare_loaded(finished, choice)
     left = [one.label for one in loaded if one not in finished]
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
 
 
 def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
-    """`compare_runs` of runs that were read already, the baseline among them, over the queries they hold."""
-    baseline = _position(runs, choice.baseline)
-    shared = shared_queries(runs, baseline)
+    """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold."""
+    against = _position(runs, choice.against)
+    shared = shared_queries(runs, against)
     book = MeasureBook(
         known_measures(evaluation for run in runs for evaluation in run.evaluations),
         ranking_choice([run.manifest for run in runs]).name,
     )
     chosen, repeated = select_measures([(run.label, run.values) for run in runs], choice.measures, book)
-    competing, with_brackets = beside_brackets(runs, shared)
-    apart = tuple(_compared(runs, with_brackets, chosen, wanted=False))
+    competing, with_baselines = beside_baselines(runs, shared)
+    apart = tuple(_compared(runs, with_baselines, chosen, wanted=False))
     held = {one.measure.name: one for one in apart}
     measures = tuple(
         _with_means_of(held.get(one.measure.name), one)
         for one in _compared(runs, competing, chosen, wanted=bool(choice.measures))
     )
-    notes = comparison_notes(runs, shared, measures, [measure.name for measure in chosen], with_brackets)
-    beside = [*bracket_notes(runs, with_brackets), *unpaired_pairs(runs, with_brackets, apart)]
+    notes = comparison_notes(runs, shared, measures, [measure.name for measure in chosen], with_baselines)
+    beside = [*baseline_notes(runs, with_baselines), *unpaired_pairs(runs, with_baselines, apart)]
     return Comparison(
         title=dataset_title(runs[0].manifest),
         query_type=printable(choice.query_type) if choice.query_type else None,
-        baseline=baseline,
+        against=against,
         runs=tuple(runs),
         shared=shared,
         measures=measures,
@@ -114,7 +114,7 @@ def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
 
 
 def _with_means_of(apart: MeasureComparison | None, competing: MeasureComparison) -> MeasureComparison:
-    """With the means of brackets that have a value on every query over which the others' are."""
+    """With the means of baselines that have a value on every query over which the others' are."""
     ids = competing.query_ids
     places = {place for pair in apart.pairs for place in (pair.a, pair.b)} if apart else set()
     means, balanced = list(competing.means), list(competing.balanced_means or ())
@@ -151,7 +151,7 @@ def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
     )
 
 
-def _position(runs: Sequence[ComparedRun], baseline: RunDir | None) -> int | None:
-    if baseline is None:
+def _position(runs: Sequence[ComparedRun], against: RunDir | None) -> int | None:
+    if against is None:
         return None
-    return [one.run.path.resolve() for one in runs].index(baseline.path.resolve())
+    return [one.run.path.resolve() for one in runs].index(against.path.resolve())

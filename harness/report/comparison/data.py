@@ -36,7 +36,7 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
     where no direction is known (then `n_a_better` counts higher values). `ci_level`: of the interval, see
     `harness.statistics.multiple_comparisons`. `balanced_*`: with each query counted the same, where `mix` is
     another. `as_good`: a, b, both or neither is worse by less than `margin` points. `apart`: a pair with a
-    bracket, in a family of such pairs, where others compete. None: not known.
+    baseline, in a family of such pairs, where others compete. None: not known.
     """
     for compared in (*comparison.measures, *comparison.apart):
         for pair in compared.pairs:
@@ -63,7 +63,7 @@ def comparison_json(comparison: Comparison) -> dict[str, object]:
         "dataset": comparison.title,
         "query_type": comparison.query_type,
         "runs": [{"run_id": printable(one.run.run_id, 200), "system": one.label} for one in comparison.runs],
-        "baseline": None if comparison.baseline is None else comparison.label(comparison.baseline),
+        "against": None if comparison.against is None else comparison.label(comparison.against),
         "notes": list(comparison.notes),
         "measures": [_measure_json(comparison, compared) for compared in comparison.measures],
         "apart": [

@@ -22,8 +22,8 @@ _HOW_TO_READ = """\
   is in it, with the worst value of the measure. With repeats, a query's value is their mean. Unfinished runs
   are not compared. A run that fails more than 1 % of its queries, or refuses most that have an answer, is compared
   by nothing that it costs: a failure takes little.
-- Pairs with a **bracket** stand apart, behind the others: a family of their own, on which no rank and no p of
-  other pairs depends. Where only brackets and one system are named, they are compared as any runs.
+- Pairs with a **baseline** stand apart, behind the others: a family of their own, on which no rank and no p of
+  other pairs depends. Where only baselines and one system are named, they are compared as any runs.
 - **A - B** is the difference of the means: with the types of queries as they are mixed in the data set where
   that is known, **balanced** beside it, each query the same. **A / B** is the ratio of the means.
 - **[low, high]** is its interval: the differences that the test does not reject, at the level at which Holm's

@@ -31,12 +31,12 @@ def comparison_notes(
     yield from _run_notes(runs)
 
 
-def bracket_notes(runs: Sequence[ComparedRun], apart: SharedQueries) -> Iterator[str]:
-    """Which runs are brackets whose pairs stand apart."""
+def baseline_notes(runs: Sequence[ComparedRun], apart: SharedQueries) -> Iterator[str]:
+    """Which runs are baselines whose pairs stand apart."""
     places = sorted({place for pair in apart for place in pair})
-    names = [runs[place].label for place in places if runs[place].manifest.bracket]
+    names = [runs[place].label for place in places if runs[place].manifest.baseline]
     if names:
-        what = "is a bracket" if len(names) == 1 else "are brackets"
+        what = "is a baseline" if len(names) == 1 else "are baselines"
         yield (
             f"{', '.join(names)} {what}: to read the others by. Pairs with one stand apart, and no rank and no p "
             "value of others depends on them."

@@ -86,28 +86,28 @@ def _compared(run: RunDir, label: str, asked: tuple[Sample, Sample], prices: Pri
     return ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes, frame, unpriced)
 
 
-def finished_runs(runs: Sequence[ComparedRun], baseline: RunDir | None) -> list[ComparedRun]:
-    """Those that have answered every query; ConfigError where fewer than two have, or the baseline has not."""
+def finished_runs(runs: Sequence[ComparedRun], against: RunDir | None) -> list[ComparedRun]:
+    """Those that have answered every query. ConfigError: fewer than two have, or `against` has not."""
     finished = [one for one in runs if one.run.done() is not None]
     others = [one for one in runs if one.run.done() is None]
-    needed = [one for one in others if baseline is not None and one.run.path.resolve() == baseline.path.resolve()]
+    needed = [one for one in others if against is not None and one.run.path.resolve() == against.path.resolve()]
     if others and (needed or len(finished) < 2):
         label = (needed or others)[0].label
         raise ConfigError(
             f"{label} is unfinished, and a comparison takes two finished runs"
             if not needed
-            else f"the baseline {label} is unfinished, and only finished runs are compared",
+            else f"{label}, the run to compare with, is unfinished, and only finished runs are compared",
             "finish it: rag-harness run, with the same config",
         )
     return finished
 
 
-def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> SharedQueries:
-    """The pairs to compare (with a baseline: every other run against it) and of each the queries that both were
+def shared_queries(runs: Sequence[ComparedRun], against: int | None) -> SharedQueries:
+    """The pairs to compare (with `against`: every other run with it) and of each the queries that both were
     asked in the same words and with the same reference. ConfigError where there is none.
     """
     shared = {}
-    for a, b in _places(len(runs), baseline):
+    for a, b in _places(len(runs), against):
         rows, others = runs[a].rows, runs[b].rows
         same = frozenset(rows if rows is others else (one for one, row in rows.items() if others.get(one) == row))
         if not same:
@@ -117,11 +117,11 @@ def shared_queries(runs: Sequence[ComparedRun], baseline: int | None) -> SharedQ
     return shared
 
 
-def beside_brackets(runs: Sequence[ComparedRun], shared: SharedQueries) -> tuple[SharedQueries, SharedQueries]:
-    """The pairs that compete, and those with a bracket, which stand apart; where each has one, they are what was
+def beside_baselines(runs: Sequence[ComparedRun], shared: SharedQueries) -> tuple[SharedQueries, SharedQueries]:
+    """The pairs that compete, and those with a baseline, which stand apart; where each has one, they are what was
     asked for, and none stands apart.
     """
-    apart = {place: ids for place, ids in shared.items() if any(runs[at].manifest.bracket for at in place)}
+    apart = {place: ids for place, ids in shared.items() if any(runs[at].manifest.baseline for at in place)}
     if len(apart) == len(shared):
         return shared, {}
     return {place: ids for place, ids in shared.items() if place not in apart}, apart
@@ -151,10 +151,10 @@ def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQu
     return max(found.values(), key=len, default={})
 
 
-def _places(n: int, baseline: int | None) -> list[PairPlaces]:
-    if baseline is None:
+def _places(n: int, against: int | None) -> list[PairPlaces]:
+    if against is None:
         return list(itertools.combinations(range(n), 2))
-    return [(other, baseline) for other in range(n) if other != baseline]
+    return [(other, against) for other in range(n) if other != against]
 
 
 def _refuse_other_datasets(runs: Sequence[RunDir], manifests: Sequence[Manifest]) -> None:

@@ -1,4 +1,4 @@
-"""A comparison as sections, for whatever renders them: for the runs, for each measure, and for brackets."""
+"""A comparison as sections, for whatever renders them: for the runs, for each measure, and for baselines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BESIDES = " (looked at besides)"
 def title_of(comparison: Comparison) -> str:
     """`4 runs compared over demo, queries of type inference, each against naive`."""
     kind = f", queries of type {comparison.query_type}" if comparison.query_type else ""
-    against = "" if comparison.baseline is None else f", each against {comparison.label(comparison.baseline)}"
+    against = "" if comparison.against is None else f", each against {comparison.label(comparison.against)}"
     return f"{counted(len(comparison.runs), 'run')} compared over {comparison.title}{kind}{against}"
 
 
@@ -43,8 +43,8 @@ def comparison_sections(comparison: Comparison) -> Iterator[Section]:
         yield Section(file_name(name), f"{name}{besides}", Content(tables=shown))
     if comparison.apart:
         apart = [_apart(pair_table(names, compared)) for compared in comparison.apart]
-        yield Section("brackets", "With a bracket", Content(tables=apart))
+        yield Section("baselines", "With a baseline", Content(tables=apart))
 
 
 def _apart(table: Table) -> Table:
-    return replace(table, name=f"apart-{table.name}", title=f"{table.title} (with a bracket, apart)")
+    return replace(table, name=f"apart-{table.name}", title=f"{table.title} (with a baseline, apart)")

@@ -15,7 +15,7 @@ from harness.report.prices import listed_apart
 from harness.report.sweeps.axes import Sweep, SweepLine, find_sweeps
 from harness.report.view import Group
 from harness.report.words.findings import Findings
-from harness.report.words.standings import BRACKET, aside_of
+from harness.report.words.standings import BASELINE, aside_of
 from harness.statistics import Aggregate
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class _Stand:
         if view.left_race_after is not None:
             return f"left the race after {view.left_race_after:,} queries"
         why = aside_of(view, self.group.scored_otherwise(measure))
-        return "" if why == BRACKET else why
+        return "" if why == BASELINE else why
 
     def left_out(self, sweep: Sweep, panels: Sequence[_Panel]) -> str:
         """Who is on no curve, and why; empty where all are, else a sentence that begins with a space."""

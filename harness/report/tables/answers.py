@@ -23,8 +23,8 @@ def leaderboard(group: Group, findings: Findings) -> Table:
         spent = map(line.spent, costs)
         rows.append((printable(line.named, 100), line.rank, line.mean, population(line.row), *spent))
     note = (
-        f"Means over the queries that all ranked runs have, {findings.weighed}. Runs that share ranks are not "
-        "told apart by a paired test; what stands behind a bracket has no rank. Tokens and dollars of a query are "
+        f"Means over the queries that all ranked runs have, {findings.weighed}. Runs that share ranks are "
+        "statistically tied in a paired test; baselines have no rank. Tokens and dollars of a query are "
         "means in the same mix, lower bounds (≥) where not all were counted; latency is the median of the sampled "
         "queries; the index is counted once, whoever paid for it."
     )

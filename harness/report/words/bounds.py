@@ -48,9 +48,9 @@ class MeasureBounds:
     constant: Bound | None = None
     """The best answer that is the same for every query."""
     floor: Bound | None = None
-    """The best of what needs no document: the constant, and brackets that see none."""
+    """The best of what needs no document: the constant, and baselines that see none."""
     ceiling: Bound | None = None
-    """The best of the brackets that are given the reference evidence."""
+    """The best of the baselines that are given the reference evidence."""
     headroom: Gap | None = None
     """The ceiling less the floor, over the queries of both; None where one of them is not known."""
 
@@ -71,7 +71,7 @@ def bounds_of(group: Group, measure: str, entrants: Sequence[int]) -> MeasureBou
     constant = _constant(group, measure, like or group.widest)
     if like is None:
         return MeasureBounds(constant=constant, floor=constant)
-    marks = [view for view in group.views if view.is_bracket and _is_comparable(view, like, measure)]
+    marks = [view for view in group.views if view.is_baseline and _is_comparable(view, like, measure)]
     given = {view.run.run_id: sees_gold(view.manifest) for view in marks}
     blind = [_of_run(view, measure) for view in marks if given[view.run.run_id] is False]
     shown = [view for view in marks if given[view.run.run_id] is True and not lacks_evidence(view.sample.values())]

@@ -14,14 +14,14 @@ from harness.statistics.paired_values import COSTS
 
 def choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:
     """The measure that ranks, and the positions of the runs that compete by it: complete ones that were scored in
-    one way; brackets only among themselves. No position where no complete run has a value; None where no run has.
+    one way; baselines only among themselves. No position where no complete run has a value; None where no run has.
 
     `wanted`, else the group's own where two runs have it, else evidence as far as the contexts of all scored runs
     reach, else the first measure that all of them have, else what there is. ConfigError for a wanted one that no
     run has, or of which nobody knows what is good.
     """
     views = group.views
-    rivals = [place for place, view in enumerate(views) if not view.is_bracket] or [*range(len(views))]
+    rivals = [place for place, view in enumerate(views) if not view.is_baseline] or [*range(len(views))]
     complete = [place for place in rivals if views[place].is_complete]
     pending = [place for place in rivals if not views[place].is_complete]
     if wanted is None:

@@ -33,12 +33,11 @@ class Findings:
     measure: str | None
     """The measure that ranks; None where no run has a score."""
     order: tuple[int, ...]
-    """Positions in `group.views`, the best first; what does not compete behind them: brackets, and at the end what
-    is not finished."""
+    """Positions in `group.views`, the best first; then baselines, at the end unfinished runs."""
     ranks: tuple[Rank | None, ...]
     """Of each view, by position; None where nothing ranks it."""
     comparison: Comparison | None
-    """All pairs by the main measures of the runs that compete, not of brackets or of runs without that score.
+    """All pairs by the main measures of the runs that compete, not of baselines or of runs without that score.
     None: see `why_not`.
     """
     entrants: tuple[int, ...] = ()
@@ -67,7 +66,7 @@ class Findings:
         return next((one for one in measures if one.measure.name == self.measure and one.pairs), None)
 
     def lines(self, group: Group) -> list[Line]:
-        """The leaderboard: what is ranked, what could not be, brackets and bounds, and what is not finished."""
+        """The leaderboard: what is ranked, what could not be, baselines and bounds, and what is not finished."""
         found = [self.line_at(group, position) for position in self.order]
         constant = self.bounds.constant
         if constant is not None and self.bounded == self.measure:
@@ -162,7 +161,7 @@ def _able_to_rank(first: Contest, bounds: MeasureBounds) -> Contest:
 def _why_not(contest: Contest) -> str:
     """Why a contest of fewer than two runs has no comparison."""
     others = [view for place, view in enumerate(contest.group.views) if place not in contest.entrants]
-    competing = [view for view in others if not view.is_bracket and view.is_complete]
+    competing = [view for view in others if not view.is_baseline and view.is_complete]
     held = [view for view in competing if has_values(view, contest.measure)]
     if any(not why_apart(view, contest.measure) for view in held):
         return f"no two runs were scored in one way by {contest.spoken}"
@@ -174,10 +173,10 @@ def _why_not(contest: Contest) -> str:
 
 
 def _order(group: Group, ranked: Sequence[int]) -> tuple[int, ...]:
-    """What is ranked, then what could not be, then brackets, then what is not finished."""
+    """What is ranked, then what could not be, then baselines, then what is not finished."""
     views = group.views
     others = [place for place in range(len(views)) if place not in ranked]
-    return (*ranked, *sorted(others, key=lambda place: (not views[place].is_complete, views[place].is_bracket)))
+    return (*ranked, *sorted(others, key=lambda place: (not views[place].is_complete, views[place].is_baseline)))
 
 
 def _ranks(contest: Contest) -> tuple[Rank | None, ...]:

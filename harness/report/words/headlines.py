@@ -47,7 +47,7 @@ def headline(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> str:
 
 def _nobody(contest: Contest) -> str:
     """Runs that may be described and not ranked."""
-    views = [view for view in contest.group.views if not view.is_bracket] or [*contest.group.views]
+    views = [view for view in contest.group.views if not view.is_baseline] or [*contest.group.views]
     pending = [view for view in views if not view.is_complete]
     if len(pending) < len(views):
         return f"Nothing ranks yet: no finished run has enough values of {contest.spoken}."
@@ -67,7 +67,7 @@ def headline_of_nothing(group: Group) -> str:
         return f"No system answered a query: all {counted(failed, 'answer')} that were tried failed."
     if not any(view.n_answered for view in views):
         return "Nothing was answered yet: there is nothing to say of these runs."
-    competing = [view for view in views if not view.is_bracket] or views
+    competing = [view for view in views if not view.is_baseline] or views
     if all(is_only_described(group, view) for view in competing):
         why = _without_gold(competing)
         return f"Nothing ranks these runs: {why}. What they hand over and what they take is shown."

@@ -38,7 +38,7 @@ def sentences(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> tuple[str,
     found += [*([] if race else look_sentences(contest)), *refusal_sentences(contest)]
     found += cost_sentences(contest, is_tested=race is None)
     if race is None:
-        found += [*_besides(contest), *_brackets(contest)]
+        found += [*_besides(contest), *_baselines(contest)]
     found += unranked(contest)
     return (*found, *weaknesses(contest.group))
 
@@ -160,20 +160,20 @@ def _clearest(contest: Contest, measure: str) -> Iterator[str]:
     )
 
 
-def _brackets(contest: Contest) -> Iterator[str]:
+def _baselines(contest: Contest) -> Iterator[str]:
     """Marks to read the others by: how far the best is from them."""
     if not contest.entrants:
         return
     best = contest.order[0]
     for position, view in enumerate(contest.group.views):
-        if not view.is_bracket or position in contest.entrants:
+        if not view.is_baseline or position in contest.entrants:
             continue
         compared = against(contest, position, best)
         gap = Gap.between(compared, 0, 1) if compared else None
         if compared is None or gap is None:
             continue
         reaches = (
-            f"{name(view.label)}, a bracket that does not compete, reaches {level(compared, compared.means[0])}"
+            f"{name(view.label)}, a baseline that does not compete, reaches {level(compared, compared.means[0])}"
         )
         label = name(contest.view(best).label)
         if gap.is_told_apart:

@@ -18,7 +18,7 @@ from harness.statistics.cost import TIMES
 from harness.statistics.paired_values import COSTS
 
 NOT_FINISHED = "not finished"
-BRACKET = "bracket"
+BASELINE = "baseline"
 COMPUTED = "no run"
 SCORED_OTHERWISE = "scored otherwise"
 
@@ -105,6 +105,6 @@ def aside_of(view: RunView, others: Collection[str] = ()) -> str:
     """What a run is that does not compete; `others`: the ids of those that were scored otherwise."""
     if not view.is_complete:
         return NOT_FINISHED
-    if view.is_bracket:
-        return BRACKET
+    if view.is_baseline:
+        return BASELINE
     return SCORED_OTHERWISE if view.run.run_id in others else ""

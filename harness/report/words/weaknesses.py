@@ -37,7 +37,7 @@ def unranked(contest: Contest) -> Iterator[str]:
     others = [
         view
         for position, view in enumerate(contest.group.views)
-        if position not in contest.entrants and not view.is_bracket and view.is_complete
+        if position not in contest.entrants and not view.is_baseline and view.is_complete
     ]
     unscored = [view for view in others if not is_scored(view)]
     if unscored:

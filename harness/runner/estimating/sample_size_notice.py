@@ -55,7 +55,7 @@ def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
     """One for each sample that systems compete on; none where the package that counts is not installed."""
     samples: dict[str, list[Cell]] = {}
     for cell in cells:
-        if not cell.spec.bracket:
+        if not cell.spec.baseline:
             samples.setdefault(cell.dataset.digest, []).append(cell)
     try:
         return [_size(own) for own in samples.values()]

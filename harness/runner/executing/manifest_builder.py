@@ -35,7 +35,7 @@ def build_manifest(cell: Cell) -> Manifest:
             "notes": list(dataset.notes),
         },
         index_id=cell.index_id,
-        bracket=cell.spec.bracket,
+        baseline=cell.spec.baseline,
         notes=cell.spec.notes,
         machine=describe_machine(),
         packages=package_versions(),

@@ -58,7 +58,7 @@ def test_a_config_is_a_file_a_mapping_or_nothing(tmp_path: Path) -> None:
 def test_every_frame_knows_its_run_and_holds_every_row(runs: rag.Runs) -> None:
     assert list(runs.runs["label"]) == ["naive", "gold"]
     assert list(runs.runs["is_finished"]) == [True, True]
-    assert [bool(bracket) for bracket in runs.runs["bracket"]] == [False, True]
+    assert [bool(baseline) for baseline in runs.runs["baseline"]] == [False, True]
     assert len(runs.records) == 8
     assert set(runs.records["status"]) == {"ok"}
     assert len(runs.contexts) == runs.records["n_contexts"].sum()

@@ -59,10 +59,10 @@ def test_a_table_that_a_run_names_is_not_read_until_one_is_chosen(
 
 def test_the_baseline_is_priced_by_the_same_table_as_the_others(made_with: MadeWith, tmp_path: Path) -> None:
     cheap = str(table(tmp_path / "cheap.yaml", 1.0))
-    runs, baseline = [made_with("naive", cheap)], made_with("kg", None)
+    runs, against = [made_with("naive", cheap)], made_with("kg", None)
     with pytest.raises(ConfigError, match=REFUSED):
-        usd_of(runs, baseline=baseline)
-    assert usd_of(runs, baseline=baseline, prices=cheap) == pytest.approx([101e-6, 101e-6])
+        usd_of(runs, against=against)
+    assert usd_of(runs, against=against, prices=cheap) == pytest.approx([101e-6, 101e-6])
 
 
 @pytest.mark.slow
@@ -70,7 +70,7 @@ def test_on_the_command_line_it_is_one_line(made_with: MadeWith, tmp_path: Path)
     cli = CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
     cheap = str(table(tmp_path / "cheap.yaml", 1.0))
     naive, kg = made_with("naive", cheap).run_id, made_with("kg", None).run_id
-    for words in (("report", naive, kg), ("compare", naive, kg), ("compare", naive, "--baseline", kg)):
+    for words in (("report", naive, kg), ("compare", naive, kg), ("compare", naive, "--against", kg)):
         assert "a price table of its own" in cli.refused(*words)
     done = cli.call("compare", naive, kg, "--measure", "usd", "--prices", cheap, "--json")
     assert done.returncode == 0, done.stderr

@@ -40,11 +40,11 @@ def test_runs_are_compared_printed_and_written(cli: CommandLine) -> None:
     }
 
 
-def test_json_is_one_value_and_a_baseline_makes_a_family_of_its_own(cli: CommandLine) -> None:
+def test_json_is_one_value_and_a_run_to_compare_with_makes_a_family_of_its_own(cli: CommandLine) -> None:
     first, *others = names(cli, 35, 34, 10)
-    done = cli.call("compare", *others, "--baseline", first, "--measures", "accuracy, latency_s", "--json")
+    done = cli.call("compare", *others, "--against", first, "--measures", "accuracy, latency_s", "--json")
     value = json.loads(done.stdout)
-    assert value["baseline"] == "s0"
+    assert value["against"] == "s0"
     assert [one["measure"] for one in value["measures"]] == ["accuracy", "latency_s"]
     assert [pair["family"] for pair in value["measures"][0]["pairs"]] == [2, 2]
 
@@ -64,5 +64,5 @@ def test_the_margin_says_which_of_two_is_as_good_and_is_checked_as_that_of_a_rep
 def test_what_cannot_be_compared_is_one_line(cli: CommandLine) -> None:
     first, second = names(cli, 35, 10)
     assert "at least two different runs" in cli.refused("compare", first, first)
-    assert "no run ''" in cli.refused("compare", first, second, "--baseline", "")
+    assert "no run ''" in cli.refused("compare", first, second, "--against", "")
     assert "'acc' has no value in s0" in cli.refused("compare", first, second, "--measures", "acc")

@@ -98,17 +98,17 @@ def test_a_query_that_costs_more_than_it_brings_goes_to_the_cheaper_system(cli: 
     assert found["routes"]["rules"]["types"]["temporal"] == "s0"
 
 
-def test_unfinished_runs_and_brackets_are_said_and_take_no_part(cli: CommandLine) -> None:
+def test_unfinished_runs_and_baselines_are_said_and_take_no_part(cli: CommandLine) -> None:
     runs = [
         made(cli, "s0", FIRST),
         made(cli, "s1", SECOND),
         made(cli, "s2", (1.0,) * 60, unfinished=3),
-        made(cli, "s3", (1.0,) * 60, bracket="It sees the answers."),
+        made(cli, "s3", (1.0,) * 60, baseline="It sees the answers."),
     ]
     found = routed(cli, *runs)
     assert [one["system"] for one in found["systems"]] == ["s0", "s1"]
     assert "s2 is unfinished and takes no part." in found["notes"]
-    assert "s3 is a bracket: nothing is routed to it." in found["notes"]
+    assert "s3 is a baseline: nothing is routed to it." in found["notes"]
 
 
 def test_runs_over_other_samples_are_compared_over_the_queries_of_both(cli: CommandLine) -> None:
@@ -148,7 +148,7 @@ def test_few_queries_give_no_interval_and_no_verdict(cli: CommandLine) -> None:
 
 def test_one_run_alone_is_one_line(cli: CommandLine) -> None:
     run = made(cli, "s0", FIRST)
-    for runs in ([run], [run, run], [run, made(cli, "s1", SECOND, bracket="It sees the answers.")]):
+    for runs in ([run], [run, run], [run, made(cli, "s1", SECOND, baseline="It sees the answers.")]):
         done = cli.call("route", *runs, "-m", MEASURE)
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1

@@ -63,7 +63,7 @@ class RunPlan:
     indexed: bool = True
     reused_from: str | None = None
     index_cost: Cost | None = None
-    bracket: str = ""
+    baseline: str = ""
     evaluated: bool = True
     sessions: tuple[int, ...] = (40,)
     """Resource samples in each session; an hour lies between sessions."""
@@ -133,7 +133,7 @@ def _manifest(plan: RunPlan) -> Manifest:
             "notes": list(plan.notes),
         },
         index_id="0123456789ab",
-        bracket=plan.bracket,
+        baseline=plan.baseline,
         machine={"processor": "test", "cores": plan.cores, "ram_bytes": 8_000_000_000},
         packages={"numpy": "2.4.6"},
         git_commit=plan.git_commit,

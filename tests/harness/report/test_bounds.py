@@ -31,11 +31,11 @@ def group_of(results: Path, *plans: ScoredRun) -> Group:
     return group
 
 
-def eight(system: str, count: int, bracket: str = "", evidence: Sequence[Value] = ()) -> ScoredRun:
+def eight(system: str, count: int, baseline: str = "", evidence: Sequence[Value] = ()) -> ScoredRun:
     scores: dict[str, Sequence[Value]] = {"accuracy": right(count, 8)}
     if evidence:
         scores |= {EVIDENCE: evidence, "context_characters": [3000.0] * 8}
-    return ScoredRun(system=system, scores=scores, gold=PUBLISHED, bracket=bracket, cites=CITES)
+    return ScoredRun(system=system, scores=scores, gold=PUBLISHED, baseline=baseline, cites=CITES)
 
 
 def said(findings: Findings) -> str:
@@ -89,9 +89,9 @@ def test_of_queries_too_few_to_tell_anything_apart_it_is_said_and_no_headroom_de
     runs = (("naive", 1, ""), ("kg", 2, ""), ("gold", 3, GOLD), ("closed-book", 1, BLIND))
     plans = [
         ScoredRun(
-            system=name, scores={"accuracy": right(count, 3)}, gold=("a", "b", "c"), bracket=bracket, cites=CITES
+            system=name, scores={"accuracy": right(count, 3)}, gold=("a", "b", "c"), baseline=baseline, cites=CITES
         )
-        for name, count, bracket in runs
+        for name, count, baseline in runs
     ]
     headline = find(group_of(tmp_path, *plans)).headline
     assert headline.startswith("3 queries are too few for accuracy to rank; ")
@@ -126,8 +126,8 @@ def test_evidence_beyond_what_a_run_has_in_its_prompt_does_not_rank(tmp_path: Pa
 def test_answers_from_evidence_are_no_ceiling_where_the_queries_come_without_evidence(tmp_path: Path) -> None:
     """Shown nothing, the model answers as without documents: accuracy may well rank."""
     plans = [
-        ScoredRun(system=name, scores={"accuracy": right(count, 200)}, gold=NAMES, bracket=bracket)
-        for name, count, bracket in (("naive", 90, ""), ("kg", 150, ""), ("gold", 10, GOLD))
+        ScoredRun(system=name, scores={"accuracy": right(count, 200)}, gold=NAMES, baseline=baseline)
+        for name, count, baseline in (("naive", 90, ""), ("kg", 150, ""), ("gold", 10, GOLD))
     ]
     group = group_of(tmp_path, *plans)
     findings = find(group)
@@ -139,8 +139,8 @@ def test_answers_from_evidence_are_no_ceiling_where_the_queries_come_without_evi
 
 def test_with_room_between_floor_and_ceiling_accuracy_ranks(tmp_path: Path) -> None:
     plans = [
-        ScoredRun(system=name, scores={"accuracy": right(count, 200)}, gold=NAMES, bracket=bracket, cites=CITES)
-        for name, count, bracket in (("naive", 90, ""), ("kg", 150, ""), ("gold", 190, GOLD))
+        ScoredRun(system=name, scores={"accuracy": right(count, 200)}, gold=NAMES, baseline=baseline, cites=CITES)
+        for name, count, baseline in (("naive", 90, ""), ("kg", 150, ""), ("gold", 190, GOLD))
     ]
     findings = find(group_of(tmp_path, *plans))
     assert not findings.bounds.cannot_rank
@@ -148,7 +148,7 @@ def test_with_room_between_floor_and_ceiling_accuracy_ranks(tmp_path: Path) -> N
     assert "Headroom in accuracy, gold less always" in said(findings)
 
 
-def test_the_leaderboard_ends_with_what_is_not_finished_behind_brackets_and_bounds(tmp_path: Path) -> None:
+def test_the_leaderboard_ends_with_what_is_not_finished_behind_baselines_and_bounds(tmp_path: Path) -> None:
     plans = [
         ScoredRun(system="cut", scores={"accuracy": right(8, 8)}, gold=PUBLISHED, unfinished=4),
         eight("gold", 8, GOLD),
@@ -161,7 +161,7 @@ def test_the_leaderboard_ends_with_what_is_not_finished_behind_brackets_and_boun
         "kg",
         "naive",
         "always 'No' (no run)",
-        "gold (bracket)",
+        "gold (baseline)",
         "cut (not finished)",
     ]
     assert [format_value(row[1]) for row in board.rows][2:] == ["–"] * 3  # noqa: RUF001 - not known

@@ -232,10 +232,10 @@ def test_one_type_of_query_can_be_compared_alone(tmp_path: Path) -> None:
         compare_runs(runs, Choice(query_type="nul_quer"))
 
 
-def test_with_a_baseline_each_run_is_compared_with_it_alone(tmp_path: Path) -> None:
+def test_with_one_run_to_compare_with_each_run_is_compared_with_it_alone(tmp_path: Path) -> None:
     naive, kg, community = three_runs(tmp_path)
     for named in ([kg, community], [naive, kg, community]):
-        comparison = compare_runs(named, Choice(("accuracy",), baseline=naive))
+        comparison = compare_runs(named, Choice(("accuracy",), against=naive))
         pairs = comparison.measures[0].pairs
         assert [(comparison.label(pair.a), comparison.label(pair.b)) for pair in pairs] == [
             ("kg", "naive"),
@@ -450,8 +450,8 @@ def test_an_unfinished_run_is_left_out_and_said_so(tmp_path: Path) -> None:
     assert comparison.notes[0] == "kg is unfinished and not compared."
     with pytest.raises(ConfigError, match="kg is unfinished, and a comparison takes two finished runs"):
         compare_runs(runs[:2])
-    with pytest.raises(ConfigError, match="the baseline kg is unfinished"):
-        compare_runs(runs, Choice(baseline=runs[1]))
+    with pytest.raises(ConfigError, match="kg is unfinished"):
+        compare_runs(runs, Choice(against=runs[1]))
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ def evaluated(*measures: str) -> EvaluationRecord:
     )
 
 
-def run(system: str, reach: str, medians: list[float], *measures: str, bracket: str = "") -> ScoredRun:
+def run(system: str, reach: str, medians: list[float], *measures: str, baseline: str = "") -> ScoredRun:
     """With all measures at 1."""
     scores = {reach: medians, **{measure: [1.0] * len(medians) for measure in measures}}
-    return ScoredRun(system=system, scores=scores, evaluator=evaluated(), bracket=bracket)
+    return ScoredRun(system=system, scores=scores, evaluator=evaluated(), baseline=baseline)
 
 
 def notes_of(tmp_path: Path, *runs: ScoredRun) -> list[str]:
@@ -49,7 +49,7 @@ def test_runs_compare_at_the_farthest_size_that_all_of_them_reach(tmp_path: Path
     runs = [
         run("naive", "context_characters", [9_000, 11_000, 12_000], *sizes),
         run("kg", "context_characters", [3_000, 4_400, 9_000], *sizes),
-        run("gold", "context_characters", [200, 200, 200], *sizes, bracket="It is given the evidence."),
+        run("gold", "context_characters", [200, 200, 200], *sizes, baseline="It is given the evidence."),
     ]
     assert notes_of(tmp_path, *runs) == [
         "Characters of contexts, median: naive 11,000, kg 4,400. A measure whose cutoff lies beyond "

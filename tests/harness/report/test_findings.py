@@ -1,4 +1,4 @@
-"""The answer in words: what is said of clear winners, ties, brackets, costs, and of runs that say little."""
+"""The answer in words: what is said of clear winners, ties, baselines, costs, and of runs that say little."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from harness.report.words.wording import odds
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
-BRACKET = "It is given the reference evidence: a ceiling for the systems, not one of them."
+BASELINE = "It is given the reference evidence: a ceiling for the systems, not one of them."
 MakeRun = Callable[..., RunDir]
 MULTIHOP = ("comparison_query", "inference_query", "null_query", "temporal_query")
 """The types of a run that nothing else is wished of."""
@@ -138,11 +138,11 @@ def test_of_two_leaders_that_differ_from_each_other_only_the_first_is_best(tmp_p
     assert findings.headline.startswith("Undecided between 3 systems in accuracy (from a's ")
 
 
-def test_a_bracket_is_a_mark_and_neither_ranked_nor_in_the_headline(tmp_path: Path) -> None:
+def test_a_baseline_is_a_mark_and_neither_ranked_nor_in_the_headline(tmp_path: Path) -> None:
     findings = find(
         written(
             tmp_path,
-            ScoredRun(system="gold", scores={"accuracy": right(160)}, bracket=BRACKET),
+            ScoredRun(system="gold", scores={"accuracy": right(160)}, baseline=BASELINE),
             ScoredRun(system="naive", scores={"accuracy": right(120)}),
             ScoredRun(system="kg", scores={"accuracy": right(124)}),
         )
@@ -150,8 +150,9 @@ def test_a_bracket_is_a_mark_and_neither_ranked_nor_in_the_headline(tmp_path: Pa
     assert "gold" not in findings.headline
     assert findings.order == (2, 1, 0)
     assert findings.ranks[0] is None
-    assert "gold, a bracket that does not compete, reaches 80.0 %, above kg by 18.0 points (95 % interval" in said(
-        findings
+    assert (
+        "gold, a baseline that does not compete, reaches 80.0 %, above kg by 18.0 points (95 % interval"
+        in said(findings)
     )
     assert findings.comparison is not None
     assert [one.label for one in findings.comparison.runs] == ["naive", "kg"]
@@ -414,15 +415,15 @@ def test_all_that_cost_the_least_are_named(tmp_path: Path) -> None:
     )
 
 
-def test_a_bracket_that_is_better_where_less_is_better_is_said_to_be_below(tmp_path: Path) -> None:
+def test_a_baseline_that_is_better_where_less_is_better_is_said_to_be_below(tmp_path: Path) -> None:
     findings = find(
         written(
             tmp_path,
-            ScoredRun(system="gold", scores={"hallucination_rate": right(20)}, bracket=BRACKET),
+            ScoredRun(system="gold", scores={"hallucination_rate": right(20)}, baseline=BASELINE),
             ScoredRun(system="naive", scores={"hallucination_rate": right(120)}),
         )
     )
-    assert "gold, a bracket that does not compete, reaches 10.0 %, below naive by 50.0 points" in said(findings)
+    assert "gold, a baseline that does not compete, reaches 10.0 %, below naive by 50.0 points" in said(findings)
 
 
 def test_failures_among_repeats_are_counted_in_answers(make_run: MakeRun) -> None:

@@ -264,8 +264,8 @@ def test_what_the_building_run_itself_had_paid_before_it_was_interrupted_is_not_
     assert {row["measure"]: row["mean"] for row in rows_of(again)}["index_shared_model_calls"] == "0"
 
 
-def test_a_bracket_is_named_as_no_contender(make_run: MakeRun) -> None:
-    gold = make_run(system="gold", bracket="A ceiling, not one of them.", types=SMALL, sessions=())
+def test_a_baseline_is_named_as_no_contender(make_run: MakeRun) -> None:
+    gold = make_run(system="gold", baseline="A ceiling, not one of them.", types=SMALL, sessions=())
     text = text_of(gold, make_run(types=SMALL, sessions=()))
     assert "- gold: A ceiling, not one of them." in text
 

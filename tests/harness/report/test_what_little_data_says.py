@@ -11,7 +11,7 @@ from report_groups import group_of, right, written
 from harness.core.records import Cost, EvaluationRecord, Score
 from harness.report.words.findings import Findings, find
 
-BRACKET = "It is given the reference evidence: a ceiling for the systems, not one of them."
+BASELINE = "It is given the reference evidence: a ceiling for the systems, not one of them."
 
 
 def said(findings: Findings) -> str:
@@ -74,7 +74,7 @@ def test_evidence_is_compared_besides_at_a_size_of_prompt_that_every_run_has(tmp
 
 def test_where_no_outcome_decides_a_large_difference_is_not_said_to_be_none(tmp_path: Path) -> None:
     plans = [
-        ScoredRun(system="gold", scores={"accuracy": [1.0] * 3}, bracket=BRACKET),
+        ScoredRun(system="gold", scores={"accuracy": [1.0] * 3}, baseline=BASELINE),
         ScoredRun(system="naive", scores={"accuracy": [1.0] * 3}),
         ScoredRun(system="kg", scores={"accuracy": [0.0] * 3}),
         ScoredRun(system="recursive", scores={"accuracy": [1.0, 0.0, 0.0]}),

@@ -1,4 +1,4 @@
-"""What `compare` says of brackets, and of runs of which nothing may be said of what they cost."""
+"""What `compare` says of baselines, and of runs of which nothing may be said of what they cost."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ from harness.store import RunDir
 
 pytestmark = pytest.mark.slow
 
-BRACKET = "Shown to read the others by."
+BASELINE = "Shown to read the others by."
 FREE = {"generator": Usage(calls=1, input_tokens=1)}
 COSTS = ("tokens", "latency_s", "wall_s", "input_tokens", "output_tokens", "usd")
 
@@ -40,9 +40,9 @@ def systems(results: Path, *counts: int) -> list[RunDir]:
     ]
 
 
-def brackets(results: Path) -> list[RunDir]:
+def baselines(results: Path) -> list[RunDir]:
     return [
-        write_run(results, ScoredRun(system=name, scores={"accuracy": right(count)}, bracket=BRACKET))
+        write_run(results, ScoredRun(system=name, scores={"accuracy": right(count)}, baseline=BASELINE))
         for name, count in (("closed-book", 3), ("gold", 39))
     ]
 
@@ -115,8 +115,8 @@ def test_a_cost_that_was_asked_for_and_cannot_be_compared_is_one_line_that_says_
         found(runs, Choice(("accuracy", "tokens")))
 
 
-def test_brackets_move_no_verdict_and_no_rank(tmp_path: Path) -> None:
-    runs, marks = systems(tmp_path, 26, 34, 20), brackets(tmp_path)
+def test_baselines_move_no_verdict_and_no_rank(tmp_path: Path) -> None:
+    runs, marks = systems(tmp_path, 26, 34, 20), baselines(tmp_path)
     alone, beside = found(runs), found([marks[0], *runs, marks[1]])
     told = ("system_a", "system_b", "measure", "n", "p", "p_holm", "ci_low", "ci_high", "family", "result")
     competing = [row for row in rows_of(beside) if row["apart"] == "false"]
@@ -128,8 +128,8 @@ def test_brackets_move_no_verdict_and_no_rank(tmp_path: Path) -> None:
     assert by_accuracy == ranks_of(alone, "accuracy")
 
 
-def test_pairs_with_a_bracket_stand_apart_in_a_family_of_their_own(tmp_path: Path) -> None:
-    comparison = found([*systems(tmp_path, 26, 34), *brackets(tmp_path)], Choice(("accuracy",)))
+def test_pairs_with_a_baseline_stand_apart_in_a_family_of_their_own(tmp_path: Path) -> None:
+    comparison = found([*systems(tmp_path, 26, 34), *baselines(tmp_path)], Choice(("accuracy",)))
     apart = [row for row in rows_of(comparison) if row["apart"] == "true"]
     pairs = {(row["system_a"], row["system_b"]) for row in apart}
     assert pairs == {
@@ -137,7 +137,7 @@ def test_pairs_with_a_bracket_stand_apart_in_a_family_of_their_own(tmp_path: Pat
     }
     assert {row["family"] for row in apart} == {"5"}
     assert [table.name for table in tables_of(comparison)][-1] == "apart-pairs-accuracy"
-    assert comparison.notes[0].startswith("closed-book, gold are brackets")
+    assert comparison.notes[0].startswith("closed-book, gold are baselines")
     value = json.loads(json.dumps(comparison_json(comparison)))
     assert len(value["measures"][0]["pairs"]) == 1
     (one,) = value["apart"]
@@ -145,8 +145,8 @@ def test_pairs_with_a_bracket_stand_apart_in_a_family_of_their_own(tmp_path: Pat
     assert "gold" in differences_csv(comparison)
 
 
-def test_a_bracket_has_its_mean_in_the_ranking_and_what_is_to_be_known_of_its_sample(tmp_path: Path) -> None:
-    gold = ScoredRun(system="gold", scores={"accuracy": right(39)}, bracket=BRACKET, digest="e" * 64)
+def test_a_baseline_has_its_mean_in_the_ranking_and_what_is_to_be_known_of_its_sample(tmp_path: Path) -> None:
+    gold = ScoredRun(system="gold", scores={"accuracy": right(39)}, baseline=BASELINE, digest="e" * 64)
     runs = [*systems(tmp_path, 26, 34), write_run(tmp_path, gold)]
     comparison = found(runs, Choice(("accuracy",)))
     (one,) = json.loads(json.dumps(comparison_json(comparison)))["measures"]
@@ -157,11 +157,11 @@ def test_a_bracket_has_its_mean_in_the_ranking_and_what_is_to_be_known_of_its_sa
     assert not any("gold was scored in another way" in note for note in comparison.notes)
 
 
-def test_where_no_two_systems_are_named_brackets_are_compared_as_they_were_asked_for(tmp_path: Path) -> None:
-    runs, marks = systems(tmp_path, 26, 34), brackets(tmp_path)
+def test_where_no_two_systems_are_named_baselines_are_compared_as_they_were_asked_for(tmp_path: Path) -> None:
+    runs, marks = systems(tmp_path, 26, 34), baselines(tmp_path)
     for named, choice in (
         ([runs[0], *marks], Choice(("accuracy",))),
-        (runs, Choice(("accuracy",), baseline=marks[1])),
+        (runs, Choice(("accuracy",), against=marks[1])),
     ):
         comparison = found(named, choice)
         assert comparison.apart == ()

@@ -187,12 +187,12 @@ def test_an_index_that_needs_a_generator_is_refused_without_one() -> None:
         cells(*KG, NONE)
 
 
-def test_systems_over_the_same_passages_share_an_index_and_brackets_have_their_own() -> None:
+def test_systems_over_the_same_passages_share_an_index_and_baselines_have_their_own() -> None:
     by_name = {one.spec.name: one for one in cells("systems=[naive,recursive,closed-book,gold]")}
     assert by_name["naive"].index_id == by_name["recursive"].index_id
     assert len({one.index_id for one in by_name.values()}) == 3
     assert [name for name, one in by_name.items() if one.spec.sees_gold] == ["gold"]
-    assert [name for name, one in by_name.items() if one.spec.bracket] == ["closed-book", "gold"]
+    assert [name for name, one in by_name.items() if one.spec.baseline] == ["closed-book", "gold"]
 
 
 def test_how_a_model_decodes_does_not_make_it_another_server_and_what_it_is_does() -> None:

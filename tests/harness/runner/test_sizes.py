@@ -17,7 +17,7 @@ def of(n: int, systems: int) -> SampleSize:
     return SampleSize("demo", n, 100, systems, {0.05: 1284, 0.2: 71})
 
 
-def test_brackets_are_no_systems_that_have_to_be_told_apart() -> None:
+def test_baselines_are_no_systems_that_have_to_be_told_apart() -> None:
     (size,) = sizes(systems=SYSTEMS)
     assert (size.n_systems, size.n_pairs) == (2, 1)
 

@@ -47,10 +47,10 @@ def measure(
     return PairedMeasure("m", higher_is_better, tuple(map(values, runs)), is_cost=is_cost, range=ends)
 
 
-def compared(one: PairedMeasure, baseline: int | None = None) -> MeasureComparison:
+def compared(one: PairedMeasure, against: int | None = None) -> MeasureComparison:
     queries = frozenset.intersection(*(run.expected for run in one.runs))
     places = [
-        place for place in itertools.combinations(range(len(one.runs)), 2) if baseline is None or baseline in place
+        place for place in itertools.combinations(range(len(one.runs)), 2) if against is None or against in place
     ]
     return compare_measure(one, dict.fromkeys(places, queries))
 
@@ -142,8 +142,8 @@ def test_all_pairs_of_a_measure_are_one_family() -> None:
     assert after == pytest.approx([2 * 2 / 2**10, 3 * 2 / 2**18, 2 / 2**8])
 
 
-def test_with_a_baseline_only_its_pairs_are_the_family_and_there_are_no_ranks() -> None:
-    one = compared(measure(answers(90, 100), answers(80, 100), answers(72, 100)), baseline=0)
+def test_with_one_run_to_compare_with_only_its_pairs_are_the_family_and_there_are_no_ranks() -> None:
+    one = compared(measure(answers(90, 100), answers(80, 100), answers(72, 100)), against=0)
     assert [pair.p_holm for pair in one.pairs] == pytest.approx([2 / 2**10, 2 * 2 / 2**18])
     assert one.ranks is None
 
