@@ -11,7 +11,7 @@ from labelled_runs import HOSTILE, labelled_run
 from harness.extensions.annotation.labelling_session import opened_desk
 from harness.extensions.annotation.page import annotation_page
 from harness.extensions.annotation.sampled_answers import draw_answers
-from harness.extensions.web import open_page
+from harness.extensions.web.server import open_page
 from harness.store.annotations import read_annotations
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def test_keys_label_note_and_take_back_and_the_next_session_goes_on(
     first, second, third = (one.item_id for one in drawn.items)
     context, seen = chromium_browser.new_context(viewport={"width": 390, "height": 800}), Seen()
     with opened_desk(drawn, "ada") as desk, open_page(annotation_page(desk)) as server:
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving = threading.Thread(target=server.serve)
         serving.start()
         page = context.new_page()
         seen.watch(page)

@@ -18,7 +18,8 @@ from harness.extensions.annotation.sampled_answers import draw_answers
 from harness.extensions.testset.review.decisions import Review
 from harness.extensions.testset.review.page import review_page
 from harness.extensions.testset.work_folder import rows_text
-from harness.extensions.web import LocalPage, open_page
+from harness.extensions.web.pages import LocalPage
+from harness.extensions.web.server import open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -31,7 +32,7 @@ def shown(browser: "Browser", served: LocalPage) -> "Iterator[Page]":
     """The page on a phone; in the end it asked nobody else for anything, and complained of nothing."""
     context, seen = browser.new_context(viewport={"width": 390, "height": 800}), Seen()
     with open_page(served) as server:
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving = threading.Thread(target=server.serve)
         serving.start()
         page = context.new_page()
         seen.watch(page)

@@ -13,7 +13,7 @@ from harness.core.records import Document
 from harness.extensions.testset.review.decisions import Review
 from harness.extensions.testset.review.page import review_page
 from harness.extensions.testset.work_folder import rows_text
-from harness.extensions.web import PageServer, open_page
+from harness.extensions.web.server import PageServer, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -43,7 +43,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(file: Path) -> Iterator[PageServer]:
     with open_page(review_page(Review(file, "ada", {**DOCUMENTS, HOSTILE: EVIL}))) as server:
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving = threading.Thread(target=server.serve)
         serving.start()
         yield server
         server.shutdown()

@@ -10,7 +10,7 @@ from harness.core.records import Dimension, Record
 from harness.extensions.annotation.labelling_session import AnnotationDesk
 from harness.extensions.annotation.sampled_answers import ShownAnswer
 from harness.extensions.annotation.scales import SCALES, asked_of
-from harness.extensions.web import LocalPage, framed
+from harness.extensions.web.pages import LocalPage, framed
 from harness.store.atomic_files import first_error
 
 _ASSETS = Path(__file__).parent / "assets"

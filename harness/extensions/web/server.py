@@ -1,108 +1,159 @@
-"""A page for this machine alone: every request names the token that only its address holds.
+"""Serves one page on loopback to the person who has its address: every request must carry the token in it.
 
-A page of the web that guesses the port gets nothing: it knows no token, a name that resolves to 127.0.0.1 is no
-host of ours, and what writes is JSON with a header that a form cannot send.
-
-Another program of this machine may send what it likes. So a connection has one request, a time in which its head
-has to come, and a bounded head; nothing behind the head is read without the token; and of too many connections at
-once the oldest without the token is closed.
+A website that guesses the port gets nothing: it does not know the token, a host name that resolves to 127.0.0.1 is
+refused, and writing takes JSON with a header that a form cannot send. Other programs of this machine may send
+anything: the head of a request is bounded in size and time, its body is not read without the token, and when too
+many connections are open without the token the oldest is closed.
 """
 
+import asyncio
 import hmac
-import io
-import json
 import secrets
 import socket
-import sys
-import threading
-import time
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import TCPServer
-from typing import Any
-from urllib.parse import parse_qsl
+from collections.abc import Awaitable, Callable
+from typing import Any, Self, cast
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from harness.core.errors import ConfigError, HarnessError
-from harness.extensions.web.pages import LocalPage
+from harness.extensions.web.pages import Get, LocalPage, Post
 
 _LONGEST_BODY = 1 << 20
 _LONGEST_HEAD = 1 << 15
-_MOST_CONNECTIONS = 32
-_HEAD_S = 10.0
-"""Seconds in which a request has to show the token."""
-_TOKEN_HEADER = "X-Page-Token"  # noqa: S105 - the name of a header
+_MOST_STRANGERS = 32
+_PATIENCE_S = 10.0
+"""How long a connection may take to show the token, and a body to arrive."""
+_TOKEN_HEADER = "x-page-token"  # noqa: S105 - the name of a header
 _NOT_OURS = {"error": "open the address that the command printed"}
-_NO_PAGE = {"error": "there is no such page"}
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class PageServer(ThreadingHTTPServer):
-    """Serves one page on 127.0.0.1; port 0 picks a free one. POST /done ends it."""
-
-    daemon_threads = True
-    request_queue_size = 1024
+class PageServer:
+    """Serves one page on 127.0.0.1; port 0 picks a free one. POST /done ends it. A context: it closes the port."""
 
     def __init__(self, page: LocalPage, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
-        self.page = page
+        """OSError: the port is taken."""
+        self._socket = socket.create_server(("127.0.0.1", port), backlog=1024)
+        self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
-        self.turn = threading.Lock()
-        """One request at a time reads or changes what the page is about."""
-        self._slots = threading.Semaphore(_MOST_CONNECTIONS)
-        self._unknown: dict[socket.socket, float] = {}
-        """Connections that have not shown the token yet, the oldest first, and when each began."""
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return int(self.server_address[1])
+        self._page = page
+        self._strangers = _Strangers()
+        self._one_at_a_time = asyncio.Lock()
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                self._app(),
+                http=_protocol(self._strangers),
+                ws="none",
+                loop="asyncio",
+                lifespan="off",
+                log_config=None,
+                log_level="error",
+                access_log=False,
+                # The client of a request is whom the token was received from, whatever a header says.
+                proxy_headers=False,
+                server_header=False,
+                h11_max_incomplete_event_size=_LONGEST_HEAD,
+                timeout_graceful_shutdown=1,
+            )
+        )
 
     @property
     def url(self) -> str:
-        """What opens it."""
+        """The address to open."""
         return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
-    def server_bind(self) -> None:
-        """Without the library's question to a name server, what this machine is called."""
-        TCPServer.server_bind(self)
+    def __enter__(self) -> Self:
+        return self
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own, as soon as there is room for it."""
-        if not self._slots.acquire(blocking=False):
-            for oldest in list(self._unknown)[:1]:
-                self._end(oldest)
-            if not self._slots.acquire(timeout=1.0):
-                self.shutdown_request(request)
-                return
-        self._unknown[request] = time.monotonic()
-        super().process_request(request, client_address)
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """In that thread."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self.know(request)
-            self._slots.release()
+    def serve(self) -> None:
+        """Until `shutdown`, POST /done or Ctrl-C, which raises KeyboardInterrupt."""
+        self._server.run(sockets=[self._socket])
 
-    def service_actions(self) -> None:
-        """Called now and then while it serves: ends what is slow to show the token."""
-        for request, begun in list(self._unknown.items()):
-            if begun < time.monotonic() - _HEAD_S:
-                self._end(request)
+    def shutdown(self) -> None:
+        """End `serve` soon; from any thread."""
+        self._server.should_exit = True
 
-    def know(self, request: socket.socket) -> None:
-        """It has shown the token, and is not ended."""
-        self._unknown.pop(request, None)
+    def _app(self) -> Starlette:
+        routes = [
+            Route("/", self._show),
+            *(Route(path, self._answering(get)) for path, get in self._page.gets.items()),
+            *(Route(path, self._taking(post), methods=["POST"]) for path, post in self._page.posts.items()),
+            Route("/done", self._done, methods=["POST"]),
+        ]
+        return Starlette(
+            routes=routes,
+            middleware=[Middleware(_Guard, server=self)],
+            exception_handlers={HTTPException: _refused},
+        )
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that was dropped is no error of ours."""
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)
+    async def _show(self, _request: Request) -> Response:
+        return HTMLResponse(self._page.content)
 
-    def _end(self, request: socket.socket) -> None:
-        self.know(request)
-        with suppress(OSError):
-            request.shutdown(socket.SHUT_RDWR)
+    async def _done(self, _request: Request) -> Response:
+        self.shutdown()
+        return JSONResponse({})
+
+    def _answering(self, get: Get) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            return await self._called(lambda: get(request.query_params), status=404)
+
+        return answer
+
+    def _taking(self, post: Post) -> Endpoint:
+        async def take(request: Request) -> Response:
+            body = await _body(request)
+            return await self._called(lambda: post(body), status=400)
+
+        return take
+
+    async def _called(self, call: Callable[[], object], status: int) -> Response:
+        """The value of a call, or its error under that status. One call at a time reads or writes the data."""
+        async with self._one_at_a_time:
+            try:
+                return JSONResponse(await run_in_threadpool(call))
+            except HarnessError as error:
+                return JSONResponse({"error": str(error)}, status)
+
+    def knows(self, request: Request) -> bool:
+        """Whether the request is from the page that this server sent; its connection then stays open."""
+        hosts = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
+        headers, is_page = request.headers, request.scope["path"] == "/"
+        token = request.query_params.get("token", "") if is_page else headers.get(_TOKEN_HEADER, "")
+        known = (
+            headers.get("host") in hosts
+            and headers.get("origin", "http://" + headers["host"]) in {f"http://{host}" for host in hosts}
+            and (
+                request.method != "POST" or headers.get("content-type", "").partition(";")[0] == "application/json"
+            )
+            and hmac.compare_digest(token.encode(), self.token.encode())
+        )
+        if known and request.client is not None:
+            self._strangers.forget(tuple(request.client))
+        return known
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Of every reply."""
+        return {
+            "Content-Security-Policy": self._page.policy,
+            "Cache-Control": "no-store",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Connection": "close",
+        }
 
 
 def open_page(page: LocalPage, port: int = 0) -> PageServer:
@@ -115,102 +166,72 @@ def open_page(page: LocalPage, port: int = 0) -> PageServer:
         ) from error
 
 
-class _BoundedHead(io.BufferedReader):
-    """Its lines end where no browser sends more of them."""
+class _Guard:
+    """Refuses requests without the token, and sets the headers of every reply."""
 
-    left = _LONGEST_HEAD
+    def __init__(self, app: ASGIApp, server: PageServer) -> None:
+        self._app, self._server = app, server
 
-    def readline(self, size: int | None = -1, /) -> bytes:
-        line = super().readline(self.left if size is None or size < 0 else min(size, self.left))
-        self.left -= len(line)
-        return line
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app if self._server.knows(Request(scope)) else JSONResponse(_NOT_OURS, 403)
+        headers = [(name.lower().encode(), value.encode()) for name, value in self._server.headers.items()]
 
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *headers]
+            await send(message)
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.0"
-    """One request a connection."""
-    timeout = _HEAD_S
-    server: PageServer
-
-    def setup(self) -> None:
-        super().setup()
-        self.rfile = _BoundedHead(self.rfile.detach())
-
-    def do_GET(self) -> None:
-        path, _, query = self.path.partition("?")
-        asked = dict(parse_qsl(query))
-        given = asked.get("token", "") if path == "/" else self.headers.get(_TOKEN_HEADER, "")
-        if not self._is_ours(given):
-            self._say(403, _NOT_OURS)
-        elif path == "/":
-            self._send(200, "text/html; charset=utf-8", self.server.page.content)
-        elif get := self.server.page.gets.get(path):
-            try:
-                with self.server.turn:
-                    value = get(asked)
-                self._say(200, value)
-            except HarnessError as error:
-                self._say(404, {"error": str(error)})
-        else:
-            self._say(404, _NO_PAGE)
-
-    def do_POST(self) -> None:
-        path, length = self.path.partition("?")[0], self.headers.get("content-length", "")
-        if not self._is_ours(self.headers.get(_TOKEN_HEADER, "")) or not self._is_json():
-            self._say(403, _NOT_OURS)
-            return
-        if not _is_length(length):
-            self._say(413, {"error": f"name a length of at most {_LONGEST_BODY:,} bytes"})
-            return
-        body = self.rfile.read(int(length))
-        if post := self.server.page.posts.get(path):
-            try:
-                with self.server.turn:
-                    value = post(body)
-                self._say(200, value)
-            except HarnessError as error:
-                self._say(400, {"error": str(error)})
-        elif path == "/done":
-            self._say(200, {})
-            threading.Thread(target=self.server.shutdown, daemon=True).start()
-        else:
-            self._say(404, _NO_PAGE)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the address holds the token."""
-
-    def _is_ours(self, token: str) -> bool:
-        hosts = {f"127.0.0.1:{self.server.port}", f"localhost:{self.server.port}"}
-        host, origin = self.headers.get("host", ""), self.headers.get("origin")
-        known = host in hosts and (origin is None or origin in {f"http://{one}" for one in hosts})
-        is_ours = known and hmac.compare_digest(token.encode(), self.server.token.encode())
-        if is_ours:
-            self.server.know(self.connection)
-        return is_ours
-
-    def _is_json(self) -> bool:
-        return self.headers.get_content_type() == "application/json"
-
-    def _say(self, status: int, value: object) -> None:
-        self._send(status, "application/json", json.dumps(value).encode())
-
-    def _send(self, status: int, kind: str, body: bytes) -> None:
-        self.send_response(status)
-        headers = {
-            "Content-Type": kind,
-            "Content-Length": str(len(body)),
-            "Content-Security-Policy": self.server.page.policy,
-            "Cache-Control": "no-store",
-            "Referrer-Policy": "no-referrer",
-            "X-Content-Type-Options": "nosniff",
-            "Cross-Origin-Resource-Policy": "same-origin",
-        }
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
+        await app(scope, receive, send_with_headers)
 
 
-def _is_length(text: str) -> bool:
-    # `int` refuses thousands of digits.
-    return text.isascii() and text.isdecimal() and len(text) < 10 and int(text) <= _LONGEST_BODY
+class _Strangers:
+    """Connections that have not shown the token yet."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[Any, ...], tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
+        """Address of the client -> its connection and what ends it; the oldest first."""
+
+    def add(self, transport: asyncio.Transport) -> None:
+        """Give it a while; the oldest is closed if there are too many."""
+        if len(self._waiting) >= _MOST_STRANGERS:
+            oldest, (connection, _) = next(iter(self._waiting.items()))
+            connection.abort()
+            self.forget(oldest)
+        ends = asyncio.get_running_loop().call_later(_PATIENCE_S, transport.abort)
+        self._waiting[transport.get_extra_info("peername")] = (transport, ends)
+
+    def forget(self, address: tuple[Any, ...]) -> None:
+        """It has shown the token, or is gone."""
+        if found := self._waiting.pop(address, None):
+            found[1].cancel()
+
+
+def _protocol(strangers: _Strangers) -> type[H11Protocol]:
+    class Watched(H11Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            connection = cast(asyncio.Transport, transport)
+            super().connection_made(connection)
+            strangers.add(connection)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            strangers.forget(self.transport.get_extra_info("peername"))
+            super().connection_lost(exc)
+
+    return Watched
+
+
+async def _body(request: Request) -> bytes:
+    """The body, which must say its length. HTTPException: too long, too slow or cut short."""
+    length = request.headers.get("content-length", "")
+    if not (length.isascii() and length.isdecimal() and len(length) < 10 and int(length) <= _LONGEST_BODY):
+        raise HTTPException(413, f"name a length of at most {_LONGEST_BODY:,} bytes")
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            return await request.body()
+    except (TimeoutError, ClientDisconnect):
+        raise HTTPException(408, "the body did not arrive") from None
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    status, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "failed")
+    return JSONResponse({"error": detail}, status)

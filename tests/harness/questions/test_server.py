@@ -12,7 +12,7 @@ from question_reviews import DOCUMENTS, ROWS, question_file, rows_in
 from harness.core.errors import ConfigError
 from harness.extensions.testset.review.decisions import Review
 from harness.extensions.testset.review.page import review_page
-from harness.extensions.web import PageServer, open_page
+from harness.extensions.web.server import PageServer, open_page
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(file: Path) -> Iterator[PageServer]:
     with open_page(review_page(Review(file, "ada", DOCUMENTS))) as server:
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving = threading.Thread(target=server.serve)
         serving.start()
         yield server
         server.shutdown()
@@ -47,7 +47,7 @@ def ours(server: PageServer) -> dict[str, str]:
 
 
 def test_it_listens_on_this_machine_alone_and_its_address_holds_the_token(server: PageServer) -> None:
-    assert server.server_address[0] == "127.0.0.1"
+    assert server.url.startswith("http://127.0.0.1:")
     assert server.token in server.url
     assert len(server.token) >= 24
     status, page = ask(server, "GET", f"/?token={server.token}")
@@ -112,7 +112,7 @@ def test_a_body_without_end_is_not_read(server: PageServer) -> None:
 
 def test_done_ends_the_serving(file: Path) -> None:
     with open_page(review_page(Review(file, "ada", DOCUMENTS))) as server:
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        serving = threading.Thread(target=server.serve, daemon=True)
         serving.start()
         assert ask(server, "POST", "/done", {}, **ours(server))[0] == 200
         serving.join(timeout=5)

@@ -9,7 +9,7 @@ from harness.core.errors import ConfigError
 from harness.datasets.question_files.rows import AskedQuote
 from harness.extensions.testset.review.decisions import AskedDecision, Review, ReviewedRow
 from harness.extensions.testset.review.edit_checks import RowWords, verdicts
-from harness.extensions.web import LocalPage, framed
+from harness.extensions.web.pages import LocalPage, framed
 from harness.store.atomic_files import first_error
 
 _ASSETS = Path(__file__).parent / "assets"

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 SERVER = """
-from harness.extensions.web import LocalPage, open_page
+from harness.extensions.web.pages import LocalPage
+from harness.extensions.web.server import open_page
 page = LocalPage("t", "b", "", "", {"/rows": lambda asked: ["row"]}, {"/say": lambda body: len(body)})
 with open_page(page) as server:
     print(server.port, server.token, flush=True)
-    server.serve_forever(poll_interval=0.05)
+    server.serve()
 """
 MOST_THREADS = 40
 MOST_GROWTH = 12_000_000
@@ -52,7 +53,6 @@ ATTACKS = {
             b"9" * 5_000,
             b"99999999999",
             b"\xb2",
-            b"2, 2",
         )
     },
     "a body cut short": POST + TOKEN + b"Content-Length: 1000000\r\n\r\n{",
@@ -164,7 +164,7 @@ def test_who_has_the_token_is_not_put_out_by_others(served: Served) -> None:
         for _ in range(100):
             stack.enter_context(served.connect())
         ours.sendall(body)
-        assert ours.recv(1000).startswith(b"HTTP/1.0 200")
+        assert ours.recv(1000).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.slow
