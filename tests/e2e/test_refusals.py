@@ -102,7 +102,7 @@ def test_a_run_of_a_newer_version_is_left_alone(indexed: CommandLineHere) -> Non
     manifest.write_text(json.dumps(newer))
     before = (run.path / "records.jsonl").read_bytes()
     for command in (("run", "-c", str(SMOKE), "--quiet"), ("report", run.run_id), ("show", run.run_id)):
-        assert "newer version" in indexed.refused(*command)
+        assert "schema 99" in indexed.refused(*command)
     assert (run.path / "records.jsonl").read_bytes() == before
 
 

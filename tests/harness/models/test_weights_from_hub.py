@@ -284,11 +284,11 @@ def test_a_full_disk_below_our_cache_does_not_keep_the_hub_from_another(machine:
 # What is shown
 
 FETCH_AS_COMMANDS_DO = """
-from harness.runner import fetching
+from harness.runner import weight_download
 from harness.runner.progress import Reporter
 from types import SimpleNamespace
-fetching.provider_of = lambda _config: SimpleNamespace(weights=lambda _config: [{file!r}])
-fetching.fetch_weights(Reporter(quiet={quiet}), None)
+weight_download.provider_of = lambda _config: SimpleNamespace(weights=lambda _config: [{file!r}])
+weight_download.fetch_weights(Reporter(quiet={quiet}), None)
 """
 
 

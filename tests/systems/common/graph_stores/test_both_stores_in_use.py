@@ -115,7 +115,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from graph_samples import directions, random_graph, texts
-from systems.common.graph_stores import calls
+from systems.common.graph_stores import threaded_calls as calls
 from systems.common.graph_stores.open_store import open_store
 
 checks = 0
