@@ -1,15 +1,15 @@
-"""Does the harness's statistics hold what it promises? Truth is simulated, the real code judges it.
+"""Do the statistics of the harness keep their promises? Truth is simulated, the real code judges it.
 
-Runs with known means are made up and handed to what a report is made with: intervals of means and of
+Runs with known means are generated and given to the code that makes reports: intervals of means and of
 differences, the comparison of all pairs, the headline of a report, queries needed, "as good as", the best of
-many, evidence that is looked at again. Each row is one promise: what is nominal, and how often it was so. A share
-of so many cases is known within the interval beside it (Wilson's, 95 %).
+many, repeated testing. Each row is one promise: the nominal share and the measured one, with its own 95 %
+interval (Wilson's). docs/statistics-tables.md holds the tables, with the command of each.
 
-What it does not say: how your data spread. Shapes here are a coin for each query, four grades, a lognormal
-tail, and articles that many queries cite, each with a luck of its own for every system.
+What it cannot say: how your data are distributed. Values here are right or wrong, graded or lognormal; in some
+rows many queries cite the same articles, on each of which every system is better or worse at random.
 
 Examples:
-  .venv/bin/python scripts/research/check_statistics.py --replicates 1000 > table.md
+  .venv/bin/python scripts/research/check_statistics.py --replicates 1000 --out table.md
   .venv/bin/python scripts/research/check_statistics.py --only power selection --replicates 200
   .venv/bin/python scripts/research/check_statistics.py --keep cases.jsonl --replicates 200; then again with 1000
   .venv/bin/python scripts/research/check_statistics.py --quick
@@ -18,6 +18,7 @@ Examples:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -71,10 +72,14 @@ def main() -> None:
     parser.add_argument(
         "--keep", type=Path, help="a file of cases: those in it are not made again, so that a check may be stopped"
     )
+    parser.add_argument("--out", type=Path, help="write the table into this file, not to the terminal")
     chosen = parser.parse_args()
     kept = Kept(chosen.keep)
     check = Check(4, SIZES[:2], kept) if chosen.quick else Check(chosen.replicates, chosen.sizes, kept)
-    print_table(HEADER, (row for name in chosen.only for row in CHECKS[name](check)))
+    with ExitStack() as stack:
+        if chosen.out:
+            stack.enter_context(redirect_stdout(stack.enter_context(chosen.out.open("w", encoding="utf-8"))))
+        print_table(HEADER, (row for name in chosen.only for row in CHECKS[name](check)))
 
 
 # Intervals
